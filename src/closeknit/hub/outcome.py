@@ -1,0 +1,182 @@
+"""What became of a request: placed, unplaceable, or not decided within the budget.
+
+Outcomes are data and never sentences: each reader does its own wording.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from closeknit.hub.topology import DomainPath
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One pod and the node it gets."""
+
+    pod: str
+    pod_set: str
+    node: str
+    domain: DomainPath
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReach:
+    """How close a group came, running pods included."""
+
+    name: str
+    parent: str | None
+    required: str | None
+    preferred: str | None
+    level: str | None
+    """The finest level at which all its pods share a domain; for a broken preference the
+    preferred level; None where nothing is shared and nothing was preferred, or nothing placed."""
+    domains: tuple[DomainPath, ...]
+    """The domain shared; for a broken preference, all domains of the preferred level in use."""
+    satisfied: bool
+    """Whether both the requirement and the preference hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How a placement scores on wishes 1 to 3; less is better, compared from the top."""
+
+    left_out: int
+    """Pods above the minimum that were not placed."""
+    preferences: tuple[int, ...]
+    """Per level, coarsest first: the summed distance of the groups that prefer that level."""
+    domains: tuple[int, ...]
+    """Per level, coarsest first: how many domains the whole request uses; last, how many nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a decision cost, in counted work; never in seconds."""
+
+    nodes_touched: int = 0
+    """Nodes whose fit was computed or looked at one by one."""
+    candidates: int = 0
+    """Domains that were examined one by one."""
+    steps: int = 0
+    """Steps of the search, charged against the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Every pod that must run has a node, and no constraint is broken."""
+
+    request: str
+    assignments: tuple[Assignment, ...]
+    """By pod set in tree order, then by rank."""
+    groups: tuple[GroupReach, ...]
+    """Parents first, then by name."""
+    wishes: Wishes
+    proven: bool
+    """Whether no placement does better on wishes 1 to 3; False says that the budget ended first."""
+    statistics: Statistics = Statistics()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A workload that holds something in a domain."""
+
+    workload: str
+    pods: int
+    amount: int
+    """Units of the limiting resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class DomainFit:
+    """How much of a group one domain could take."""
+
+    domain: DomainPath
+    """Empty for the cluster as a whole."""
+    fits: int
+    """Pods."""
+    limiting: str | None
+    """The resource whose lack stops the next pod, or None where no resource does."""
+    holders: tuple[Holder, ...] = ()
+    """Who holds the limiting resource there, largest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Nodes that cannot take a pod of the group at all, by reason."""
+
+    reason: str
+    """One of: unlabelled, unschedulable, not ready, selector, affinity, taint, resource, port."""
+    detail: str
+    """What exactly: the label, the taint, the resource."""
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChange:
+    """Require a coarser level of a group; ``to`` None drops the requirement."""
+
+    group: str
+    to: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountChange:
+    """Ask for fewer pods: count and minimum of a pod set come down to ``to``."""
+
+    pod_set: str
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """These workloads leave the cluster."""
+
+    workloads: tuple[str, ...]
+
+
+Change: TypeAlias = LevelChange | CountChange | Departure
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """Changes that together are enough: with all of them, the whole request can be placed."""
+
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why one group cannot be placed although its members could be, each by itself."""
+
+    group: str
+    level: str | None
+    """The level it must share; None for the cluster as a whole."""
+    wanted: int
+    """Pods it needs at once in one domain of that level, running ones not counted."""
+    fits: int
+    """Pods that the best domain takes."""
+    best: tuple[DomainFit, ...]
+    excluded: tuple[Exclusion, ...]
+    relaxations: tuple[Relaxation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaceable:
+    """No placement exists."""
+
+    request: str
+    shortfalls: tuple[Shortfall, ...] = ()
+    statistics: Statistics = Statistics()
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """The search budget ran out before a placement was found or ruled out."""
+
+    request: str
+    shortfalls: tuple[Shortfall, ...] = ()
+    statistics: Statistics = Statistics()
+
+
+Outcome: TypeAlias = Placed | Unplaceable | Undecided

@@ -1,0 +1,204 @@
+"""What a workload asks for: a tree of groups that keep their members together.
+
+A group may carry a required level, a preferred level, or both, and says how
+many of its members must be placed at once. Its members are groups or pod sets.
+Leader and workers are a group of two pod sets; slices and replicas are
+repeated groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from closeknit.hub.nodes import NodeFilter
+from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.resources import Resources
+from closeknit.hub.topology import Topology
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class HostPort:
+    """A port of the node itself; two pods that ask for the same never share a node."""
+
+    port: int
+    protocol: str = "TCP"
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Equal pods. At least ``minimum`` of ``count`` must run at once, or none is placed."""
+
+    name: str
+    count: int
+    resources: Resources = Resources()
+    """Per pod; the ``pods`` resource is counted by itself and need not be listed."""
+    minimum: int | None = None
+    """None stands for all of them."""
+    filter: NodeFilter = NodeFilter()
+    host_ports: frozenset[HostPort] = frozenset()
+    bound: tuple[str, ...] = ()
+    """The nodes of pods of this set that already run: one entry a pod, counted within ``count``.
+
+    They pin the domains of the groups above, and what they use is a holding of the cluster.
+    """
+    pods: tuple[str, ...] = ()
+    """Names of the pods still to place, in rank order; empty for made-up names."""
+
+    @property
+    def least(self) -> int:
+        """How many pods must run at once."""
+        return self.count if self.minimum is None else self.minimum
+
+    @property
+    def open(self) -> int:
+        """How many pods are still to place, those above the minimum included."""
+        return max(self.count - len(self.bound), 0)
+
+    def pod_names(self) -> tuple[str, ...]:
+        """The names of the pods still to place, in rank order."""
+        return self.pods or tuple(f"{self.name}-{i}" for i in range(len(self.bound), self.count))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Members that stay together. Levels are named by node label."""
+
+    name: str
+    members: tuple[Member, ...]
+    required: str | None = None
+    """All pods of the group in one domain of this level, or nothing is placed."""
+    preferred: str | None = None
+    """One domain of this level if possible, else as close to it as possible."""
+    minimum: int | None = None
+    """How many members must be placed at once; None stands for all of them."""
+
+    @property
+    def least(self) -> int:
+        """How many members must be placed at once."""
+        return len(self.members) if self.minimum is None else self.minimum
+
+    def walk(self) -> Iterator[tuple[Member, Group | None]]:
+        """Every group and pod set of this subtree with its parent, parents first."""
+        pending: list[tuple[Member, Group | None]] = [(self, None)]
+        while pending:
+            member, parent = pending.pop()
+            yield member, parent
+            if isinstance(member, Group):
+                pending.extend((inner, member) for inner in reversed(member.members))
+
+    def pod_sets(self) -> Iterator[PodSet]:
+        """Every pod set of this subtree, in the order of the members."""
+        return (member for member, _ in self.walk() if isinstance(member, PodSet))
+
+
+Member: TypeAlias = Group | PodSet
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One workload's tree, and the topology whose levels it speaks of."""
+
+    name: str
+    """Who will hold what is placed; unique among the workloads of a cluster."""
+    root: Group
+    topology: str | None = None
+    """May be left out where no group names a level."""
+
+
+def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]:
+    """Everything about a request that can never be satisfied as written, whatever the cluster.
+
+    Paths are those of the hub's own tree; a dialect checks its fields first and
+    reports them under the names its users know.
+    """
+    found: list[Problem] = []
+    if request.topology is not None and topology is None:
+        found.append(Problem("topology", f"There is no topology {shown(request.topology)}."))
+    names: set[str] = set()
+    pending: list[tuple[str, Member, int | None, int | None]] = [("root", request.root, None, None)]
+    while pending:
+        path, member, above_required, above_preferred = pending.pop()
+        if member.name in names:
+            found.append(
+                Problem(f"{path}.name", f"The name {shown(member.name)} is used twice; give each member its own.")
+            )
+        names.add(member.name)
+        size = member.count if isinstance(member, PodSet) else len(member.members)
+        if isinstance(member, PodSet):
+            found.extend(_pod_set_problems(path, member))
+        if not 0 <= member.least <= max(size, 0):
+            found.append(
+                Problem(f"{path}.minimum", f"{member.least} is not possible. Allowed are 0 to {max(size, 0)}.")
+            )
+        if isinstance(member, PodSet):
+            continue
+        required = _depth(f"{path}.required", member.required, topology, found)
+        preferred = _depth(f"{path}.preferred", member.preferred, topology, found)
+        found.extend(_order_problems(path, member, topology, above_required, above_preferred))
+        deepest = required if required is not None else above_required
+        wished = preferred if preferred is not None else above_preferred
+        for i, inner in reversed(list(enumerate(member.members))):
+            pending.append((f"{path}.members[{i}]", inner, deepest, wished))
+    return tuple(found)
+
+
+def _pod_set_problems(path: str, pods: PodSet) -> Iterator[Problem]:
+    if pods.count < 0:
+        yield Problem(f"{path}.count", f"{pods.count} is negative. Write zero or more.")
+    if len(pods.bound) > pods.count:
+        yield Problem(
+            f"{path}.bound", f"{len(pods.bound)} pods run already, but count is {pods.count}. Raise count."
+        )
+    if pods.pods and len(pods.pods) != pods.open:
+        yield Problem(
+            f"{path}.pods", f"{len(pods.pods)} names are given for {pods.open} pods. Name all of them or none."
+        )
+    for name, units in pods.resources.items():
+        if units < 0:
+            yield Problem(f"{path}.resources.{name}", f"{units} is negative. Write zero or more.")
+
+
+def _depth(path: str, label: str | None, topology: Topology | None, found: list[Problem]) -> int | None:
+    if label is None:
+        return None
+    if topology is None:
+        found.append(Problem(path, f"The level {shown(label)} is named, but the request names no known topology."))
+        return None
+    depth = topology.index(label)
+    if depth is None:
+        found.append(
+            Problem(
+                path,
+                f"Topology {shown(topology.name)} has no level {shown(label)}. {suggestion(label, topology.labels)}",
+            )
+        )
+    return depth
+
+
+def _order_problems(
+    path: str, group: Group, topology: Topology | None, above_required: int | None, above_preferred: int | None
+) -> Iterator[Problem]:
+    """A child's level is equal to or finer than its parent's, like kind with like kind.
+
+    A preference coarser than the requirement that binds it anyway says nothing,
+    so it is taken for a mistake as well.
+    """
+    if topology is None:
+        return
+    required = topology.index(group.required) if group.required is not None else None
+    preferred = topology.index(group.preferred) if group.preferred is not None else None
+    checks = (
+        ("required", required, "the level required above it", above_required),
+        ("preferred", preferred, "the level required of it", required if required is not None else above_required),
+        ("preferred", preferred, "the level preferred above it", above_preferred),
+    )
+    for field, mine, whose, bound in checks:
+        if mine is not None and bound is not None and mine < bound:
+            coarser, finer = topology.labels[mine], topology.labels[bound]
+            yield Problem(
+                f"{path}.{field}",
+                f"{shown(coarser)} is coarser than {shown(finer)}, {whose}. "
+                f"Name {shown(finer)} or a finer level, or leave it out.",
+            )

@@ -1,0 +1,69 @@
+"""Amounts of named resources, as exact whole units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from closeknit.hub import quantities
+from closeknit.hub.quantities import Rounding
+
+
+class Resources(Mapping[str, int]):
+    """An immutable, hashable mapping from resource name to units; absent means zero.
+
+    Amounts of zero are not kept, so two values are equal exactly when they mean the same.
+    """
+
+    __slots__ = ("_amounts", "_hash")
+    _amounts: dict[str, int]
+    _hash: int
+
+    def __init__(self, amounts: Mapping[str, int] = {}) -> None:
+        kept = {name: amounts[name] for name in sorted(amounts) if amounts[name] != 0}
+        object.__setattr__(self, "_amounts", kept)
+        object.__setattr__(self, "_hash", hash(tuple(kept.items())))
+
+    @classmethod
+    def parse(
+        cls, quantities_by_name: Mapping[str, str | int | float], rounding: Rounding = Rounding.UP
+    ) -> Resources:
+        """Read Kubernetes quantities; raises ``ValueError`` at the first that is not one."""
+        return cls(
+            {name: quantities.amount(name, text, rounding) for name, text in quantities_by_name.items()}
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Resources cannot be changed; make a new value instead.")
+
+    def __getitem__(self, name: str) -> int:
+        return self._amounts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._amounts)
+
+    def __len__(self) -> int:
+        return len(self._amounts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Resources):
+            return self._amounts == other._amounts
+        return NotImplemented
+
+    def __add__(self, other: Resources) -> Resources:
+        return Resources({name: self.get(name, 0) + other.get(name, 0) for name in {*self, *other}})
+
+    def __sub__(self, other: Resources) -> Resources:
+        return Resources({name: self.get(name, 0) - other.get(name, 0) for name in {*self, *other}})
+
+    def __mul__(self, times: int) -> Resources:
+        return Resources({name: units * times for name, units in self.items()})
+
+    def __reduce__(self) -> tuple[type[Resources], tuple[dict[str, int]]]:
+        return Resources, (dict(self._amounts),)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={quantities.written(name, units)}" for name, units in self.items())
+        return f"Resources({inside})"
