@@ -1,0 +1,57 @@
+# Every target sets up what it needs: a virtual environment in .venv with the versions of constraints.txt.
+PYTHON ?= python3
+N ?= 20000
+SEED ?= 1
+WORKERS ?= 2
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SOURCES := $(wildcard src tests bench)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow check format oracle bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make .venv and install closeknit into it (the other targets do so themselves)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Closeknit needs Python 3.11 or newer as $(PYTHON). Name another one: make PYTHON=python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "$(PYTHON) cannot make a virtual environment. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt hatchling
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## place one workload of each dialect on a sample cluster
+	@$(BIN)/closeknit demo $(ARGS)
+
+test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(ARGS)
+
+test-slow: $(READY) ## run the slow tests
+	# Status 5 says that nothing was collected, which is no failure here.
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow $(ARGS) || test $$? -eq 5
+
+check: $(READY) ## lint, formatting, types and import rules
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy $(SOURCES)
+	$(BIN)/lint-imports
+
+format: $(READY) ## format the code and fix what ruff can fix
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+oracle: $(READY) ## compare the engine with the exact oracle on N random requests (N=20000 SEED=1)
+	$(BIN)/python -m closeknit.testing.oracle_run -n $(N) --seed $(SEED) $(ARGS)
+
+bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
+	$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove everything that the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
