@@ -1,0 +1,27 @@
+"""Names that the dialects give to parts of a request, and to those who hold resources.
+
+No Kubernetes name holds a slash or a space, so none of these can be mistaken
+for the name of an object.
+"""
+
+from __future__ import annotations
+
+
+def workload_name(namespace: str, name: str) -> str:
+    """The name of a workload's request, and of its root group."""
+    return f"{namespace}/{name}"
+
+
+def lone_holder(kind: str, namespace: str, name: str) -> str:
+    """Who holds what a pod uses that belongs to no workload: its controller, or itself."""
+    return f"{kind} {namespace}/{name}"
+
+
+def pod_set_name(group: str, number: int) -> str:
+    """The name of a group's pod set; numbered, because pods of one group can differ in shape."""
+    return f"{group}/{number}"
+
+
+def group_of(pod_set: str) -> str:
+    """The name that users know: what they called the group that this pod set belongs to."""
+    return pod_set.rpartition("/")[0] or pod_set
