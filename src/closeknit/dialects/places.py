@@ -32,8 +32,7 @@ class Located:
     """The object, as far as its document could be read."""
 
     def __str__(self) -> str:
-        place = f"{self.source}:{self.document}"
-        return f"{place}:{self.problem.path}: {self.problem.message}"
+        return f"{self.source}:{self.document}:{self.problem.path or '-'}: {self.problem.message}"
 
 
 @dataclass(frozen=True, slots=True)

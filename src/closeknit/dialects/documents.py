@@ -1,0 +1,73 @@
+"""From the bytes of a file to plain documents: mappings, lists, strings, numbers and truth values.
+
+Nothing that a file may hold makes this package raise, recurse without end or
+fill the memory: size, nesting and the expansion of YAML aliases have limits, and
+what breaks them is a problem with its place. A field whose value is null is
+left out of its mapping, because to Kubernetes the two mean the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from closeknit.dialects import json_text, yaml_text
+from closeknit.dialects.places import Located, Source
+from closeknit.hub.problems import Problem
+
+Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | int | float | bool | None"
+"""What a document is made of."""
+
+LARGEST = 64 * 2**20
+"""The most bytes that a source may have."""
+
+# What YAML calls printable. Anything else could only hide something from a reader, or confuse a terminal.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a source, as plain values."""
+
+    source: str
+    number: int
+    """Counted from 1 within the source."""
+    content: Plain
+
+
+def parse(source: Source) -> Iterator[Document | Located]:
+    """Yield the documents of a source that can be read, and the problems of those that cannot."""
+    text = _text(source.content)
+    if isinstance(text, Problem):
+        yield Located(source.name, 0, text)
+        return
+    for number, (content, problems) in enumerate(json_text.load(text) or yaml_text.load(text), start=1):
+        for problem in problems:
+            yield Located(source.name, number, problem)
+        if not problems and content is not None:
+            yield Document(source.name, number, content)
+
+
+def _text(content: bytes) -> str | Problem:
+    if len(content) > LARGEST:
+        return Problem(
+            "", f"There are {len(content)} bytes here. At most {LARGEST} are read; split the file."
+        )
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode("utf-8", "replace")
+        byte = error.object[error.start]
+        return Problem(_place(before), f"The byte 0x{byte:02x} is not UTF-8. Save the file as UTF-8.")
+    if found := _UNPRINTABLE.search(text):
+        before, character = text[: found.start()], ord(found[0])
+        return Problem(_place(before), f"The character U+{character:04X} is not allowed. Remove it.")
+    return text
+
+
+def _place(before: str) -> str:
+    line = before.count("\n") + 1
+    column = len(before) - before.rfind("\n")
+    return f"line {line}, column {column}"

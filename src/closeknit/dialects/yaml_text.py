@@ -1,0 +1,78 @@
+"""YAML text, one document or several, each read in spite of what is wrong with the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from typing import Any
+
+import yaml
+
+from closeknit.dialects.yaml_tree import GiveUpError, Tree
+from closeknit.hub.problems import Problem, shown
+
+try:
+    from yaml import CBaseLoader as Events
+except ImportError:  # libyaml is missing; the parser in Python yields the same events, slower.
+    from yaml import BaseLoader as Events  # type: ignore[assignment]
+
+_DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+
+
+def load(text: str) -> Generator[tuple[Any, tuple[Problem, ...]], None, None]:
+    """Yield each document with its problems. After one that cannot be read, go on at the next."""
+    start, line = 0, 0
+    while start < len(text):
+        part = text[start:]
+        broken_at = yield from _stream(part, line)
+        if broken_at is None:
+            return
+        # A line that starts with three dashes can only be the start of a document, whatever went before it.
+        offset = _offset(part, broken_at + 1)
+        following = _DOCUMENT_START.search(part, offset)
+        if following is None:
+            return
+        start += following.start()
+        line += part.count("\n", 0, following.start())
+
+
+def _offset(text: str, line: int) -> int:
+    """Where a line starts, counted from 0."""
+    offset = 0
+    for _ in range(line):
+        offset = text.find("\n", offset) + 1
+        if offset == 0:
+            return len(text)
+    return offset
+
+
+def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], None, int | None]:
+    """Yield the documents of a text; returns the line at which reading broke off, if it did."""
+    tree = Tree(line)
+    mark = None
+    events = Events(text)
+    try:
+        while (event := events.get_event()) is not None:
+            kind = type(event)
+            if kind is yaml.DocumentEndEvent:
+                yield tree.content, tuple(tree.problems)
+                tree = Tree(line)
+            elif kind is yaml.StreamEndEvent:
+                return None
+            elif kind is not yaml.DocumentStartEvent and kind is not yaml.StreamStartEvent:
+                mark = event.start_mark
+                tree.take(event)
+    except GiveUpError as error:
+        yield None, (*tree.problems, error.problem)
+        return mark.line if mark else 0
+    except yaml.MarkedYAMLError as error:
+        where = error.problem_mark or error.context_mark
+        reason = ", ".join(part for part in (error.context, error.problem) if part)
+        place = f"line {where.line + line + 1}, column {where.column + 1}" if where else ""
+        yield None, (*tree.problems, Problem(place, f"This is not YAML: {reason}."))
+        return where.line if where else 0
+    except yaml.YAMLError as error:
+        yield None, (*tree.problems, Problem("", f"This is not YAML: {shown(str(error))}."))
+    finally:
+        events.dispose()
+    return None
