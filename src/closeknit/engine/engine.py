@@ -1,0 +1,197 @@
+"""The engine: a cluster that can be asked where a request would go, and told what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from closeknit.engine import score
+from closeknit.engine.ledger import Ledger
+from closeknit.engine.problem import Problem as Compiled
+from closeknit.engine.problem import compile_request
+from closeknit.engine.search import Budget, Found, Search
+from closeknit.engine.shapes import Shape, ShapeKey, Table
+from closeknit.engine.tree import Tree
+from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.nodes import Node
+from closeknit.hub.outcome import Assignment, Outcome, Placed, Statistics, Undecided, Unplaceable
+from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.request import Request, problems
+from closeknit.hub.topology import Topology
+
+_MOST_SHAPES = 256
+"""Shapes remembered; the one that was not asked for the longest goes first."""
+
+
+class Engine:
+    """Decides placements on a cluster that changes by small steps.
+
+    Decisions leave the cluster as it is; ``apply`` and ``release`` change it.
+    Two engines told the same facts in any order decide alike.
+    """
+
+    def __init__(self, cluster: Cluster, budget: Budget = Budget()) -> None:
+        self._ledger = Ledger(cluster)
+        self._topologies: dict[str, Topology] = {topology.name: topology for topology in cluster.topologies}
+        self._budget = budget
+        self._trees: dict[str | None, Tree] = {}
+        self._shapes: dict[ShapeKey, Shape] = {}
+        self._tables: dict[tuple[ShapeKey, str | None], Table] = {}
+
+    # ---- asking ----
+
+    def decide(self, request: Request) -> Outcome:
+        """Find the best placement, or find that there is none; failures carry no explanation.
+
+        Raises ``InvalidError`` with every problem of a request that makes no sense.
+        """
+        self._refuse_invalid(request)
+        compiled, found, touched = self._search(request)
+        statistics = Statistics(touched, found.candidates, found.steps)
+        if found.spread is None or found.wishes is None:
+            return (Unplaceable if found.complete else Undecided)(request.name, (), statistics)
+        return Placed(
+            request.name,
+            self._assignments(compiled, found.spread),
+            score.reaches(compiled, found.spread),
+            found.wishes,
+            found.complete,
+            statistics,
+        )
+
+    def solve(self, request: Request) -> Outcome:
+        """Like ``decide``, and a failure says why and what would help."""
+        return self.decide(request)
+
+    def _search(self, request: Request) -> tuple[Compiled, Found, int]:
+        tree = self._tree(request.topology)
+        keys = {pods.name: ShapeKey.of(pods) for pods in request.root.pod_sets()}
+        shapes = sorted(dict.fromkeys(keys.values()), key=_shape_order)
+        before = sum(shape.touched for shape in self._shapes.values())
+        tables = [self._table(key, request.topology, tree) for key in shapes]
+        touched = sum(shape.touched for shape in self._shapes.values()) - before
+        number = {key: i for i, key in enumerate(shapes)}
+        shape_of = {name: number[key] for name, key in keys.items()}
+        compiled = compile_request(request.root, tree, shape_of, tables, self._ledger.slot_of)
+        return compiled, Search(compiled, self._ledger.free, self._budget).run(), touched
+
+    def _assignments(self, compiled: Compiled, spread: score.Spread) -> tuple[Assignment, ...]:
+        tree, nodes = compiled.tree, self._ledger.nodes
+        made: list[Assignment] = []
+        for leaf in compiled.leaves:
+            positions, counts = spread.get(leaf.index, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+            names = iter(leaf.pods.pod_names())
+            for position, count in zip(positions.tolist(), counts.tolist(), strict=True):
+                node = nodes[int(tree.slots[position])]
+                assert node is not None
+                path = tree.node_path(position)
+                made.extend(Assignment(next(names), leaf.name, node.name, path) for _ in range(count))
+        return tuple(made)
+
+    def _refuse_invalid(self, request: Request) -> None:
+        topology = self._topologies.get(request.topology) if request.topology is not None else None
+        found = list(problems(request, topology))
+        for pods in request.root.pod_sets():
+            found.extend(
+                Problem(f"{pods.name}.bound[{i}]", f"There is no node {shown(node)}; a pod cannot run on it.")
+                for i, node in enumerate(pods.bound)
+                if node not in self._ledger.slot_of
+            )
+        if found:
+            raise InvalidError(found)
+
+    def _tree(self, topology: str | None) -> Tree:
+        tree = self._trees.get(topology)
+        if tree is None:
+            nodes = ((slot, node) for slot, node in enumerate(self._ledger.nodes) if node is not None)
+            tree = Tree(self._topologies[topology] if topology is not None else None, nodes)
+            self._trees[topology] = tree
+        return tree
+
+    def _table(self, key: ShapeKey, topology: str | None, tree: Tree) -> Table:
+        shape = self._shapes.pop(key, None)
+        if shape is None:
+            shape = Shape(self._ledger, key)
+            while len(self._shapes) >= _MOST_SHAPES:
+                oldest = next(iter(self._shapes))
+                del self._shapes[oldest]
+                for known in [k for k in self._tables if k[0] == oldest]:
+                    del self._tables[known]
+        self._shapes[key] = shape
+        table = self._tables.get((key, topology))
+        if table is None:
+            table = self._tables[key, topology] = Table(shape, tree)
+        table.refresh(self._ledger)
+        return table
+
+    # ---- telling ----
+
+    def apply(self, request: Request, placed: Placed) -> None:
+        """Let the request hold what was decided for it."""
+        sets = {pods.name: pods for pods in request.root.pod_sets()}
+        counts: dict[tuple[str, str], int] = {}
+        for assignment in placed.assignments:
+            key = (assignment.pod_set, assignment.node)
+            counts[key] = counts.get(key, 0) + 1
+        for (name, node), count in counts.items():
+            pods = sets[name]
+            self._ledger.hold(Holding(request.name, node, pods.resources, count, pods.host_ports))
+
+    def hold(self, holding: Holding) -> None:
+        """Note what a workload holds, however it came by it."""
+        self._ledger.slot(holding.node)
+        self._ledger.hold(holding)
+
+    def release(self, workload: str) -> None:
+        """Give back all that a workload holds; harmless where it holds nothing."""
+        self._ledger.release(workload)
+
+    def add_node(self, node: Node) -> None:
+        """A node has come."""
+        slot = self._ledger.add_node(node)
+        for tree in self._trees.values():
+            tree.insert(slot, node)
+
+    def change_node(self, node: Node) -> None:
+        """A node's labels, amounts, taints or state have changed; what runs on it stays."""
+        slot = self._ledger.slot(node.name)
+        before = self._ledger.nodes[slot]
+        assert before is not None
+        self._ledger.change_node(node)
+        for tree in self._trees.values():
+            if any(before.labels.get(label) != node.labels.get(label) for label in tree.labels):
+                tree.remove(slot)
+                tree.insert(slot, node)
+
+    def remove_node(self, name: str) -> None:
+        """A node has gone, and with it what was held on it."""
+        slot = self._ledger.remove_node(name)
+        for tree in self._trees.values():
+            tree.remove(slot)
+
+    @contextmanager
+    def fork(self) -> Iterator[Engine]:
+        """What if? Whatever is applied, held or released inside is undone at the end.
+
+        Costs only what is touched. Nodes must not come, go or change inside.
+        """
+        ledger = self._ledger
+        mark = ledger.begin()
+        try:
+            yield self
+        finally:
+            ledger.undo(mark)
+
+
+def _shape_order(key: ShapeKey) -> str:
+    return repr((tuple(key.resources.items()), key.filter, sorted(key.host_ports)))
+
+
+def solve(cluster: Cluster, request: Request) -> Outcome:
+    """Place one request on a cluster, changing nothing.
+
+    For many requests on one cluster, keep an ``Engine`` instead: it counts the cluster once.
+    """
+    return Engine(cluster).solve(request)

@@ -1,0 +1,189 @@
+"""A request, compiled: levels as numbers, shapes as tables, members in name order.
+
+Sorting members by name is what keeps the order in which they were listed out of
+every decision that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from closeknit.engine.shapes import Table
+from closeknit.engine.tree import Tree
+from closeknit.hub.request import Group, PodSet
+
+
+@dataclass(slots=True, eq=False)
+class Leaf:
+    """A pod set."""
+
+    index: int
+    name: str
+    pods: PodSet
+    shape: int
+    need: int
+    """Pods that must still be placed for the set to be formed."""
+    open: int
+    """Pods that may still be placed, the needed ones included."""
+    bound: list[int]
+    """Positions of running pods, one entry a pod."""
+    twin: object = None
+    """Equal for members that can be exchanged for each other without a difference."""
+
+
+@dataclass(slots=True, eq=False)
+class Knot:
+    """A group."""
+
+    index: int
+    name: str
+    group: Group
+    parent: Knot | None
+    required: int
+    """The level, or -1."""
+    preferred: int
+    """The level, or -1."""
+    least: int
+    members: list[Part] = field(default_factory=list)
+    leaves: list[Leaf] = field(default_factory=list)
+    """All pod sets of the subtree."""
+    bound: list[int] = field(default_factory=list)
+    """Positions of all running pods of the subtree."""
+    need: list[int] = field(default_factory=list)
+    """Per shape, the fewest pods that must be placed for the group to be formed."""
+    open: list[int] = field(default_factory=list)
+    """Per shape, the most pods that can be placed."""
+    twin: object = None
+
+    @property
+    def size(self) -> int:
+        """The fewest pods that must be placed."""
+        return sum(self.need)
+
+
+Part: TypeAlias = Knot | Leaf
+
+
+def formed(part: Part) -> bool:
+    """Whether running pods alone form it."""
+    if isinstance(part, Leaf):
+        return part.need == 0
+    return sum(formed(member) for member in part.members) >= part.least
+
+
+@dataclass(slots=True)
+class Problem:
+    """All that a search needs to know."""
+
+    tree: Tree
+    tables: list[Table]
+    """By shape."""
+    rows: list[int]
+    """The ledger rows that any of the shapes asks for."""
+    demand: list[list[int]]
+    """By shape, units per pod for each of the rows."""
+    root: Knot
+    knots: list[Knot]
+    leaves: list[Leaf]
+
+
+def compile_request(root: Group, tree: Tree, shape_of: dict[str, int], tables: list[Table], slot_of: dict[str, int]) -> Problem:
+    """Number everything; ``shape_of`` gives each pod set's shape by the set's name."""
+    knots: list[Knot] = []
+    leaves: list[Leaf] = []
+    level_of = {label: i for i, label in enumerate(tree.labels)}
+
+    def leaf(pods: PodSet) -> Leaf:
+        bound = sorted(int(tree.positions[slot_of[node]]) for node in pods.bound)
+        need = max(pods.least - len(bound), 0)
+        made = Leaf(len(leaves), pods.name, pods, shape_of[pods.name], need, pods.open, bound)
+        made.twin = (made.shape, need, pods.open) if not bound else ("only", pods.name)
+        leaves.append(made)
+        return made
+
+    def knot(group: Group, parent: Knot | None) -> Knot:
+        made = Knot(
+            len(knots),
+            group.name,
+            group,
+            parent,
+            level_of[group.required] if group.required is not None else -1,
+            level_of[group.preferred] if group.preferred is not None else -1,
+            group.least,
+        )
+        knots.append(made)
+        for member in sorted(group.members, key=lambda member: member.name):
+            part: Part = leaf(member) if isinstance(member, PodSet) else knot(member, made)
+            made.members.append(part)
+            made.leaves.extend([part] if isinstance(part, Leaf) else part.leaves)
+            made.bound.extend(part.bound)
+        made.bound.sort()
+        shapes = range(len(tables))
+        made.open = [sum(leaf.open for leaf in made.leaves if leaf.shape == s) for s in shapes]
+        missing = made.least - sum(formed(part) for part in made.members)
+        lacking = [need_of(part, len(tables)) for part in made.members if not formed(part)]
+        made.need = [sum(sorted(need[s] for need in lacking)[: max(missing, 0)]) for s in shapes]
+        made.twin = (
+            (made.required, made.preferred, made.least, tuple(sorted((repr(p.twin) for p in made.members))))
+            if not made.bound
+            else ("only", made.name)
+        )
+        return made
+
+    top = knot(root, None)
+    rows = sorted({row for table in tables for row, _ in table.shape.demand})
+    demand = [[dict(table.shape.demand).get(row, 0) for row in rows] for table in tables]
+    return Problem(tree, tables, rows, demand, top, knots, leaves)
+
+
+def need_of(part: Part, shapes: int) -> list[int]:
+    """Per shape, the fewest pods that must be placed for a member to be formed."""
+    if isinstance(part, Knot):
+        return part.need
+    return [part.need if s == part.shape else 0 for s in range(shapes)]
+
+
+def choices(knot: Knot) -> Iterator[tuple[list[Part], int]]:
+    """Which members to form, fewest pods left out first, with the number of those.
+
+    Members formed by running pods alone are always in. Of twins, those first by name are in.
+    """
+    fixed = [part for part in knot.members if formed(part)]
+    lacking = [part for part in knot.members if not formed(part)]
+    spare = min(len(lacking), len(fixed) + len(lacking) - knot.least)
+    if spare <= 0:
+        yield knot.members, 0
+        return
+    classes: dict[str, list[Part]] = {}
+    for part in lacking:
+        classes.setdefault(repr(part.twin), []).append(part)
+    kinds = sorted(classes.values(), key=lambda parts: parts[0].name)
+    sizes = [_open_pods(parts[0]) for parts in kinds]
+    for left_out, dropped in _droppings(kinds, sizes, spare):
+        kept = [part for parts, drop in zip(kinds, dropped, strict=True) for part in parts[: len(parts) - drop]]
+        yield sorted([*fixed, *kept], key=lambda part: part.name), left_out
+
+
+def _open_pods(part: Part) -> int:
+    return part.open if isinstance(part, Leaf) else sum(part.open)
+
+
+def _droppings(kinds: list[list[Part]], sizes: list[int], spare: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """All ways to drop up to ``spare`` members, by kind, in order of the pods dropped."""
+    import heapq
+
+    heap: list[tuple[int, tuple[int, ...]]] = [(0, (0,) * len(kinds))]
+    seen = {heap[0][1]}
+    while heap:
+        pods, dropped = heapq.heappop(heap)
+        yield pods, dropped
+        if sum(dropped) == spare:
+            continue
+        for i, parts in enumerate(kinds):
+            if dropped[i] < len(parts):
+                more = (*dropped[:i], dropped[i] + 1, *dropped[i + 1 :])
+                if more not in seen:
+                    seen.add(more)
+                    heapq.heappush(heap, (pods + sizes[i], more))

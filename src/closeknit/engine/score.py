@@ -1,0 +1,88 @@
+"""How a finished placement scores on wishes 1 to 3, and how close each group came."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from closeknit.engine.problem import Knot, Leaf, Problem
+from closeknit.engine.tree import Ints, Tree
+from closeknit.hub.outcome import GroupReach, Wishes
+
+Spread = dict[int, tuple[Ints, Ints]]
+"""By leaf index: positions, and how many new pods go to each."""
+
+
+def positions_of(leaves: list[Leaf], spread: Spread) -> Ints:
+    """Every position that the leaves use, running pods included, each once."""
+    parts = [spread[leaf.index][0] for leaf in leaves if leaf.index in spread]
+    parts += [np.array(leaf.bound, dtype=np.int64) for leaf in leaves if leaf.bound]
+    if not parts:
+        return np.zeros(0, dtype=np.int64)
+    return np.unique(np.concatenate(parts)) if len(parts) > 1 else np.unique(parts[0])
+
+
+def shared_level(tree: Tree, positions: Ints) -> int:
+    """The finest declared level at which all positions lie in one real domain, or -1."""
+    first, last = int(positions[0]), int(positions[-1])
+    for level in range(tree.depth - 1, -1, -1):
+        # Positions are in tree order, so the outermost two decide for all between them.
+        domain = int(tree.dom[level][first])
+        if domain == int(tree.dom[level][last]) and tree.real[level][domain]:
+            return level
+    return -1
+
+
+def distance(tree: Tree, preferred: int, positions: Ints) -> int:
+    """How far a group is from its preferred level; 0 where it got it."""
+    shared = shared_level(tree, positions)
+    if shared >= 0:
+        return max(preferred - shared, 0)
+    return preferred + 1 + len(np.unique(tree.dom[preferred][positions]))
+
+
+def wishes(problem: Problem, spread: Spread) -> Wishes:
+    """Score a placement."""
+    tree = problem.tree
+    placed = sum(int(counts.sum()) for _, counts in spread.values())
+    left_out = sum(leaf.open for leaf in problem.leaves) - placed
+    preferences = [0] * tree.depth
+    for knot in problem.knots:
+        if knot.preferred >= 0:
+            positions = positions_of(knot.leaves, spread)
+            if len(positions):
+                preferences[knot.preferred] += distance(tree, knot.preferred, positions)
+    used = positions_of(problem.leaves, spread)
+    # Sorted positions give sorted domains, so a domain is new where it differs from the one before.
+    domains = [_distinct(tree.dom[level][used]) for level in range(tree.depth)]
+    return Wishes(left_out, tuple(preferences), (*domains, len(used)))
+
+
+def _distinct(ordered: Ints) -> int:
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1 if len(ordered) else 0
+
+
+def reaches(problem: Problem, spread: Spread) -> tuple[GroupReach, ...]:
+    """How close every group came, parents first, then by name."""
+    return tuple(_reach(problem.tree, knot, positions_of(knot.leaves, spread)) for knot in problem.knots)
+
+
+def _reach(tree: Tree, knot: Knot, positions: Ints) -> GroupReach:
+    level: int = -1
+    domains: list[int] = []
+    satisfied = True
+    if len(positions):
+        level = shared_level(tree, positions)
+        if knot.preferred >= 0 and level < knot.preferred:
+            level, satisfied = knot.preferred, False
+            domains = np.unique(tree.dom[level][positions]).tolist()
+        elif level >= 0:
+            domains = [int(tree.dom[level][positions[0]])]
+    return GroupReach(
+        knot.name,
+        knot.parent.name if knot.parent is not None else None,
+        knot.group.required,
+        knot.group.preferred,
+        tree.labels[level] if level >= 0 else None,
+        tuple(tree.path(level, domain) for domain in domains),
+        satisfied,
+    )

@@ -1,0 +1,515 @@
+"""Depth-first search over the request tree: which domain each group gets.
+
+Every choice that matters is tried unless a bound shows that it cannot lead to a
+better placement, or symmetry shows that an equal choice was tried before. So a
+search that ends by itself has either found a best placement or shown that there
+is none; one that runs out of steps says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from closeknit.engine import score
+from closeknit.engine.candidates import Candidates, Loads
+from closeknit.engine.layout import Color, Content, Layouts, fewest
+from closeknit.engine.pack import OutOfBudgetError, Steps
+from closeknit.engine.problem import Knot, Leaf, Part, Problem, choices, need_of
+from closeknit.engine.score import Spread
+from closeknit.engine.tree import Flags, Ints
+from closeknit.hub.outcome import Wishes
+
+_BITS = 24
+"""Room for one count in a packed cost; more than any cluster has nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long a search may go on, in counted steps."""
+
+    find: int = 100_000
+    """Until a first placement is found."""
+    improve: int = 3_000
+    """After that, until it is proven best."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What a search came to."""
+
+    spread: Spread | None
+    """The best placement found, None where there is none."""
+    wishes: Wishes | None
+    complete: bool
+    """Whether the search ended by itself."""
+    steps: int
+    candidates: int
+
+
+@dataclass(slots=True)
+class _Task:
+    """A group that waits for its domain inside a domain already decided."""
+
+    knot: Knot
+    level: int
+    domain: int
+    colors: tuple[int, ...]
+    struck: dict[int, set[int]] = field(default_factory=dict)
+    """By level, domains that an exchangeable sibling has been through already."""
+
+
+class Search:
+    """One search over one problem. The ledger must not change meanwhile."""
+
+    def __init__(self, problem: Problem, free: Ints, budget: Budget) -> None:
+        self._problem = problem
+        self._tree = tree = problem.tree
+        self._free = free
+        self._budget = budget
+        self._steps = Steps(budget.find)
+        self._fields = 1 + tree.depth + tree.depth + 1
+        weights = [1 << (_BITS * (self._fields - 1 - i)) for i in range(self._fields)]
+        self._weight_left_out = weights[0]
+        self._weight_preferences = weights[1 : 1 + tree.depth]
+        self._weight_domains = weights[1 + tree.depth :]
+        self._layouts = Layouts(problem, free, self._weight_domains, weights[0], self._weight_preferences)
+        self._agenda: list[_Task] = []
+        self._contents: list[Content] = []
+        self._colors: list[Color] = []
+        self._loads: Loads = {}
+        running = sorted({position for leaf in problem.leaves for position in leaf.bound})
+        self._used: list[dict[int, int]] = []
+        for level in range(tree.depth + 1):
+            domains = tree.dom[level][np.array(running, dtype=np.int64)].tolist()
+            self._used.append({domain: domains.count(domain) for domain in dict.fromkeys(domains)})
+        self._left_out = 0
+        self._preferences = [0] * tree.depth
+        self._failures = [0] * len(problem.knots)
+        self._best_cost: int | None = None
+        self._best: list[int] = []
+        self._spread: Spread | None = None
+        self._wishes: Wishes | None = None
+        self._sure = True
+        """Whether nothing was passed over without proof."""
+        self._examined = 0
+        self._floor: list[int] | None = None
+        self._signatures: dict[tuple[int, int], object] = {}
+
+    def run(self) -> Found:
+        """Search until done or out of budget."""
+        complete = True
+        root = self._problem.root
+        try:
+            if not self._pinned_apart():
+                self._explore([_Task(root, -1, 0, ())])
+        except OutOfBudgetError:
+            complete = False
+        except _Done:
+            complete = self._sure = True
+        return Found(
+            self._spread, self._wishes, complete and self._sure, self._steps.taken, self._examined
+        )
+
+    def _pinned_apart(self) -> bool:
+        """Whether running pods already break a requirement."""
+        for knot in self._problem.knots:
+            if knot.required >= 0 and knot.bound:
+                bound = np.array(knot.bound, dtype=np.int64)
+                if score.shared_level(self._tree, bound) < knot.required:
+                    return True
+        return False
+
+    # ---- going down the request tree ----
+
+    def _explore(self, agenda: list[_Task]) -> None:
+        if not agenda:
+            self._finish()
+            return
+        at = self._pick(agenda)
+        task, rest = agenda[at], agenda[:at] + agenda[at + 1 :]
+        tried: dict[int, set[int]] = {}
+        found_before = self._best_cost
+        for level, domain, distance in self._options(task, rest):
+            self._steps.take()
+            self._enter(task, level, domain, distance, rest, tried)
+            tried.setdefault(level, set()).add(domain)
+        if self._best_cost == found_before:
+            # Whoever failed goes earlier next time: most dead ends come from one demanding group.
+            self._failures[task.knot.index] += 1
+
+    def _pick(self, agenda: list[_Task]) -> int:
+        def urgency(i: int) -> tuple[bool, int, int, int, str]:
+            task = agenda[i]
+            knot = task.knot
+            free_choice = max(knot.required, knot.preferred) > task.level
+            return (free_choice, -self._failures[knot.index], -knot.size, -sum(knot.open), knot.name)
+
+        return min(range(len(agenda)), key=urgency)
+
+    def _options(self, task: _Task, rest: list[_Task]) -> Iterator[tuple[int, int, int]]:
+        """Levels and domains to try for a group, with the distance from its preference; best first."""
+        knot = task.knot
+        base = max(knot.required, task.level)
+        top = max(knot.preferred, base)
+        if top == task.level:
+            yield task.level, task.domain, max(knot.preferred - task.level, 0) if knot.preferred >= 0 else 0
+            return
+        siblings = [0] * len(self._problem.tables)
+        for other in rest:
+            if (other.level, other.domain) == (task.level, task.domain):
+                siblings = [a + b for a, b in zip(siblings, other.knot.need, strict=True)]
+        ladders: list[tuple[int, int, Candidates]] = []
+        for level in range(top, base - 1, -1):
+            if level == task.level:
+                break
+            stream = Candidates(
+                self._problem, knot, (task.level, task.domain), level, self._loads, self._used, siblings
+            )
+            for struck in task.struck.get(level, ()):
+                stream.strike(struck)
+            if len(stream):
+                ladders.append((self._least_left_out(stream), level, stream))
+        # A finer level is closer to the preference, but pods left out weigh more than any preference.
+        ladders.sort(key=lambda rung: (rung[0], -rung[1]))
+        seen: set[object] = set()
+        for _, level, stream in ladders:
+            distance = max(knot.preferred - level, 0) if knot.preferred >= 0 else 0
+            yield from self._drain(task, stream, level, distance, seen)
+        if base == task.level and top > task.level:
+            yield task.level, task.domain, knot.preferred - task.level
+
+    def _least_left_out(self, stream: Candidates) -> int:
+        return int(stream.least()[0].min()) if sum(self._problem.root.open) != sum(self._problem.root.need) else 0
+
+    def _drain(
+        self, task: _Task, stream: Candidates, level: int, distance: int, seen: set[object]
+    ) -> Iterator[tuple[int, int, int]]:
+        while True:
+            improves = None
+            if self._best_cost is not None:
+                improves = self._improves(task.knot, level, distance)
+            domain = stream.next(improves)
+            if domain is None:
+                return
+            self._examined += 1
+            # Only from the second one on is it worth asking whether an equal one was tried.
+            signature = (level, self._signature(task, level, domain)) if len(stream) or seen else None
+            if signature in seen:
+                continue
+            if signature is not None:
+                seen.add(signature)
+            yield level, domain, distance
+
+    def _improves(self, knot: Knot, level: int, distance: int):  # type: ignore[no-untyped-def]
+        """A test that strikes candidates whose bounds reach the best placement known."""
+        base = self._so_far()
+        best = self._best
+        depth = self._tree.depth
+
+        def test(fields: list[Ints]) -> Flags:
+            size = len(fields[0])
+            undecided = np.ones(size, dtype=np.bool_)
+            better = np.zeros(size, dtype=np.bool_)
+            for i in range(self._fields):
+                if i == 0:
+                    value: Ints | int = fields[0] + base[0]
+                elif i <= depth:
+                    value = base[i] + (distance if knot.preferred == i - 1 else 0)
+                else:
+                    at = i - 1 - depth
+                    extra = fields[1 + at]
+                    value = extra + base[i] if at <= level else np.maximum(extra, base[i])
+                floor = self._lower()[i]
+                value = np.maximum(value, floor)
+                better |= undecided & (value < best[i])
+                undecided &= value == best[i]
+                if not undecided.any():
+                    break
+            return better
+
+        return test
+
+    def _signature(self, task: _Task, level: int, domain: int) -> object:
+        """Equal for candidates between which nothing can tell, as far as is worth finding out."""
+        tree = self._tree
+        marks: list[object] = []
+        for at in range(task.level + 1, level + 1):
+            around = tree.above(level, domain, at)
+            marks.append(self._look(at, around))
+        return tuple(marks)
+
+    def _look(self, level: int, domain: int) -> object:
+        """What a domain looks like; its own number where it is in use or too large to compare."""
+        if domain in self._used[level] or (level, domain) in self._loads:
+            return domain
+        key = (level, domain)
+        known = self._signatures.get(key)
+        if known is None:
+            start, end = self._tree.bounds(level, domain)
+            known = (domain,) if end - start > 1024 else ("like", self._content(level, domain))
+            self._signatures[key] = known
+        return known
+
+    def _content(self, level: int, domain: int) -> object:
+        tree, problem = self._tree, self._problem
+        if level == tree.depth:
+            slot = int(tree.slots[domain])
+            fits = tuple(int(table.fit[domain]) for table in problem.tables)
+            prices = tuple(int(t.price[domain]) if t.price is not None else 0 for t in problem.tables)
+            return (fits, prices, tuple(int(self._free[row, slot]) for row in problem.rows))
+        first, last = tree.span(level, domain, level + 1)
+        inner = sorted((self._content(level + 1, child) for child in range(first, last)), key=repr)
+        return (bool(tree.real[level][domain]), tuple(inner))
+
+    # ---- making and unmaking a choice ----
+
+    def _enter(
+        self, task: _Task, level: int, domain: int, distance: int, rest: list[_Task], tried: dict[int, set[int]]
+    ) -> None:
+        knot = task.knot
+        colors = task.colors
+        if distance and level < 0:
+            distance = knot.preferred + 1
+            running = frozenset(self._tree.dom[knot.preferred][np.array(knot.bound, dtype=np.int64)].tolist())
+            colors = (*colors, len(self._colors))
+            self._colors.append(Color(knot.preferred, running))
+            distance += len(running)
+        marked = self._mark(knot, task.level, level, domain)
+        if distance:
+            self._preferences[knot.preferred] += distance
+        if self._fits_by_sum(task.level, level, domain) and self._hopeful():
+            following = self._inherit_struck(knot, rest, task, tried)
+            self._open(knot, level, domain, colors, following)
+        if distance:
+            self._preferences[knot.preferred] -= distance
+        self._unmark(knot, task.level, level, domain, marked)
+        if colors is not task.colors:
+            self._colors.pop()
+
+    def _inherit_struck(
+        self, knot: Knot, rest: list[_Task], task: _Task, tried: dict[int, set[int]]
+    ) -> list[_Task]:
+        """Siblings that can be exchanged with this group need not try what it has been through."""
+        if not tried:
+            return rest
+        following = []
+        for other in rest:
+            if other.knot.twin == knot.twin and (other.level, other.domain) == (task.level, task.domain):
+                struck = {level: set(domains) for level, domains in other.struck.items()}
+                for level, domains in tried.items():
+                    struck.setdefault(level, set()).update(domains)
+                other = _Task(other.knot, other.level, other.domain, other.colors, struck)
+            following.append(other)
+        return following
+
+    def _mark(self, knot: Knot, above: int, level: int, domain: int) -> bool:
+        """Note what the group will take of the domains between its parent's and its own."""
+        uses = bool(knot.size)
+        for at in range(max(above + 1, 0), level + 1):
+            around = self._tree.above(level, domain, at)
+            load = self._loads.get((at, around))
+            if load is None:
+                load = self._loads[at, around] = [0] * len(self._problem.tables)
+            for shape, need in enumerate(knot.need):
+                load[shape] += need
+        if uses:
+            for at in range(level + 1):
+                around = self._tree.above(level, domain, at)
+                self._used[at][around] = self._used[at].get(around, 0) + 1
+        return uses
+
+    def _unmark(self, knot: Knot, above: int, level: int, domain: int, uses: bool) -> None:
+        for at in range(max(above + 1, 0), level + 1):
+            around = self._tree.above(level, domain, at)
+            load = self._loads[at, around]
+            for shape, need in enumerate(knot.need):
+                load[shape] -= need
+            if not any(load):
+                del self._loads[at, around]
+        if uses:
+            for at in range(level + 1):
+                around = self._tree.above(level, domain, at)
+                self._used[at][around] -= 1
+                if not self._used[at][around]:
+                    del self._used[at][around]
+
+    def _fits_by_sum(self, above: int, level: int, domain: int) -> bool:
+        """Whether the free amounts of each domain on the way cover what is confined to it."""
+        problem = self._problem
+        if len(problem.tables) == 1:
+            return True
+        for at in range(max(above + 1, 0), level + 1):
+            around = self._tree.above(level, domain, at)
+            load = self._loads.get((at, around))
+            if load is None:
+                continue
+            start, end = self._tree.bounds(at, around)
+            slots = self._tree.slots[start:end]
+            for i, row in enumerate(problem.rows):
+                wanted = sum(count * problem.demand[shape][i] for shape, count in enumerate(load))
+                # Sums in floating point cannot overflow; the margin keeps rounding on the safe side.
+                free = float(self._free[row, slots].clip(0).sum(dtype=np.float64))
+                if wanted > free * (1 + 1e-9):
+                    return False
+        return True
+
+    def _open(self, knot: Knot, level: int, domain: int, colors: tuple[int, ...], rest: list[_Task]) -> None:
+        """Hand the decided domain to the members, for each way to choose which of them to form."""
+        for members, left_out in choices(knot):
+            self._steps.take()
+            self._left_out += left_out
+            added = self._extra_need(knot, members)
+            self._add_load(level, domain, added)
+            if self._hopeful():
+                tasks, before = list(rest), len(self._contents)
+                for part in members:
+                    if isinstance(part, Leaf):
+                        if part.open:
+                            self._contents.append(Content(level, domain, part, colors))
+                    else:
+                        tasks.append(_Task(part, level, domain, colors))
+                if self._contents_fit(before):
+                    self._explore(tasks)
+                del self._contents[before:]
+            self._add_load(level, domain, [-extra for extra in added])
+            self._left_out -= left_out
+
+    def _extra_need(self, knot: Knot, members: list[Part]) -> list[int]:
+        """What the chosen members need beyond what was counted for the group before they were chosen."""
+        need = [0] * len(self._problem.tables)
+        for part in members:
+            for shape, count in enumerate(need_of(part, len(need))):
+                need[shape] += count
+        return [now - before for now, before in zip(need, knot.need, strict=True)]
+
+    def _add_load(self, level: int, domain: int, added: list[int]) -> None:
+        if not any(added):
+            return
+        for at in range(level + 1):
+            around = self._tree.above(level, domain, at)
+            load = self._loads.setdefault((at, around), [0] * len(added))
+            for shape, extra in enumerate(added):
+                load[shape] += extra
+            if not any(load):
+                del self._loads[at, around]
+
+    def _contents_fit(self, before: int) -> bool:
+        """Whether the domains that just got pods can still lay out all that is confined to them, each by itself."""
+        checked: set[tuple[int, int]] = set()
+        for content in self._contents[before:]:
+            at = (content.level, content.domain)
+            if at in checked or content.level < 0:
+                continue
+            checked.add(at)
+            start, end = self._tree.bounds(*at)
+            if end - start > 64 or (len(self._contents) == 1 and not self._agenda):
+                continue
+            inside = [
+                other
+                for other in self._contents
+                if other.level >= content.level and self._tree.above(other.level, other.domain, at[0]) == at[1]
+            ]
+            try:
+                if self._layouts.lay_out(*at, inside, self._colors, self._steps) is None:
+                    return False
+            except OutOfBudgetError:
+                if self._steps.taken > self._steps.limit:
+                    raise
+        return True
+
+    # ---- bounds ----
+
+    def _so_far(self) -> list[int]:
+        """What the choices made so far cost at least, field by field."""
+        domains = [len(self._used[level]) for level in range(self._tree.depth + 1)]
+        return [self._left_out, *self._preferences, *domains]
+
+    def _hopeful(self) -> bool:
+        """Whether the choices made so far can still lead to a better placement than the best known."""
+        if self._best_cost is None:
+            return True
+        fields = [max(a, b) for a, b in zip(self._so_far(), self._lower(), strict=True)]
+        return fields < self._best
+
+    def _lower(self) -> list[int]:
+        """What any placement of the request costs at least, field by field, by counts over the whole cluster."""
+        if self._floor is None:
+            root, tree = self._problem.root, self._tree
+            tables = self._problem.tables
+            left_out = sum(max(total - tables[s].total, 0) for s, total in enumerate(root.open))
+            domains = []
+            for level in range(tree.depth + 1):
+                pieces = len(self._used_at_start(level))
+                for shape, need in enumerate(root.need):
+                    if need:
+                        gratis = len(self._used_at_start(level))
+                        pieces = max(pieces, fewest(tables[shape].sums[level], need) if not gratis else pieces)
+                domains.append(pieces)
+            self._floor = [left_out, *[0] * tree.depth, *domains]
+        return self._floor
+
+    def _used_at_start(self, level: int) -> set[int]:
+        positions = [position for leaf in self._problem.leaves for position in leaf.bound]
+        return set(self._tree.dom[level][np.array(positions, dtype=np.int64)].tolist())
+
+    # ---- the end of a branch ----
+
+    def _finish(self) -> None:
+        """All groups have their domains: lay out the pods, and keep the placement if it is the best so far."""
+        self._steps.take()
+        layouts = []
+        for level, domain, inside in self._layouts.components(self._contents):
+            try:
+                layout = self._layouts.lay_out(level, domain, inside, self._colors, self._steps)
+            except OutOfBudgetError:
+                if self._steps.taken > self._steps.limit:
+                    raise
+                self._sure = False
+                return
+            if layout is None:
+                return
+            layouts.append((inside, layout))
+        spread: Spread = {}
+        for inside, layout in layouts:
+            self._share(inside, layout.takes, spread)
+            self._sure &= layout.exact
+        wishes = score.wishes(self._problem, spread)
+        fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
+        if self._best_cost is None:
+            self._steps.limit = self._steps.taken + self._budget.improve
+        if self._best_cost is None or fields < self._best:
+            self._best_cost = 1
+            self._best = fields
+            self._spread, self._wishes = spread, wishes
+        if self._best == self._lower():
+            raise _Done
+
+    def _share(self, inside: list[Content], takes: list[tuple[Ints, Ints]], spread: Spread) -> None:
+        """Hand the pods of each item to the pod sets it was made of: what they need first, then the rest."""
+        by_item: dict[tuple[int, int, int, tuple[int, ...]], list[Content]] = {}
+        for content in inside:
+            first, last = self._tree.bounds(content.level, content.domain)
+            by_item.setdefault((first, last, content.leaf.shape, content.colors), []).append(content)
+        for contents, (positions, counts) in zip(by_item.values(), takes, strict=True):
+            if len(contents) == 1:
+                if len(positions):
+                    spread[contents[0].leaf.index] = (positions, counts)
+                continue
+            spare = int(counts.sum()) - sum(content.leaf.need for content in contents)
+            each = np.repeat(positions, counts)
+            at = 0
+            for content in contents:
+                extra = min(spare, content.leaf.open - content.leaf.need)
+                spare -= extra
+                mine = each[at : at + content.leaf.need + extra]
+                at += len(mine)
+                if len(mine):
+                    unique, amount = np.unique(mine, return_counts=True)
+                    spread[content.leaf.index] = (unique, amount.astype(np.int64))
+
+
+class _Done(Exception):
+    """No placement can be better than the one found."""
