@@ -1,0 +1,281 @@
+"""core/v1: Node and Pod."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.wire import Int32, Quantity, Wire
+
+
+class Taint(Wire, frozen=True, kw_only=True):
+    """A mark on a node that keeps pods away."""
+
+    unused: ClassVar = frozenset({"timeAdded"})
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+class NodeSpec(Wire, frozen=True, kw_only=True):
+    """What an administrator says of a node."""
+
+    unused: ClassVar = frozenset({"configSource", "externalID", "podCIDR", "podCIDRs", "providerID"})
+
+    taints: list[Taint] = []
+    unschedulable: bool = False
+
+
+class NodeCondition(Wire, frozen=True, kw_only=True):
+    """What a node's agent says of it."""
+
+    open_ended: ClassVar = True
+
+    type: str = ""
+    status: str = ""
+
+
+class NodeStatus(Wire, frozen=True, kw_only=True):
+    """What a node offers, and how it is."""
+
+    unused: ClassVar = frozenset(
+        {
+            "addresses",
+            "config",
+            "daemonEndpoints",
+            "declaredFeatures",
+            "features",
+            "images",
+            "nodeInfo",
+            "phase",
+            "runtimeHandlers",
+            "volumesAttached",
+            "volumesInUse",
+        }
+    )
+    open_ended: ClassVar = True
+
+    allocatable: dict[str, Quantity] | None = None
+    capacity: dict[str, Quantity] = {}
+    conditions: list[NodeCondition] = []
+
+
+class Node(Wire, frozen=True, kw_only=True):
+    """A machine."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class ResourceRequirements(Wire, frozen=True, kw_only=True):
+    """What a container asks for, and what it may use at most."""
+
+    unused: ClassVar = frozenset({"claims"})
+
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+
+
+class ContainerPort(Wire, frozen=True, kw_only=True):
+    """A port of a container, and of its node where ``host_port`` is given."""
+
+    unused: ClassVar = frozenset({"containerPort", "hostIP", "name"})
+
+    host_port: Int32 = 0
+    protocol: str = "TCP"
+
+
+class Container(Wire, frozen=True, kw_only=True):
+    """One container of a pod, as far as placing it is concerned."""
+
+    unused: ClassVar = frozenset(
+        {
+            "args",
+            "command",
+            "env",
+            "envFrom",
+            "image",
+            "imagePullPolicy",
+            "lifecycle",
+            "livenessProbe",
+            "readinessProbe",
+            "resizePolicy",
+            "restartPolicyRules",
+            "securityContext",
+            "startupProbe",
+            "stdin",
+            "stdinOnce",
+            "terminationMessagePath",
+            "terminationMessagePolicy",
+            "tty",
+            "volumeDevices",
+            "volumeMounts",
+            "workingDir",
+        }
+    )
+
+    name: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    ports: list[ContainerPort] = []
+    restart_policy: str = ""
+
+
+class NodeSelectorRequirement(Wire, frozen=True, kw_only=True):
+    """One condition on a node's label or field."""
+
+    key: str
+    operator: str
+    values: list[str] = []
+
+
+class NodeSelectorTerm(Wire, frozen=True, kw_only=True):
+    """Conditions that must all hold."""
+
+    match_expressions: list[NodeSelectorRequirement] = []
+    match_fields: list[NodeSelectorRequirement] = []
+
+
+class NodeSelector(Wire, frozen=True, kw_only=True):
+    """Terms of which one must match."""
+
+    node_selector_terms: list[NodeSelectorTerm]
+
+
+class PreferredSchedulingTerm(Wire, frozen=True, kw_only=True):
+    """A term that makes a node more welcome."""
+
+    weight: Int32
+    preference: NodeSelectorTerm
+
+
+class NodeAffinity(Wire, frozen=True, kw_only=True):
+    """Which nodes a pod accepts, and which it would rather have."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: list[PreferredSchedulingTerm] = []
+
+
+class PodAffinity(Wire, frozen=True, kw_only=True):
+    """Wishes about other pods; ``required`` holds terms whose shape is of no concern here."""
+
+    unused: ClassVar = frozenset({"preferredDuringSchedulingIgnoredDuringExecution"})
+
+    required_during_scheduling_ignored_during_execution: list[dict[str, object]] = []
+
+
+class Affinity(Wire, frozen=True, kw_only=True):
+    """All that draws a pod to nodes and to other pods, or away from them."""
+
+    node_affinity: NodeAffinity = NodeAffinity()
+    pod_affinity: PodAffinity = PodAffinity()
+    pod_anti_affinity: PodAffinity = PodAffinity()
+
+
+class Toleration(Wire, frozen=True, kw_only=True):
+    """Leave to ignore a taint."""
+
+    unused: ClassVar = frozenset({"tolerationSeconds"})
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class TopologySpreadConstraint(Wire, frozen=True, kw_only=True):
+    """How evenly pods must be spread."""
+
+    unused: ClassVar = frozenset(
+        {
+            "labelSelector",
+            "matchLabelKeys",
+            "maxSkew",
+            "minDomains",
+            "nodeAffinityPolicy",
+            "nodeTaintsPolicy",
+            "topologyKey",
+        }
+    )
+
+    when_unsatisfiable: str = ""
+
+
+class PodSchedulingGate(Wire, frozen=True, kw_only=True):
+    """Something that must happen before a pod may be scheduled."""
+
+    name: str = ""
+
+
+class PodSpec(Wire, frozen=True, kw_only=True):
+    """What a pod is made of, as far as placing it is concerned."""
+
+    unused: ClassVar = frozenset(
+        {
+            "activeDeadlineSeconds",
+            "automountServiceAccountToken",
+            "dnsConfig",
+            "dnsPolicy",
+            "enableServiceLinks",
+            "ephemeralContainers",
+            "hostAliases",
+            "hostIPC",
+            "hostNetwork",
+            "hostPID",
+            "hostUsers",
+            "hostname",
+            "hostnameOverride",
+            "imagePullSecrets",
+            "os",
+            "preemptionPolicy",
+            "priorityClassName",
+            "readinessGates",
+            "restartPolicy",
+            "runtimeClassName",
+            "schedulerName",
+            "schedulingGroup",
+            "securityContext",
+            "serviceAccount",
+            "serviceAccountName",
+            "setHostnameAsFQDN",
+            "shareProcessNamespace",
+            "subdomain",
+            "terminationGracePeriodSeconds",
+            "volumes",
+            "workloadRef",
+        }
+    )
+
+    containers: list[Container]
+    init_containers: list[Container] = []
+    resources: ResourceRequirements = ResourceRequirements()
+    overhead: dict[str, Quantity] = {}
+    node_name: str = ""
+    node_selector: dict[str, str] = {}
+    affinity: Affinity = Affinity()
+    tolerations: list[Toleration] = []
+    topology_spread_constraints: list[TopologySpreadConstraint] = []
+    resource_claims: list[dict[str, object]] = []
+    scheduling_gates: list[PodSchedulingGate] = []
+    priority: Int32 | None = None
+
+
+class PodStatus(Wire, frozen=True, kw_only=True):
+    """How a pod is doing."""
+
+    open_ended: ClassVar = True
+
+    phase: str = ""
+
+
+class Pod(Wire, frozen=True, kw_only=True):
+    """Containers that run together on one node."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: PodSpec
+    status: PodStatus = PodStatus()

@@ -1,0 +1,28 @@
+"""kai.scheduler/v1alpha1: Topology. OSMO's documents call the same shape v1."""
+
+from __future__ import annotations
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.wire import Wire
+
+
+class TopologyLevel(Wire, frozen=True, kw_only=True):
+    """A node label, and a shorter name that may stand for it."""
+
+    node_label: str
+    alias: str = ""
+
+
+class TopologySpec(Wire, frozen=True, kw_only=True):
+    """The levels, coarsest first."""
+
+    levels: list[TopologyLevel]
+
+
+class Topology(Wire, frozen=True, kw_only=True):
+    """How nodes are laid out."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: TopologySpec

@@ -1,0 +1,44 @@
+"""meta/v1: what every object carries."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from closeknit.apis.wire import Wire
+
+
+class OwnerReference(Wire, frozen=True, kw_only=True):
+    """Who made an object, and would take it away."""
+
+    unused: ClassVar = frozenset({"blockOwnerDeletion"})
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(Wire, frozen=True, kw_only=True):
+    """Names, labels and the like."""
+
+    unused: ClassVar = frozenset(
+        {
+            "deletionGracePeriodSeconds",
+            "finalizers",
+            "generateName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+            "selfLink",
+        }
+    )
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+    owner_references: list[OwnerReference] = []

@@ -1,0 +1,20 @@
+"""scheduling.k8s.io/v1: PriorityClass."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.wire import Int32, Wire
+
+
+class PriorityClass(Wire, frozen=True, kw_only=True):
+    """A name for a priority."""
+
+    unused: ClassVar = frozenset({"description", "preemptionPolicy"})
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    value: Int32
+    global_default: bool = False

@@ -1,0 +1,60 @@
+"""scheduling.run.ai/v2alpha2: PodGroup, with the older spelling of its subgroups."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.wire import Int32, Wire
+
+
+class TopologyConstraint(Wire, frozen=True, kw_only=True):
+    """How close together the pods of a group must be, and should be."""
+
+    topology: str = ""
+    required_topology_level: str = ""
+    preferred_topology_level: str = ""
+
+
+class SubGroup(Wire, frozen=True, kw_only=True):
+    """Part of a PodGroup: a leaf has pods, any other has subgroups that name it as their parent."""
+
+    name: str
+    parent: str = ""
+    min_member: Int32 | None = None
+    min_sub_group: Int32 | None = None
+    topology_constraint: TopologyConstraint = TopologyConstraint()
+
+
+class PodGroupSpec(Wire, frozen=True, kw_only=True):
+    """What must run together."""
+
+    unused: ClassVar = frozenset(
+        {
+            "markUnschedulable",
+            "preemptibility",
+            "preemptionDelay",
+            "queue",
+            "schedulingBackoff",
+            "stalenessGracePeriod",
+        }
+    )
+
+    min_member: Int32 | None = None
+    min_sub_group: Int32 | None = None
+    priority_class_name: str = ""
+    topology_constraint: TopologyConstraint = TopologyConstraint()
+    sub_groups: list[SubGroup] | None = None
+    subgroups: list[SubGroup] | None = None
+    """The spelling of earlier documents."""
+
+
+class PodGroup(Wire, frozen=True, kw_only=True):
+    """Pods that are scheduled together or not at all."""
+
+    unused: ClassVar = frozenset({"status"})
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: PodGroupSpec = PodGroupSpec()

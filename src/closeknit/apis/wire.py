@@ -1,0 +1,22 @@
+"""What all wire shapes have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, TypeAlias
+
+from msgspec import Meta, Struct
+
+Quantity: TypeAlias = str | int | float
+"""A Kubernetes quantity as written; ``closeknit.hub.quantities`` reads it."""
+
+Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+"""A whole number as Kubernetes keeps it; most fields are narrower by rules of their own."""
+
+
+class Wire(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A shape. Null and absent are the same, so a field without a default must be given."""
+
+    unused: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are valid and not used, under their names on the wire."""
+    open_ended: ClassVar[bool] = False
+    """Whether fields may exist that are not listed, as in a status that servers of any version write."""

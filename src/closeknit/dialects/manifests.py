@@ -1,0 +1,223 @@
+"""Documents that have a kind: recognised, decoded, and told apart by their names."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.wire import Wire
+from closeknit.dialects.documents import Document
+from closeknit.dialects.paths import join, within
+from closeknit.dialects.places import Located, Skipped
+from closeknit.dialects.shapes import decode
+from closeknit.dialects.spelling import found, is_slip
+from closeknit.hub.problems import Problem, nearest, shown, suggestion
+from closeknit.hub.workload import ObjectName
+
+
+class Named(Protocol):
+    """A wire shape of a whole object."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Its name, labels and so on."""
+
+
+_O = TypeVar("_O", bound=Named)
+_O_co = TypeVar("_O_co", bound=Named, covariant=True)
+
+DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind that somebody reads."""
+
+    group: str
+    """Empty for the core group."""
+    kind: str
+    versions: tuple[str, ...]
+    """Those that are read, the preferred one first."""
+    shape: type[Wire]
+    namespaced: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest(Generic[_O_co]):
+    """An object, and where it was found."""
+
+    source: str
+    document: int
+    prefix: str
+    """The path of the object in its document; empty unless it was an item of a list."""
+    object: ObjectName
+    content: _O_co
+
+    @property
+    def name(self) -> str:
+        """The object's own name."""
+        return self.object.name
+
+    @property
+    def namespace(self) -> str:
+        """The object's namespace, ``default`` where it says nothing."""
+        return self.object.namespace
+
+    def located(self, problem: Problem) -> Located:
+        """A problem of this object, with its place."""
+        whole = Problem(join(self.prefix, problem.path), problem.message)
+        return Located(self.source, self.document, whole, self.object)
+
+
+class Manifests:
+    """All objects that were read, by shape."""
+
+    def __init__(self, manifests: Iterable[Manifest[Any]]) -> None:
+        self._by_shape: dict[type, list[Manifest[Any]]] = defaultdict(list)
+        for manifest in manifests:
+            self._by_shape[type(manifest.content)].append(manifest)
+
+    def of(self, shape: type[_O]) -> Sequence[Manifest[_O]]:
+        """The objects of this shape, in the order of the documents."""
+        return self._by_shape.get(shape, [])
+
+
+class Catalogue:
+    """All kinds that are read, and those that are known and passed over."""
+
+    def __init__(self, kinds: Iterable[Kind], passed_over: Mapping[str, frozenset[str]]) -> None:
+        self._kinds = {(kind.group, kind.kind): kind for kind in kinds}
+        self._known = defaultdict(set, {group: set(names) for group, names in passed_over.items()})
+        for group, name in self._kinds:
+            self._known[group].add(name)
+
+    def manifests(
+        self, documents: Iterable[Document], *, lenient: bool
+    ) -> Iterator[Manifest[Any] | Located | Skipped]:
+        """Yield the object or the problems of every document; of two with one name, the first."""
+        seen: dict[tuple[str, str, str, str], Manifest[Any]] = {}
+        for document in documents:
+            for prefix, content in _unpacked(document.content):
+                for result in self._manifest(document, prefix, content, lenient=lenient):
+                    if isinstance(result, Manifest):
+                        group = result.object.api_version.rpartition("/")[0]
+                        key = (group, result.object.kind, result.namespace, result.name)
+                        first = seen.setdefault(key, result)
+                        yield result if first is result else result.located(_twice(first))
+                    else:
+                        yield result
+
+    def _manifest(
+        self, document: Document, prefix: str, content: Any, *, lenient: bool
+    ) -> Iterator[Manifest[Any] | Located | Skipped]:
+        kind = self._kind(content)
+        if isinstance(kind, Problem):
+            whole = Problem(join(prefix, kind.path), kind.message)
+            yield Located(document.source, document.number, whole, _identity(content, None))
+            return
+        if kind is None:
+            yield Skipped(document.source, document.number, content["apiVersion"], content["kind"])
+            return
+        identity = _identity(content, kind)
+        decoded = decode(kind.shape, content, lenient=lenient)
+        problems = decoded if isinstance(decoded, list) else [*_name_problems(cast(Named, decoded), identity)]
+        for problem in problems:
+            whole = Problem(join(prefix, problem.path), problem.message)
+            yield Located(document.source, document.number, whole, identity)
+        if not problems:
+            yield Manifest(document.source, document.number, prefix, identity, cast(Any, decoded))
+
+    def _kind(self, content: Any) -> Kind | Problem | None:
+        """The kind of a document; None for one that is of no concern here."""
+        if not isinstance(content, dict):
+            return Problem(
+                "", f"Found {found(content)} where an object with apiVersion and kind is expected."
+            )
+        for field in ("apiVersion", "kind"):
+            if not isinstance(content.get(field), str) or not content[field]:
+                return Problem(field, f"An object needs {field}, a string such as {_EXAMPLES[field]}.")
+        group, _, version = content["apiVersion"].rpartition("/")
+        name = content["kind"]
+        if (kind := self._kinds.get((group, name))) is not None:
+            if version in kind.versions:
+                return kind
+            allowed = [f"{group}/{version}".lstrip("/") for version in kind.versions]
+            remedy = suggestion(content["apiVersion"], allowed)
+            return Problem("apiVersion", f"{name} is not read in version {shown(version)}. {remedy}")
+        if group in self._known:
+            return None if name in self._known[group] else _unknown_kind(name, self._known[group])
+        meant = nearest(group, self._known)
+        if meant and name in self._known[meant] and is_slip(group, meant):
+            # A group that is merely similar, as "scheduling.x-k8s.io" is, belongs to another project.
+            return Problem(
+                "apiVersion", f"There is no API group {shown(group)}. Did you mean {shown(meant)}?"
+            )
+        return None
+
+
+_EXAMPLES = {"apiVersion": '"v1"', "kind": '"Node"'}
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+
+
+def _unpacked(content: Any) -> Iterator[tuple[str, Any]]:
+    """An object with its path, or in place of a list of objects its items, at any depth.
+
+    Items of a typed list such as ``PodList`` need not repeat what they are.
+    """
+    pending = [("", content)]
+    while pending:
+        path, outer = pending.pop()
+        kind = outer.get("kind") if isinstance(outer, dict) else None
+        items = outer.get("items") if isinstance(outer, dict) else None
+        if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
+            yield path, outer
+            continue
+        told = (
+            {"apiVersion": outer.get("apiVersion"), "kind": kind.removesuffix("List")}
+            if kind != "List"
+            else {}
+        )
+        pending.extend(
+            (within(path, "items", i), {**told, **item} if told and isinstance(item, dict) else item)
+            for i, item in reversed(list(enumerate(items)))
+        )
+
+
+def _identity(content: Any, kind: Kind | None) -> ObjectName:
+    """What is known of an object's name, even where the object has problems."""
+    fields = content if isinstance(content, dict) else {}
+    metadata = fields.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    written = [fields.get("apiVersion"), fields.get("kind"), metadata.get("namespace"), metadata.get("name")]
+    api_version, name_of_kind, namespace, name = (text if isinstance(text, str) else "" for text in written)
+    if kind is not None:
+        namespace = (namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
+    return ObjectName(api_version, name_of_kind, namespace, name)
+
+
+def _name_problems(content: Named, identity: ObjectName) -> Iterator[Problem]:
+    if not content.metadata.name:
+        yield Problem("metadata.name", "An object needs a name.")
+    for field, text in (("name", content.metadata.name), ("namespace", identity.namespace)):
+        if text and (len(text) > 253 or not _SUBDOMAIN.fullmatch(text)):
+            yield Problem(
+                f"metadata.{field}",
+                f"{shown(text)} is not a valid name. Allowed are at most 253 lower-case letters, digits,"
+                " dashes and dots, with a letter or digit at both ends of each part.",
+            )
+
+
+def _twice(first: Manifest[Any]) -> Problem:
+    where = f"{first.source}, document {first.document}" + (f", {first.prefix}" if first.prefix else "")
+    return Problem(
+        "metadata.name",
+        f"There is already a {first.object.kind} {shown(first.name)} in {where}. Remove one, or rename it.",
+    )
+
+
+def _unknown_kind(name: str, known: Iterable[str]) -> Problem:
+    return Problem("kind", f"There is no kind {shown(name)} in this API group. {suggestion(name, known)}")

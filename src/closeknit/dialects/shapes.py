@@ -1,0 +1,164 @@
+"""Whether a plain document has the shape of a wire type; everything that differs, at once.
+
+msgspec stops at the first mistake and passes over unknown fields, so it is asked
+only when there is nothing left to find. One checker is made per type, when it is
+first needed, because a cluster has a hundred thousand nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin
+
+import msgspec
+
+from closeknit.apis.wire import Quantity, Wire
+from closeknit.dialects.paths import path_of
+from closeknit.dialects.spelling import found, is_slip
+from closeknit.hub.problems import Problem, nearest, shown, suggestion
+
+_W = TypeVar("_W", bound=Wire)
+
+_Steps: TypeAlias = "tuple[_Steps, str | int] | None"
+"""A path from the inside out; it is only written down for a problem."""
+
+_Check: TypeAlias = "Callable[[Any, _Steps, _Notes], None]"
+
+
+class _Notes:
+    """What is wrong with one document, and whether unknown fields count."""
+
+    def __init__(self, *, lenient: bool) -> None:
+        self.lenient = lenient
+        self.problems: list[Problem] = []
+
+    def wrong(self, steps: _Steps, message: str) -> None:
+        self.problems.append(Problem(_written(steps), message))
+
+
+def decode(shape: type[_W], content: dict[str, Any], *, lenient: bool = False) -> _W | list[Problem]:
+    """The document as a value of this shape, or every way in which it has another.
+
+    ``lenient`` passes over fields that the shape does not know.
+    """
+    notes = _Notes(lenient=lenient)
+    _checker(shape)(content, None, notes)
+    return notes.problems or msgspec.convert(content, shape)
+
+
+def _written(steps: _Steps) -> str:
+    inside_out: list[str | int] = []
+    while steps is not None:
+        steps, step = steps
+        inside_out.append(step)
+    return path_of(reversed(inside_out))
+
+
+@cache
+def _checker(kind: Any) -> _Check:
+    """The function that checks a value of this type."""
+    if isinstance(kind, type) and issubclass(kind, Wire):
+        return _wire_checker(kind)
+    if kind == Quantity:
+        return _simple((str, int, float), "a quantity, such as 8, 500m or 1.5Gi,")
+    if type(None) in get_args(kind):
+        # Null never reaches us, because documents leave it out.
+        (inner,) = (inner for inner in get_args(kind) if inner is not type(None))
+        return _checker(inner)
+    match get_origin(kind):
+        case origin if origin is Annotated:
+            return _range_checker(kind)
+        case origin if origin is list:
+            return _list_checker(_checker(get_args(kind)[0]))
+        case origin if origin is dict:
+            return _mapping_checker(_checker(get_args(kind)[1]))
+        case _:
+            return _plain_checker(kind)
+
+
+def _plain_checker(kind: Any) -> _Check:
+    if kind is str:
+        return _simple((str,), "a string")
+    if kind is bool:
+        return _simple((bool,), "true or false")
+    if kind is object:
+        return lambda *_: None
+    raise TypeError(f"No wire shape holds {kind} yet; teach this module to check it.")
+
+
+def _simple(allowed: tuple[type, ...], expected: str) -> _Check:
+    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
+        if type(value) not in allowed:
+            notes.wrong(steps, _mismatch(value, expected))
+
+    return check
+
+
+def _range_checker(kind: Any) -> _Check:
+    _, meta = get_args(kind)
+
+    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
+        if type(value) is not int:
+            notes.wrong(steps, _mismatch(value, "a whole number"))
+        elif not meta.ge <= value <= meta.le:
+            notes.wrong(steps, f"{shown(value)} is out of range. Allowed are {meta.ge} to {meta.le}.")
+
+    return check
+
+
+def _list_checker(inner: _Check) -> _Check:
+    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
+        if type(value) is not list:
+            notes.wrong(steps, _mismatch(value, "a list"))
+            return
+        for i, item in enumerate(value):
+            inner(item, (steps, i), notes)
+
+    return check
+
+
+def _mapping_checker(inner: _Check) -> _Check:
+    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
+        if type(value) is not dict:
+            notes.wrong(steps, _mismatch(value, "a mapping"))
+            return
+        for key, item in value.items():
+            inner(item, (steps, key), notes)
+
+    return check
+
+
+def _wire_checker(shape: type[Wire]) -> _Check:
+    fields = {field.encode_name: _checker(field.type) for field in msgspec.structs.fields(shape)}
+    required = [field.encode_name for field in msgspec.structs.fields(shape) if field.required]
+    known = sorted({*fields, *shape.unused})
+
+    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
+        if type(value) is not dict:
+            notes.wrong(steps, _mismatch(value, "a mapping"))
+            return
+        for key, item in value.items():
+            inner = fields.get(key)
+            if inner is not None:
+                inner(item, (steps, key), notes)
+            elif key not in shape.unused and not notes.lenient:
+                _note_unknown(shape, key, known, (steps, key), notes)
+        for key in required:
+            if key not in value:
+                notes.wrong((steps, key), "This field is missing.")
+
+    return check
+
+
+def _note_unknown(shape: type[Wire], key: str, known: Iterable[str], steps: _Steps, notes: _Notes) -> None:
+    near = nearest(key, known)
+    if shape.open_ended and (near is None or not is_slip(key, near)):
+        return
+    remedy = f"Did you mean {shown(near)}?" if near is not None else suggestion(key, known)
+    notes.wrong(steps, f"There is no field {shown(key)} here. {remedy}")
+
+
+def _mismatch(value: Any, expected: str) -> str:
+    quote = " Put it in quotes." if expected == "a string" and isinstance(value, int | float) else ""
+    return f"Found {found(value)} where {expected} is expected.{quote}"
