@@ -1,0 +1,122 @@
+"""The commands put together, and how the process ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import metadata
+from io import TextIOWrapper
+from typing import Annotated, NoReturn
+
+import typer
+
+from closeknit.cli.demo import demo
+from closeknit.cli.exits import ExitStatus
+from closeknit.cli.explain import explain
+from closeknit.cli.nodes import nodes
+from closeknit.cli.plan import plan
+from closeknit.cli.topology import topology
+from closeknit.cli.validate import validate
+from closeknit.cli.wording import printable
+
+DEBUG = "CLOSEKNIT_DEBUG"
+"""Set to anything but nothing or 0, an unexpected error shows its traceback."""
+
+app = typer.Typer(
+    name="closeknit",
+    help="Places the pods of AI workloads close together: topology-aware scheduling for Kubernetes.",
+    epilog="Example: closeknit demo",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+_EXAMPLES = (
+    (
+        plan,
+        (
+            "closeknit plan -f nodes.yaml -f workloads/ -o json",
+            "kubectl get nodes -o yaml | closeknit plan -f - -f job.yaml",
+        ),
+    ),
+    (explain, ("closeknit explain -f nodes.yaml -f workloads/ default/sample1",)),
+    (validate, ("closeknit validate -f workloads/",)),
+    (
+        topology,
+        ("closeknit topology -f nodes.yaml --check", "closeknit topology -f nodes.yaml -o svg > cluster.svg"),
+    ),
+    (
+        nodes,
+        (
+            "closeknit nodes --shape zone=2,block=4,rack=8,host=16 --gpus 8 --topology cluster-topology",
+            "closeknit nodes --drawing cluster.txt",
+        ),
+    ),
+    (demo, ("closeknit demo",)),
+)
+for _command, _lines in _EXAMPLES:
+    app.command(epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in _lines))(_command)
+
+
+def _version(*, asked: bool) -> None:
+    if asked:
+        sys.stdout.write(f"closeknit {metadata.version('closeknit')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", is_eager=True)
+    ] = False,
+) -> None:
+    _version(asked=version)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and end the process; whatever a user gives, there is no traceback."""
+    _write_anything()
+    command = typer.main.get_command(app)
+    try:
+        try:
+            command.main(args=list(sys.argv[1:] if arguments is None else arguments), prog_name="closeknit")
+        finally:
+            # What is still buffered may meet the broken pipe only now.
+            sys.stdout.flush()
+    except SystemExit as ending:
+        if isinstance(ending.__context__, BrokenPipeError):
+            _leave_quietly()
+        raise
+    except BrokenPipeError:
+        _leave_quietly()
+    except KeyboardInterrupt:
+        sys.exit(ExitStatus.INTERRUPTED)
+    except Exception as error:  # noqa: BLE001
+        _unexpected(error)
+    sys.exit(ExitStatus.DONE)
+
+
+def _write_anything() -> None:
+    """Let a character that the terminal's encoding lacks come out as an escape instead of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _leave_quietly() -> NoReturn:
+    # Python flushes standard output once more at the end; that must not fail on the same pipe.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(ExitStatus.BROKEN_PIPE)
+
+
+def _unexpected(error: Exception) -> NoReturn:
+    if os.environ.get(DEBUG, "0") not in ("", "0"):
+        traceback.print_exception(error)
+    else:
+        words = " ".join(f"{type(error).__name__}: {error}".split())
+        told = f"closeknit: unexpected error: {printable(words)[:500]}"
+        sys.stderr.write(f"{told} (set {DEBUG}=1 to see where it came from)\n")
+    sys.exit(ExitStatus.UNEXPECTED)

@@ -1,0 +1,164 @@
+"""Outcomes as JSON, in the form that scripts rely on.
+
+Keys are only ever added. Every key of an outcome is always there, and lists
+come in the order of the outcome itself, which is stable.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from closeknit.cli.planning import Verdict
+from closeknit.cli.wording import known_as
+from closeknit.dialects import group_of
+from closeknit.hub.outcome import (
+    Assignment,
+    Change,
+    CountChange,
+    Departure,
+    DomainFit,
+    Exclusion,
+    GroupReach,
+    LevelChange,
+    Placed,
+    Relaxation,
+    Shortfall,
+    Undecided,
+    Unplaceable,
+    Wishes,
+)
+from closeknit.hub.problems import Problem
+from closeknit.hub.request import Request
+from closeknit.hub.topology import Topology
+
+Json: TypeAlias = dict[str, Any]
+
+
+def written(value: object) -> str:
+    """JSON text as people read it, with names in their own script."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def outcomes(verdicts: Iterable[Verdict]) -> Json:
+    """What became of the workloads, in the order in which they were decided."""
+    return {"outcomes": [outcome(verdict) for verdict in verdicts]}
+
+
+def outcome(verdict: Verdict) -> Json:
+    """What became of one workload."""
+    name = verdict.workload.object
+    decided = verdict.outcome
+    entry: Json = {
+        "workload": {
+            "apiVersion": name.api_version,
+            "kind": name.kind,
+            "namespace": name.namespace,
+            "name": name.name,
+        },
+        "dialect": verdict.workload.dialect,
+        "status": verdict.status.value,
+        "pods": [],
+        "groups": [],
+        "shortfalls": [],
+        "problems": [problem(each) for each in verdict.problems],
+    }
+    match decided:
+        case Placed():
+            root = decided.groups[0].name if decided.groups else None
+            entry["pods"] = [_pod(each) for each in decided.assignments]
+            entry["groups"] = [_group(each, root) for each in decided.groups]
+            entry["proven"] = decided.proven
+            entry["wishes"] = _wishes(decided.wishes, verdict.topology)
+        case Unplaceable() | Undecided():
+            entry["shortfalls"] = [shortfall(each, verdict.workload.request) for each in decided.shortfalls]
+        case None:
+            pass
+    return entry
+
+
+def problem(found: Problem) -> Json:
+    """One thing that is wrong, and where."""
+    return {"path": found.path, "message": found.message}
+
+
+def _pod(assignment: Assignment) -> Json:
+    return {
+        "name": assignment.pod,
+        "podSet": group_of(assignment.pod_set),
+        "node": assignment.node,
+        "domain": list(assignment.domain),
+    }
+
+
+def _group(group: GroupReach, root: str | None) -> Json:
+    return {
+        "name": group.name,
+        # A group directly under the workload has no parent that its user wrote.
+        "parent": None if group.parent == root else group.parent,
+        "required": group.required,
+        "preferred": group.preferred,
+        "level": group.level,
+        "domains": [list(domain) for domain in group.domains],
+        "satisfied": group.satisfied,
+    }
+
+
+def _wishes(wishes: Wishes, topology: Topology | None) -> Json:
+    levels: Sequence[str] = topology.labels if topology is not None else ()
+    return {
+        "leftOut": wishes.left_out,
+        "preferences": [
+            {"level": level, "distance": distance}
+            for level, distance in zip(levels, wishes.preferences, strict=False)
+        ],
+        "domains": [
+            {"level": level, "used": used} for level, used in zip(levels, wishes.domains[:-1], strict=False)
+        ],
+        "nodes": wishes.domains[-1] if wishes.domains else 0,
+    }
+
+
+def shortfall(short: Shortfall, request: Request | None) -> Json:
+    """Why one group cannot be placed."""
+    return {
+        "group": short.group,
+        "level": short.level,
+        "wanted": short.wanted,
+        "fits": short.fits,
+        "best": [_fit(fit) for fit in short.best],
+        "excluded": [_exclusion(excluded) for excluded in short.excluded],
+        "relaxations": [_relaxation(relaxed, request) for relaxed in short.relaxations],
+    }
+
+
+def _fit(fit: DomainFit) -> Json:
+    return {
+        "domain": list(fit.domain),
+        "fits": fit.fits,
+        "limiting": fit.limiting,
+        "holders": [
+            {"workload": holder.workload, "pods": holder.pods, "amount": holder.amount}
+            for holder in fit.holders
+        ],
+    }
+
+
+def _exclusion(excluded: Exclusion) -> Json:
+    return {"reason": excluded.reason, "detail": excluded.detail, "nodes": excluded.nodes}
+
+
+def _relaxation(relaxed: Relaxation, request: Request | None) -> Json:
+    changes = [_change(change, request) for change in relaxed.changes]
+    return changes[0] if len(changes) == 1 else {"change": "all", "changes": changes}
+
+
+def _change(change: Change, request: Request | None) -> Json:
+    match change:
+        case LevelChange(group=group, to=level):
+            return {"change": "level", "group": group, "to": level}
+        case CountChange(pod_set=pod_set, to=number):
+            return {"change": "count", "podSet": known_as(pod_set, request), "to": number}
+        case Departure(workloads=workloads):
+            return {"change": "departure", "workloads": list(workloads)}

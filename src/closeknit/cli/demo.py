@@ -1,0 +1,83 @@
+"""``closeknit demo``: a sample cluster and a workload of each dialect, placed and shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from closeknit.cli import display, explain, manifests, occupancy, plan, topology_tree
+from closeknit.cli.display import branch
+from closeknit.cli.exits import complain, refusing_invalid
+from closeknit.cli.nodes import USUAL_OFFER, from_drawing
+from closeknit.cli.planning import Status
+from closeknit.dialects import Source, read
+from closeknit.hub.problems import InvalidError, Problem
+
+_DRAWING = "cluster.txt"
+_TOPOLOGY = "datacenter"
+
+
+def demo(
+    *,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY", help="Put the files of the demo there, to try the other commands on them."
+        ),
+    ] = None,
+) -> None:
+    """Place a sample of each dialect on a sample cluster."""
+    sources = list(_sources())
+    if write is not None:
+        with refusing_invalid():
+            _written(sources, write)
+        sys.stdout.write(f"Now try: closeknit plan -f {write}\n")
+        return
+    reading = read(sources)
+    complain(reading.problems)
+    cluster = reading.cluster
+    tree = occupancy.tree(cluster, cluster.topology(_TOPOLOGY), occupancy.uses_by_node(cluster.holdings))
+    matter = occupancy.resources_that_matter(cluster)
+    _say("1. A cluster, drawn in a few lines of text (closeknit topology)")
+    display.show([topology_tree.drawn(tree, cluster.topology(_TOPOLOGY), matter, None)])
+    _say("2. Three workloads, placed in the order of the queue (closeknit plan)")
+    verdicts = plan.decided(reading)
+    plan.show(verdicts)
+    for verdict in verdicts:
+        if verdict.status is Status.UNPLACEABLE:
+            name = verdict.workload.object
+            _say(f"3. Why {name.name} has no place, and what would help (closeknit explain {name.name})")
+            before = verdicts[: verdicts.index(verdict)]
+            display.show([explain.told(verdict, before, ())])
+    _say("To try it yourself: closeknit demo --write demo, then closeknit plan -f demo")
+
+
+def _say(words: str) -> None:
+    display.show([branch("\n" + words, below=())])
+
+
+def _sources() -> Iterator[Source]:
+    """The demo's cluster as manifests, and its workloads."""
+    folder = resources.files("closeknit.cli") / "demo_files"
+    text = (folder / _DRAWING).read_text(encoding="utf-8")
+    cluster = from_drawing(text, "topology/", None, _TOPOLOGY, USUAL_OFFER)
+    yield Source("cluster.yaml", "".join(manifests.as_yaml(cluster)).encode())
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        if file.name.endswith(".yaml"):
+            yield Source(file.name, file.read_bytes())
+
+
+def _written(sources: list[Source], directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for source in sources:
+            (directory / source.name).write_bytes(source.content)
+    except OSError as error:
+        raise InvalidError(
+            [Problem(str(directory), f"The files cannot be written: {error.strerror}.")]
+        ) from error

@@ -1,0 +1,177 @@
+"""``closeknit explain``: why a workload is placed where it is, or why it is not."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from closeknit.cli import contract, display, loading, options, planning, verdict_tree, wording
+from closeknit.cli.contract import Json
+from closeknit.cli.display import Branch, Tone, branch
+from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
+from closeknit.cli.planning import Status, Verdict
+from closeknit.hub.outcome import Placed, Shortfall, Unplaceable
+from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.hub.request import Group, Member, Request
+from closeknit.hub.workload import Workload
+
+if TYPE_CHECKING:
+    from closeknit.engine import Engine
+
+DOMAINS = 10
+"""The best domains shown for each shortfall."""
+
+
+def explain(
+    workload: Annotated[
+        str, typer.Argument(metavar="WORKLOAD", help="A name, NAMESPACE/NAME or KIND/NAMESPACE/NAME.")
+    ],
+    files: options.Files,
+    *,
+    output: Annotated[options.Text, typer.Option("-o", "--output", help="text or json.")] = options.Text.TEXT,
+    lenient: options.Lenient = False,
+) -> None:
+    """Tell why a workload is placed where it is, or why not.
+
+    Where it is not: what each of the best domains lacks, and what would help. The
+    workloads before it in the queue are placed first, as plan does.
+    """
+    from closeknit.engine import Engine
+
+    with refusing_invalid():
+        reading = loading.load(files, lenient=lenient)
+        complain(reading.problems)
+        remark_skipped(reading.skipped)
+        chosen = find(workload, reading.workloads)
+        engine = Engine(reading.cluster)
+        verdicts = list(
+            planning.plan(engine, reading.cluster, reading.workloads, until=lambda each: each is chosen)
+        )
+    verdict = verdicts[-1]
+    missed = list(missed_preferences(engine, verdict))
+    match output:
+        case options.Text.JSON:
+            sys.stdout.write(f"{contract.written({'outcomes': [_json(verdict, missed)]})}\n")
+        case options.Text.TEXT:
+            display.show([told(verdict, verdicts[:-1], missed)])
+    if reading.problems or verdict.status is Status.INVALID:
+        finish(ExitStatus.INVALID)
+    finish(ExitStatus.DONE if verdict.status is Status.PLACED else ExitStatus.UNPLACED)
+
+
+def find(name: str, workloads: Sequence[Workload]) -> Workload:
+    """The workload of this name; raises ``InvalidError`` where it is none or could be several."""
+    matching = [each for each in workloads if name in _spellings(each)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        full = ", ".join(shown(_spellings(each)[-1]) for each in matching)
+        message = f"{shown(name)} could be {len(matching)} workloads. Name one of them: {full}."
+    elif not workloads:
+        message = f"There is no workload {shown(name)}: the files hold no workload."
+    else:
+        # Near names are looked for among spellings with as many parts, and offered as such.
+        parts = min(name.count("/"), 2)
+        choices = {_spellings(each)[parts] for each in workloads}
+        message = f"There is no workload {shown(name)} in the files. {suggestion(name, choices)}"
+    raise InvalidError([Problem("WORKLOAD", message)])
+
+
+def _spellings(workload: Workload) -> tuple[str, str, str]:
+    name = workload.object
+    return name.name, f"{name.namespace}/{name.name}", f"{name.kind}/{name.namespace}/{name.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A preference that does not hold, and what a requirement in its place would lack."""
+
+    group: str
+    preferred: str
+    shortfalls: tuple[Shortfall, ...]
+    possible: bool
+    """Whether the preference could hold by itself, at the cost of a wish that goes before it."""
+
+
+def missed_preferences(engine: Engine, verdict: Verdict) -> Iterator[Missed]:
+    """For each preference that does not hold: what happens when it is required instead."""
+    placed, request = verdict.outcome, verdict.workload.request
+    if not isinstance(placed, Placed) or request is None:
+        return
+    for group in placed.groups:
+        if group.satisfied or group.preferred is None:
+            continue
+        stricter = dataclasses.replace(request, root=_requiring(request.root, group.name, group.preferred))
+        try:
+            outcome = engine.solve(stricter)
+        except InvalidError:
+            # A part of the group may ask for a coarser level, which cannot lie inside a requirement.
+            continue
+        shortfalls = outcome.shortfalls if isinstance(outcome, Unplaceable) else ()
+        yield Missed(group.name, group.preferred, shortfalls, isinstance(outcome, Placed))
+
+
+def _requiring(root: Group, name: str, level: str) -> Group:
+    def inner(member: Member) -> Member:
+        return _requiring(member, name, level) if isinstance(member, Group) else member
+
+    required = level if root.name == name else root.required
+    return dataclasses.replace(
+        root, required=required, members=tuple(inner(member) for member in root.members)
+    )
+
+
+def told(verdict: Verdict, before: Sequence[Verdict], missed: Sequence[Missed]) -> Branch:
+    """The whole explanation as a tree."""
+    return branch(*verdict_tree.heading(verdict), below=_parts(verdict, before, missed))
+
+
+def _parts(verdict: Verdict, before: Sequence[Verdict], missed: Sequence[Missed]) -> Iterator[Branch]:
+    if before:
+        titles = wording.listed([wording.title(each.workload.object) for each in before])
+        placed = sum(each.status is Status.PLACED for each in before)
+        yield branch((f"Before it in the queue, {placed} of {len(before)} placed: {titles}.", Tone.QUIET))
+    request = verdict.workload.request
+    if isinstance(verdict.outcome, Placed) and request is not None:
+        yield branch(
+            ("Where its groups are", Tone.TITLE), below=verdict_tree.placement(verdict.outcome, request)
+        )
+        yield from (_missed(each, request) for each in missed)
+        wishes = wording.wishes(verdict.outcome, verdict.topology)
+        yield branch(("How good that is", Tone.TITLE), below=(branch(wish) for wish in wishes))
+    else:
+        yield from verdict_tree.tree(verdict, domains=DOMAINS).below
+
+
+def _missed(missed: Missed, request: Request) -> Branch:
+    words = f"Why {wording.printable(missed.group)} does not get one {wording.printable(missed.preferred)}"
+    if missed.possible:
+        reason = "It could, but a wish that goes before this one would suffer."
+        return branch((words, Tone.TITLE), below=[branch(reason)])
+    # What would relax a requirement is no advice for a preference: it is relaxed already.
+    bare = [dataclasses.replace(each, relaxations=()) for each in missed.shortfalls]
+    return branch(
+        (words, Tone.TITLE), below=(verdict_tree.shortfall(each, request, DOMAINS) for each in bare)
+    )
+
+
+def _json(verdict: Verdict, missed: Sequence[Missed]) -> Json:
+    entry = contract.outcome(verdict)
+    if isinstance(verdict.outcome, Placed):
+        entry["missedPreferences"] = [
+            {
+                "group": each.group,
+                "preferred": each.preferred,
+                "shortfalls": [
+                    contract.shortfall(dataclasses.replace(short, relaxations=()), verdict.workload.request)
+                    for short in each.shortfalls
+                ],
+            }
+            for each in missed
+        ]
+    return entry

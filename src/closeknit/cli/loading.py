@@ -1,0 +1,112 @@
+"""From ``-f`` to what it holds: a file, a directory or standard input, as often as wanted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from closeknit.dialects import Reading, Source, read
+from closeknit.hub.problems import InvalidError, Problem, shown
+
+STANDARD_INPUT = "-"
+SUFFIXES = (".yaml", ".yml", ".json")
+_BIG = 2_000_000
+"""Bytes from which reading takes long enough to say so."""
+
+
+def load(files: Sequence[str], *, lenient: bool) -> Reading:
+    """Read everything that ``-f`` names.
+
+    Raises ``InvalidError`` when a file cannot be read at all; what is wrong inside the files
+    is in the result.
+    """
+    sources = list(sources_of(files))
+    size = sum(len(source.content) for source in sources)
+    with working(f"Reading {size / 1e6:.0f} MB", big=size >= _BIG):
+        return read(sources, lenient=lenient)
+
+
+def sources_of(files: Sequence[str]) -> Iterator[Source]:
+    """The bytes of every file named, each file once, directories in the order of their names."""
+    found: list[Problem] = []
+    paths: dict[Path, str] = {}
+    standard_input = False
+    for name in files:
+        if name == STANDARD_INPUT:
+            if standard_input:
+                found.append(
+                    Problem("-f -", "Standard input is named twice, but can be read once. Name it once.")
+                )
+            standard_input = True
+        else:
+            for path in _files(name, found):
+                paths.setdefault(path.resolve(), str(path))
+    contents = [
+        Source(shown_name, content)
+        for shown_name in paths.values()
+        for content in _content(shown_name, found)
+    ]
+    if found:
+        raise InvalidError(found)
+    yield from contents
+    if standard_input:
+        yield Source("<stdin>", sys.stdin.buffer.read())
+
+
+def _files(name: str, found: list[Problem]) -> Iterator[Path]:
+    path = Path(name)
+    if not path.is_dir():
+        # Whether it exists shows when it is read; asking before would be a second answer.
+        yield path
+        return
+    try:
+        inside = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES and not each.is_dir())
+    except OSError as error:
+        found.append(Problem(name, f"The directory cannot be read: {error.strerror}."))
+        return
+    if not inside:
+        found.append(
+            Problem(
+                name,
+                f"The directory holds no file that ends in {', '.join(SUFFIXES)}."
+                " Directories inside it are not read; name them with -f as well.",
+            )
+        )
+    yield from inside
+
+
+def _content(name: str, found: list[Problem]) -> Iterator[bytes]:
+    try:
+        yield Path(name).read_bytes()
+    except FileNotFoundError:
+        found.append(Problem(name, f"There is no file or directory {shown(name)}.{_near(Path(name))}"))
+    except OSError as error:
+        found.append(Problem(name, f"The file cannot be read: {error.strerror}."))
+
+
+def _near(path: Path) -> str:
+    from closeknit.hub.problems import nearest
+
+    try:
+        near = nearest(path.name, [each.name for each in path.parent.iterdir()])
+    except OSError:
+        return ""
+    return f" Did you mean {shown(str(path.parent / near))}?" if near is not None else ""
+
+
+@contextmanager
+def working(what: str, *, big: bool) -> Iterator[None]:
+    """Show on standard error, where that is a terminal, that a long step is under way."""
+    if not big or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        # How far a parser has come inside one file is not known: the bar moves without a measure.
+        progress.add_task(what, total=None)
+        yield

@@ -1,0 +1,111 @@
+"""Clusters by shape: so many zones, blocks in each, racks in each, hosts in each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from closeknit.hub.nodes import Node
+from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.resources import Resources
+from closeknit.hub.topology import Level, Topology
+
+HOST = "host"
+HOSTNAME = "kubernetes.io/hostname"
+MOST = 1_000_000
+"""More nodes than any cluster has; a shape beyond is taken for a slip of the keyboard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One level of a shape: what it is called and how many of it each parent has."""
+
+    name: str
+    each: int
+
+    @property
+    def word(self) -> str:
+        """The name without a label's prefix."""
+        return self.name.rpartition("/")[2]
+
+
+def parse(text: str) -> tuple[Step, ...]:
+    """Read ``zone=2,block=4,rack=8,host=16``; raises ``InvalidError`` with every problem."""
+    found: list[Problem] = []
+    steps: list[Step] = []
+    named: list[str] = []
+    for part in text.split(","):
+        name, equals, number = (piece.strip() for piece in part.partition("="))
+        if not name or not equals:
+            found.append(
+                Problem("--shape", f"{shown(part)} is not a level. Write NAME=NUMBER, such as rack=8.")
+            )
+            continue
+        if name in named:
+            found.append(Problem("--shape", f"Level {shown(name)} is named twice. Name each level once."))
+        named.append(name)
+        if number.isascii() and number.isdigit() and len(number) <= 9 and int(number) > 0:
+            steps.append(Step(name, int(number)))
+        else:
+            found.append(
+                Problem(
+                    "--shape",
+                    f"{shown(number)} is not a number of {name}s. Write a whole number from 1 on.",
+                )
+            )
+    if HOST in named[:-1]:
+        found.append(Problem("--shape", "host is the finest level. Name it last."))
+    elif named and named[-1] != HOST:
+        found.append(
+            Problem(
+                "--shape",
+                f"The finest level is {shown(named[-1])}. End with the hosts in each, such as host=16.",
+            )
+        )
+    if (total := math.prod(step.each for step in steps)) > MOST and not found:
+        found.append(
+            Problem(
+                "--shape",
+                f"That makes {total} nodes: each number counts the children of one parent, not all of them."
+                f" At most {MOST} are made.",
+            )
+        )
+    if found:
+        raise InvalidError(found)
+    return tuple(steps)
+
+
+def topology(steps: tuple[Step, ...], name: str, prefix: str) -> Topology:
+    """The levels of a shape. A name with a slash is a label already; others get the prefix."""
+    return Topology(name, tuple(Level(_label(step, prefix), step.word) for step in steps))
+
+
+def _label(step: Step, prefix: str) -> str:
+    if step.name == HOST:
+        return HOSTNAME
+    return step.name if "/" in step.name else f"{prefix}{step.name}"
+
+
+def nodes(steps: tuple[Step, ...], prefix: str, allocatable: Resources) -> Iterator[Node]:
+    """Every node of a shape, one at a time.
+
+    A domain's name carries the numbers of all domains around it, as in rack-1-4-2,
+    so that no two domains of a level share a label value.
+    """
+    labels = [_label(step, prefix) for step in steps]
+    numbers = [1] * len(steps)
+    while True:
+        values = {
+            label: f"{step.word}-{'-'.join(map(str, numbers[: i + 1]))}"
+            for i, (label, step) in enumerate(zip(labels, steps, strict=True))
+        }
+        yield Node(name=values[HOSTNAME], labels=values, allocatable=allocatable)
+        # Count up like an odometer, the hosts turning fastest.
+        for i in range(len(steps) - 1, -1, -1):
+            numbers[i] += 1
+            if numbers[i] <= steps[i].each:
+                break
+            numbers[i] = 1
+        else:
+            return

@@ -1,0 +1,130 @@
+"""Verdicts for people: a tree with groups, domains and nodes, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from closeknit.cli import wording
+from closeknit.cli.display import Branch, Tone, branch
+from closeknit.cli.planning import Status, Verdict
+from closeknit.cli.wording import counted, listed, printable
+from closeknit.hub.outcome import Assignment, GroupReach, Placed, Shortfall, Undecided, Unplaceable
+from closeknit.hub.problems import Problem
+from closeknit.hub.request import PodSet, Request
+
+NODES = 12
+"""A group on more nodes than this shows the first ones and counts the rest."""
+
+_TONES = {
+    Status.PLACED: Tone.GOOD,
+    Status.UNPLACEABLE: Tone.BAD,
+    Status.UNDECIDED: Tone.DOUBTFUL,
+    Status.INVALID: Tone.BAD,
+}
+
+
+def tree(verdict: Verdict, *, domains: int = 3) -> Branch:
+    """What became of one workload, with so many of the best domains for each shortfall."""
+    request, decided = verdict.workload.request, verdict.outcome
+    below: Iterable[Branch] = ()
+    if isinstance(decided, Placed) and request is not None:
+        below = placement(decided, request)
+    elif isinstance(decided, Unplaceable | Undecided) and request is not None:
+        below = (shortfall(each, request, domains) for each in decided.shortfalls)
+    elif decided is None:
+        below = problems(verdict.problems)
+    return branch(*heading(verdict), below=below)
+
+
+def heading(verdict: Verdict) -> tuple[tuple[str, Tone], ...]:
+    """Who it is and what became of it, in one line."""
+    title = (wording.title(verdict.workload.object), Tone.TITLE)
+    head = (title, (f": {wording.status(verdict.status)}", _TONES[verdict.status]))
+    if not isinstance(verdict.outcome, Placed):
+        return head
+    return (
+        *head,
+        (f", {wording.size(verdict.outcome)}", Tone.PLAIN if verdict.outcome.proven else Tone.DOUBTFUL),
+    )
+
+
+def placement(placed: Placed, request: Request) -> Iterator[Branch]:
+    """The groups with what they reached, and below each its nodes with their pods."""
+    owners = {
+        member.name: parent.name
+        for member, parent in request.root.walk()
+        if isinstance(member, PodSet) and parent is not None
+    }
+    pods: dict[str, list[Assignment]] = {}
+    for assignment in placed.assignments:
+        pods.setdefault(owners[assignment.pod_set], []).append(assignment)
+    inner: dict[str | None, list[GroupReach]] = {}
+    for group in placed.groups:
+        inner.setdefault(group.parent, []).append(group)
+
+    def below(name: str) -> Iterator[Branch]:
+        for each in inner.get(name, ()):
+            yield branch((printable(each.name), Tone.TITLE), ": ", *_reach(each), below=below(each.name))
+        yield from _nodes(pods.get(name, ()))
+
+    for root in inner.get(None, ()):
+        if root.level is not None:
+            yield branch(*_reach(root))
+        yield from below(root.name)
+
+
+def _reach(group: GroupReach) -> tuple[tuple[str, Tone], ...]:
+    return ((wording.reach(group), Tone.PLAIN if group.satisfied else Tone.DOUBTFUL),)
+
+
+def _nodes(assignments: Iterable[Assignment]) -> Iterator[Branch]:
+    nodes = wording.pods_by_node(assignments)
+    for name, pods in list(nodes.items())[:NODES]:
+        names = listed([printable(pod.pod) for pod in pods], 4)
+        yield branch(printable(name), (f": {counted(len(pods), 'pod')} ({names})", Tone.QUIET))
+    if len(nodes) > NODES:
+        rest = list(nodes.values())[NODES:]
+        yield branch(
+            (f"and {counted(sum(map(len, rest)), 'pod')} on {counted(len(rest), 'more node')}", Tone.QUIET)
+        )
+
+
+def shortfall(short: Shortfall, request: Request, domains: int) -> Branch:
+    """Why one group cannot be placed, and what would help."""
+    return branch((wording.need(short), Tone.BAD), below=_reasons(short, request, domains))
+
+
+def _reasons(short: Shortfall, request: Request, domains: int) -> Iterator[Branch]:
+    yield from (branch(wording.domain_fit(fit)) for fit in short.best[:domains])
+    if len(short.best) > domains:
+        yield branch((f"and {counted(len(short.best) - domains, 'more domain')}", Tone.QUIET))
+    yield from (branch((wording.exclusion(excluded), Tone.QUIET)) for excluded in short.excluded)
+    yield from (branch((wording.relaxation(relaxed, request), Tone.GOOD)) for relaxed in short.relaxations)
+
+
+def problems(found: Sequence[Problem]) -> Iterator[Branch]:
+    """Each problem on a line of its own."""
+    return (branch((printable(str(problem)), Tone.BAD)) for problem in found)
+
+
+def lines(verdict: Verdict) -> Iterator[str]:
+    """The same for scripts and pipes: every line names its workload, and every pod has its own."""
+    title = wording.title(verdict.workload.object)
+    request, decided = verdict.workload.request, verdict.outcome
+    yield "".join(word for word, _ in heading(verdict))
+    if isinstance(decided, Placed):
+        for group in decided.groups:
+            yield f"{title}: group {printable(group.name)}: {wording.reach(group)}"
+        for each in decided.assignments:
+            group_name = printable(wording.known_as(each.pod_set, None))
+            yield f"{title}: pod {printable(each.pod)} ({group_name}) on {printable(each.node)}"
+    elif isinstance(decided, Unplaceable | Undecided) and request is not None:
+        for short in decided.shortfalls:
+            yield f"{title}: why: {wording.need(short)}"
+            yield from (f"{title}: domain: {wording.domain_fit(fit)}" for fit in short.best)
+            yield from (f"{title}: nodes: {wording.exclusion(excluded)}" for excluded in short.excluded)
+            yield from (
+                f"{title}: help: {wording.relaxation(relaxed, request)}" for relaxed in short.relaxations
+            )
+    else:
+        yield from (f"{title}: problem: {printable(str(problem))}" for problem in verdict.problems)

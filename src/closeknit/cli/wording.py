@@ -1,0 +1,245 @@
+"""Outcomes, said in sentences. Nothing here decides anything.
+
+Everything that a user named comes out printable: a control character in a
+name is shown as its escape, so that no manifest can drive the terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from closeknit.cli.planning import Status
+from closeknit.dialects import group_of
+from closeknit.hub import quantities
+from closeknit.hub.outcome import (
+    Assignment,
+    CountChange,
+    Departure,
+    DomainFit,
+    Exclusion,
+    GroupReach,
+    Holder,
+    LevelChange,
+    Placed,
+    Relaxation,
+    Shortfall,
+)
+from closeknit.hub.request import Group, Request
+from closeknit.hub.topology import DomainPath, Topology
+from closeknit.hub.workload import ObjectName
+
+
+def printable(text: str) -> str:
+    """The text with everything that is not printable shown as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun in the right form: 1 pod, 2 pods."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(words: Sequence[str], limit: int = 6) -> str:
+    """Words joined by commas, cut where they would flood the line."""
+    if len(words) <= limit:
+        return ", ".join(words)
+    return f"{', '.join(words[:limit])} and {len(words) - limit} more"
+
+
+def title(name: ObjectName) -> str:
+    """What people call an object: its kind, namespace and name."""
+    return printable(
+        f"{name.kind} {name.namespace}/{name.name}" if name.namespace else f"{name.kind} {name.name}"
+    )
+
+
+def place(path: DomainPath) -> str:
+    """A domain's path, or words for the whole cluster."""
+    return printable("/".join(path)) if path else "the whole cluster"
+
+
+def quantity(resource: str, units: int) -> str:
+    """An amount as people write it: bytes and CPU with a suffix, things that are counted without."""
+    if resource in ("cpu", "memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        return quantities.written(resource, units)
+    return str(units)
+
+
+def size(placed: Placed) -> str:
+    """How large a placement is, and what it could not do."""
+    nodes = len({assignment.node for assignment in placed.assignments})
+    words = [f"{counted(len(placed.assignments), 'pod')} on {counted(nodes, 'node')}"]
+    if placed.wishes.left_out:
+        words.append(f"{counted(placed.wishes.left_out, 'pod')} above the minimum left out")
+    if not placed.proven:
+        words.append("not proven optimal")
+    return ", ".join(words)
+
+
+def reach(group: GroupReach) -> str:
+    """How close a group came to what it asked for."""
+    if group.level is None:
+        return "no level shared" if group.domains else "nothing placed"
+    level = printable(group.level)
+    if not group.satisfied:
+        where = listed([place(domain) for domain in group.domains])
+        return f"over {counted(len(group.domains), 'domain')} of {level}, where one is preferred: {where}"
+    return f"in one {level}: {place(group.domains[0])}{_asked(group)}"
+
+
+def _asked(group: GroupReach) -> str:
+    asked = [
+        f"{printable(level)} {kind}" if level != group.level else kind
+        for level, kind in ((group.required, "required"), (group.preferred, "preferred"))
+        if level is not None
+    ]
+    return f" ({', '.join(asked)})" if asked else ""
+
+
+def need(shortfall: Shortfall) -> str:
+    """What a group needed and how close the cluster comes."""
+    group = printable(shortfall.group)
+    wanted = counted(shortfall.wanted, "pod")
+    if shortfall.level is None:
+        asked, best = f"{group} needs room for {wanted}", "the cluster has"
+    else:
+        asked, best = f"{group} needs room for {wanted} in one {printable(shortfall.level)}", "the best has"
+    if shortfall.fits >= shortfall.wanted:
+        return f"{asked}. There is room by number, but not with everything that its parts ask for."
+    return f"{asked}; {best} {f'room for {shortfall.fits}' if shortfall.fits else 'none'}."
+
+
+def domain_fit(fit: DomainFit) -> str:
+    """How much one domain takes, what stops it there, and who holds that."""
+    room = f"{place(fit.domain)}: room for {counted(fit.fits, 'pod')}"
+    if fit.limiting is None:
+        return f"{room}."
+    limit = f"{room}; {printable(fit.limiting)} runs out"
+    return (
+        f"{limit}, held by {listed(list(_holders(fit.limiting, fit.holders)), 3)}."
+        if fit.holders
+        else f"{limit}."
+    )
+
+
+def _holders(limiting: str, holders: Iterable[Holder]) -> Iterator[str]:
+    for holder in holders:
+        held = quantity(limiting, holder.amount)
+        yield f"{printable(holder.workload)} ({held} with {counted(holder.pods, 'pod')})"
+
+
+_EXCLUSIONS = {
+    "unlabelled": ("lacks the label {}", "lack the label {}"),
+    "unschedulable": ("is cordoned", "are cordoned"),
+    "not ready": ("is not ready", "are not ready"),
+    "selector": ("does not match the node selector {}", "do not match the node selector {}"),
+    "affinity": ("does not match the node affinity {}", "do not match the node affinity {}"),
+    "taint": ("has the taint {}, which is not tolerated", "have the taint {}, which is not tolerated"),
+    "resource": ("has too little {} free for one pod", "have too little {} free for one pod"),
+    "port": ("has host port {} in use", "have host port {} in use"),
+}
+
+
+def exclusion(excluded: Exclusion) -> str:
+    """Why some nodes cannot take a single pod."""
+    nodes = counted(excluded.nodes, "node")
+    detail = printable(excluded.detail)
+    if excluded.reason not in _EXCLUSIONS:
+        return f"{nodes}: {printable(excluded.reason)} {detail}".rstrip() + "."
+    one, many = _EXCLUSIONS[excluded.reason]
+    words = (one if excluded.nodes == 1 else many).format(detail)
+    return f"{nodes} {words.rstrip()}."
+
+
+def relaxation(relaxed: Relaxation, request: Request) -> str:
+    """What would have to change so that everything can be placed."""
+    departures = [change for change in relaxed.changes if isinstance(change, Departure)]
+    orders = [_change(change, request) for change in relaxed.changes if not isinstance(change, Departure)]
+    told = " and ".join(orders)
+    # Leaving is what others do; everything else is for the reader to do.
+    if departures:
+        leaving = " and ".join(_departure(change) for change in departures)
+        return (
+            f"If {leaving}, {told}, and it can be placed." if orders else f"If {leaving}, it could be placed."
+        )
+    return f"{told[:1].upper()}{told[1:]}, and it can be placed."
+
+
+def _departure(change: Departure) -> str:
+    noun = "workload" if len(change.workloads) == 1 else "workloads"
+    return f"{noun} {' and '.join(printable(workload) for workload in change.workloads)} left"
+
+
+def _change(change: LevelChange | CountChange, request: Request) -> str:
+    match change:
+        case LevelChange(group=name, to=level):
+            now = _required(name, request)
+            if level is None:
+                return f"drop the required level{now} of {printable(name)}"
+            return f"require {printable(level)}{' instead of' if now else ''}{now} for {printable(name)}"
+        case CountChange(pod_set=name, to=number):
+            counts = [pods.count for pods in request.root.pod_sets() if pods.name == name]
+            instead = f" instead of {counts[0]}" if counts else ""
+            return f"ask for {counted(number, 'pod')} of {printable(known_as(name, request))}{instead}"
+
+
+def known_as(pod_set: str, request: Request | None) -> str:
+    """A pod set by the name of its group, where that says which one is meant."""
+    group = group_of(pod_set)
+    if request is None:
+        return group
+    alike = [pods.name for pods in request.root.pod_sets() if group_of(pods.name) == group]
+    return group if alike == [pod_set] else pod_set
+
+
+def _required(name: str, request: Request) -> str:
+    for member, _ in request.root.walk():
+        if isinstance(member, Group) and member.name == name and member.required is not None:
+            return f" {printable(member.required)}"
+    return ""
+
+
+def wishes(placed: Placed, topology: Topology | None) -> Iterator[str]:
+    """How the placement does on each wish, the most important first."""
+    levels = topology.labels if topology is not None else ()
+    left_out = placed.wishes.left_out
+    yield f"{counted(left_out, 'pod')} above the minimum left out." if left_out else "No pod is left out."
+    wished = {group.preferred for group in placed.groups if group.preferred is not None}
+    for level, distance in zip(levels, placed.wishes.preferences, strict=False):
+        if level in wished and distance:
+            yield f"The preferences for {printable(level)} are missed by a distance of {distance} in all."
+        elif level in wished:
+            yield f"Every preference for {printable(level)} is met."
+    used = [
+        f"{number} of {printable(level)}"
+        for level, number in zip(levels, placed.wishes.domains, strict=False)
+    ]
+    nodes = counted(placed.wishes.domains[-1], "node") if placed.wishes.domains else "no nodes"
+    yield f"It uses {', '.join([*used, nodes])}."
+    if placed.proven:
+        yield "No placement does better on these points."
+    else:
+        yield "Not proven optimal: the search budget ended before every better placement was ruled out."
+
+
+def pods_by_node(assignments: Iterable[Assignment]) -> dict[str, list[Assignment]]:
+    """The pods on each node, nodes in the order of their first pod."""
+    nodes: dict[str, list[Assignment]] = {}
+    for assignment in assignments:
+        nodes.setdefault(assignment.node, []).append(assignment)
+    return nodes
+
+
+_STATUSES = {
+    Status.PLACED: "placed",
+    Status.UNPLACEABLE: "cannot be placed",
+    Status.UNDECIDED: "not decided within the search budget",
+    Status.INVALID: "invalid",
+}
+
+
+def status(of: Status) -> str:
+    """What became of a workload, in a few words."""
+    return _STATUSES[of]
