@@ -1,0 +1,118 @@
+"""The tree of domains for people, and the remarks of ``--check``."""
+
+from __future__ import annotations
+
+import pytest
+
+from closeknit.cli import occupancy, shapes, topology_check, topology_tree
+from closeknit.cli.display import indented
+from closeknit.hub import drawing
+from closeknit.hub.cluster import Cluster
+from closeknit.hub.resources import Resources
+
+
+def told(cluster: Cluster, depth: int | None = None) -> str:
+    root = occupancy.tree(cluster, cluster.topologies[0], occupancy.uses_by_node(cluster.holdings))
+    matter = occupancy.resources_that_matter(cluster)
+    return "\n".join(indented(topology_tree.drawn(root, cluster.topologies[0], matter, depth)))
+
+
+def test_capacity_and_use_are_added_up_and_equal_neighbours_share_a_line() -> None:
+    cluster = drawing.parse(
+        """
+        b1
+          r1
+            x1: 8
+            x2: 8
+            x10: 8
+            x3: 8 used=3:default/a
+          r2
+            x4: 8
+            x5: 8 not-ready
+        b2
+          r1
+            x6: 8
+          r2
+            x7: 8
+        """,
+        host_level=True,
+    )
+    assert told(cluster) == (
+        "default: block > rack > kubernetes.io/hostname\n"
+        "  cluster: 8 nodes, 3 of 64 nvidia.com/gpu used\n"
+        "    b1: 6 nodes, 3 of 48 nvidia.com/gpu used\n"
+        "      r1: 4 nodes, 3 of 32 nvidia.com/gpu used\n"
+        "        x1, x2: 2 alike, each 0 of 8 nvidia.com/gpu used\n"
+        "        x3: 3 of 8 nvidia.com/gpu used (by default/a)\n"
+        "        x10: 0 of 8 nvidia.com/gpu used\n"
+        "      r2: 2 nodes, 0 of 16 nvidia.com/gpu used\n"
+        "        x4: 0 of 8 nvidia.com/gpu used\n"
+        "        x5: 0 of 8 nvidia.com/gpu used, not ready\n"
+        "    b2: 2 nodes, 0 of 16 nvidia.com/gpu used\n"
+        "      r1, r2: 2 alike, each 1 node, 0 of 8 nvidia.com/gpu used\n"
+        "        x6: 0 of 8 nvidia.com/gpu used"
+    )
+
+
+def test_depth_cuts_the_tree() -> None:
+    cluster = drawing.parse("b1\n  r1\n    x1: 8\n  r2\n    x2: 4\n")
+
+    assert told(cluster, 0).count("\n") == 1
+    assert told(cluster, 1).endswith("\n    b1: 2 nodes, 0 of 12 nvidia.com/gpu used")
+    assert told(cluster, 3).endswith("\n        x2: 0 of 4 nvidia.com/gpu used")
+
+
+def test_a_large_cluster_is_told_in_a_screenful_or_two() -> None:
+    steps = shapes.parse("zone=3,block=8,rack=16,host=16")
+    offered = Resources({"nvidia.com/gpu": 8})
+    cluster = Cluster((shapes.topology(steps, "t", ""),), tuple(shapes.nodes(steps, "", offered)))
+
+    assert told(cluster).count("\n") < 10
+
+
+def test_a_machine_without_devices_shows_cpu_and_memory() -> None:
+    assert told(drawing.parse("r\n  x: cpu=4 memory=8Gi\n")).endswith(
+        "x: 0 of 4 cpu used, 0 of 8Gi memory used"
+    )
+
+
+def test_natural_order_counts() -> None:
+    names = ["rack-10", "rack-2", "rack", "10", "9", "rack-2a"]
+
+    assert sorted(names, key=occupancy.natural) == ["9", "10", "rack", "rack-2", "rack-2a", "rack-10"]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "remarks"),
+    [
+        pytest.param(
+            "b1\n  r1\n    x1: 8\n  x2: 8\n  x3: 8\nb2\n  r2\n    x4: 8\n  r3\n    x5: 8\n",
+            [
+                "2 nodes without the label rack, so in no domain of that level or a finer one: x2, x3.",
+            ],
+            id="nodes without a label are counted once, and named",
+        ),
+        pytest.param(
+            "b1\n  r1\n    x1: 8\nb2\n  r1\n    x2: 8\n",
+            ["rack r1 lies under 2 parents, which makes as many domains: b1, b2."],
+            id="the same rack name in two blocks makes two racks",
+        ),
+        pytest.param(
+            "b1\n  r1\n    x1: 8\n  r2\n    x2: 8\n",
+            ["block has one domain, b1: a workload that asks for it asks for nothing."],
+            id="a level with one domain says nothing",
+        ),
+        pytest.param("b1\n  r1\n    x1: 8\nb2\n  r2\n    x2: 8\n", [], id="nothing is odd"),
+    ],
+)
+def test_check_remarks_on_what_surprises_people(drawn: str, remarks: list[str]) -> None:
+    cluster = drawing.parse(drawn)
+
+    assert [each.message for each in topology_check.findings(cluster, cluster.topologies[0])] == remarks
+
+
+def test_a_level_that_no_node_has_can_never_be_required() -> None:
+    cluster = drawing.parse("x1: 8\n", levels=["rack"])
+
+    kinds = [each.kind for each in topology_check.findings(cluster, cluster.topologies[0])]
+    assert kinds == ["unlabelled", "unused"]
