@@ -1,0 +1,383 @@
+"""Random requests that nearly fill a cluster.
+
+Each is *planted*: the generator grows a tree of groups, gives every group a
+domain and every pod set as many pods as find room there, and so holds a
+placement in its hands. Then it takes the room that is left away, or asks for a
+little more. What comes out is feasible or not by a pod or two, which is where
+schedulers go wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.drawing import GPU
+from closeknit.hub.nodes import NodeFilter, Operator, Preference, Requirement, Term, Toleration
+from closeknit.hub.request import Group, HostPort, Member, PodSet, Request
+from closeknit.hub.resources import Resources
+from closeknit.testing.drawings import free
+from closeknit.testing.meaning import accepts, ports_taken
+from closeknit.testing.random_clusters import (
+    DEDICATED,
+    GENERATION,
+    HALF_CORE,
+    POOL,
+    POOLS,
+    PORT,
+    TOPOLOGY,
+    USUAL,
+    Size,
+    occupied,
+    random_cluster,
+)
+
+WORKLOAD = "train"
+
+
+def random_instance(rng: Random, size: Size = USUAL) -> tuple[Cluster, Request]:
+    """A cluster and a valid request of a size that exact solving can manage."""
+    cluster = random_cluster(rng, size)
+    tree = _Grower(rng, cluster, size).grow()
+    planted = _Planter(rng, cluster, size).plant(tree)
+    if rng.random() < 0.9:
+        _prune(tree, planted)
+    if rng.random() < 0.35:
+        _repeat_counts(tree)
+    if rng.random() < 0.65:
+        room = _Planter(rng, cluster, size)
+        room.hold(tree, planted)
+        cluster = replace(cluster, holdings=(*cluster.holdings, *room.leftovers()))
+    _ask_for_more(rng, tree)
+    _loosen(rng, tree)
+    running: dict[str, list[str]] = {}
+    if rng.random() < 0.3:
+        running = _run_some(rng, cluster, tree, planted)
+        cluster = replace(cluster, holdings=(*cluster.holdings, *_holdings(tree, running)))
+    if rng.random() < 0.15:
+        cluster = occupied(rng, cluster, share=0.2)
+    request = Request(WORKLOAD, tree.member(running), TOPOLOGY)
+    if rng.random() < 0.3 and not any(group.required or group.preferred for group in tree.groups()):
+        request = replace(request, topology=None)
+    return cluster, request
+
+
+@dataclass(slots=True)
+class Shape:
+    """What each pod of a set asks for."""
+
+    resources: Resources
+    filter: NodeFilter
+    ports: frozenset[HostPort]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A member of the tree while it is being made; without a shape it is a group."""
+
+    name: str
+    shape: Shape | None = None
+    inner: list[Draft] = field(default_factory=list)
+    count: int = 0
+    minimum: int | None = None
+    required: str | None = None
+    preferred: str | None = None
+    twin: int = 0
+    """Drafts with the same twin number are copies of one template."""
+    named: bool = False
+
+    def walk(self) -> Iterator[Draft]:
+        """The draft itself and all inside it, parents first."""
+        yield self
+        for each in self.inner:
+            yield from each.walk()
+
+    def groups(self) -> Iterator[Draft]:
+        """The groups of this subtree."""
+        return (each for each in self.walk() if each.shape is None)
+
+    def leaves(self) -> Iterator[Draft]:
+        """The pod sets of this subtree."""
+        return (each for each in self.walk() if each.shape is not None)
+
+    def member(self, running: dict[str, list[str]]) -> Group:
+        """The finished group."""
+        return Group(
+            name=self.name,
+            members=tuple(_finished(each, running) for each in self.inner),
+            required=self.required,
+            preferred=self.preferred,
+            minimum=self.minimum,
+        )
+
+
+def _finished(draft: Draft, running: dict[str, list[str]]) -> Member:
+    if draft.shape is None:
+        return draft.member(running)
+    bound = running.get(draft.name, [])
+    names = tuple(f"pod-{draft.name}-{number}" for number in range(draft.count - len(bound)))
+    return PodSet(
+        name=draft.name,
+        count=draft.count,
+        resources=draft.shape.resources,
+        minimum=draft.minimum,
+        filter=draft.shape.filter,
+        host_ports=draft.shape.ports,
+        bound=tuple(bound),
+        pods=names if draft.named else (),
+    )
+
+
+class _Grower:
+    """Grows the tree: its groups, their levels, and the shapes of its pod sets."""
+
+    def __init__(self, rng: Random, cluster: Cluster, size: Size) -> None:
+        topology = cluster.topology(TOPOLOGY)
+        assert topology is not None
+        self._rng = rng
+        self._labels = topology.labels
+        self._cluster = cluster
+        self._names = [f"m{number}" for number in range(10, 99)]
+        rng.shuffle(self._names)
+        self._groups_left = rng.randint(1, size.groups) if rng.random() < 0.3 else size.groups
+        self._sets_left = min(size.pods, 10)
+        self._twins = 0
+        self._constrained = rng.random() < 0.9
+        self._shapes = [self._shape() for _ in range(rng.choice((1, 1, 2, 3)))]
+
+    def grow(self) -> Draft:
+        """A tree whose pod sets have no pods yet."""
+        return self._group(1, None, None)
+
+    def _group(self, depth: int, above_required: int | None, above_preferred: int | None) -> Draft:
+        rng = self._rng
+        self._groups_left -= 1
+        self._twins += 1
+        group = Draft(self._names.pop(), twin=self._twins)
+        required, preferred = above_required, above_preferred
+        if self._constrained and rng.random() < (0.35 if depth == 1 else 0.65):
+            required = rng.randint(above_required or 0, len(self._labels) - 1)
+            group.required = self._labels[required]
+        if self._constrained and rng.random() < 0.35:
+            preferred = rng.randint(max(required or 0, above_preferred or 0), len(self._labels) - 1)
+            group.preferred = self._labels[preferred]
+        while (
+            depth < 3
+            and self._groups_left > 0
+            and self._sets_left > 0
+            and rng.random() < (0.85 if depth == 1 else 0.5)
+        ):
+            inner = self._group(depth + 1, required, preferred)
+            group.inner.append(inner)
+            size = sum(1 for _ in inner.groups())
+            while self._groups_left >= size and self._sets_left > 0 and rng.random() < 0.65:
+                self._groups_left -= size
+                group.inner.append(self._copy(inner))
+        while self._sets_left > 0 and rng.random() < (0.25 if group.inner else 0.9):
+            self._twins += 1
+            self._sets_left -= 1
+            group.inner.append(Draft(self._names.pop(), rng.choice(self._shapes), twin=self._twins))
+            if rng.random() < 0.4:
+                break
+        rng.shuffle(group.inner)
+        return group
+
+    def _copy(self, draft: Draft) -> Draft:
+        self._sets_left -= draft.shape is not None
+        return replace(draft, name=self._names.pop(), inner=[self._copy(each) for each in draft.inner])
+
+    def _shape(self) -> Shape:
+        rng = self._rng
+        offered = rng.choice(self._cluster.nodes).allocatable
+        asked: dict[str, int] = {}
+        if GPU in offered and rng.random() < 0.85:
+            asked[GPU] = rng.choice((1, 1, 1, 1, 1, 2, max(offered[GPU] // 2, 1), offered[GPU]))
+        if not asked or rng.random() < 0.4:
+            asked["cpu"] = rng.choice((1, 1, 2, 2, 3, max(offered.get("cpu", 0) // HALF_CORE, 1))) * HALF_CORE
+        if "memory" in offered and rng.random() < 0.5:
+            asked["memory"] = rng.choice((1, 2, 3)) * 2**29
+        if rng.random() < 0.03:
+            asked = {}
+        ports = frozenset([PORT]) if rng.random() < 0.08 else frozenset()
+        return Shape(Resources(asked), self._filter(), ports)
+
+    def _filter(self) -> NodeFilter:
+        rng = self._rng
+        selector = ((POOL, rng.choice(POOLS)),) if rng.random() < 0.12 else ()
+        affinity: tuple[Term, ...] | None = None
+        if rng.random() < 0.12:
+            affinity = tuple(Term(self._requirements()) for _ in range(rng.choice((1, 1, 2))))
+        tolerations: tuple[Toleration, ...] = ()
+        if rng.random() < 0.3:
+            tolerations = (Toleration(DEDICATED, rng.choice((None, *POOLS))),)
+        preferences = (Preference(10, Term(self._requirements())),) if rng.random() < 0.1 else ()
+        return NodeFilter(selector, affinity, preferences, tolerations)
+
+    def _requirements(self) -> tuple[Requirement, ...]:
+        rng = self._rng
+        choices = (
+            Requirement(POOL, Operator.IN, POOLS[: rng.randint(1, 2)]),
+            Requirement(POOL, Operator.NOT_IN, POOLS[:1]),
+            Requirement(POOL, Operator.EXISTS),
+            Requirement(GENERATION, Operator.DOES_NOT_EXIST),
+            Requirement(GENERATION, Operator.GT, ("1",)),
+            Requirement(GENERATION, Operator.LT, ("3",)),
+        )
+        return tuple(rng.sample(choices, rng.choice((0, 1, 1, 1, 2))))
+
+
+class _Planter:
+    """Puts pods where there is room, obeying every required level on the way."""
+
+    def __init__(self, rng: Random, cluster: Cluster, size: Size) -> None:
+        topology = cluster.topology(TOPOLOGY)
+        assert topology is not None
+        self._rng = rng
+        self._labels = topology.labels
+        self._nodes = {node.name: node for node in cluster.nodes}
+        self._paths = {node.name: topology.path(node.labels) for node in cluster.nodes}
+        self._left = free(cluster)
+        self._ports = set(ports_taken(cluster))
+        self._pods_left = size.pods
+        self._eager = rng.choice((3, 6, 12))
+
+    def plant(self, tree: Draft) -> dict[str, list[str]]:
+        """Count the pods of every pod set; returns the nodes they were planted on."""
+        planted: dict[str, list[str]] = {}
+        self._plant(tree, list(self._nodes), planted)
+        return planted
+
+    def hold(self, tree: Draft, planted: dict[str, list[str]]) -> None:
+        """Take what the planted pods use."""
+        for leaf in tree.leaves():
+            for node in planted[leaf.name][: leaf.count]:
+                self._take(leaf, node)
+
+    def leftovers(self) -> Iterator[Holding]:
+        """Holdings that take nearly all that is left, or some of it."""
+        greed = self._rng.choice((0.3, 0.6, 0.9))
+        for node, left in self._left.items():
+            taken = Resources({name: units for name, units in left.items() if units > 0 and name != "pods"})
+            if taken and self._rng.random() < greed and left.get("pods", 1) > 0:
+                yield Holding(self._rng.choice(("w1", "w2")), node, taken)
+
+    def _plant(self, draft: Draft, nodes: Sequence[str], planted: dict[str, list[str]]) -> None:
+        if draft.required is not None:
+            level = self._labels.index(draft.required)
+            domains = sorted(
+                {self._paths[node][: level + 1] for node in nodes if len(self._paths[node]) > level}
+            )
+            if domains:
+                chosen = self._rng.choice(domains)
+                nodes = [node for node in nodes if self._paths[node][: level + 1] == chosen]
+        for inner in self._rng.sample(draft.inner, len(draft.inner)):
+            self._plant(inner, nodes, planted)
+        if draft.shape is not None:
+            wanted = 9 if self._rng.random() < 0.35 else self._rng.randint(1, self._eager)
+            target = min(wanted, max(self._pods_left, 1))
+            placed: list[str] = []
+            for node in self._rng.sample(nodes, len(nodes)):
+                while len(placed) < target and self._fits(draft, node):
+                    self._take(draft, node)
+                    placed.append(node)
+            draft.count = max(len(placed), 1)
+            draft.named = self._rng.random() < 0.2
+            self._pods_left -= draft.count
+            planted[draft.name] = placed
+
+    def _domain_with_room(self, group: Draft, level: int, nodes: Sequence[str]) -> list[str]:
+        """The nodes of a random domain, one where each pod set finds some room if there is any."""
+        domains: dict[tuple[str, ...], list[str]] = {}
+        for node in nodes:
+            if len(self._paths[node]) > level:
+                domains.setdefault(self._paths[node][: level + 1], []).append(node)
+        choices = self._rng.sample(sorted(domains.values()), len(domains))
+        roomy = (
+            inside
+            for inside in choices
+            if all(any(self._fits(leaf, node) for node in inside) for leaf in group.leaves())
+        )
+        return next(roomy, choices[0] if choices else [])
+
+    def _fits(self, draft: Draft, node: str) -> bool:
+        shape = draft.shape
+        assert shape is not None
+        left = self._left[node]
+        return (
+            accepts(self._nodes[node], PodSet("", 1, filter=shape.filter))
+            and all(left.get(name, 0) >= units for name, units in shape.resources.items())
+            and ("pods" not in self._nodes[node].allocatable or left.get("pods", 0) > 0)
+            and not any((node, port) in self._ports for port in shape.ports)
+        )
+
+    def _take(self, draft: Draft, node: str) -> None:
+        assert draft.shape is not None
+        used = draft.shape.resources
+        if "pods" in self._nodes[node].allocatable:
+            used += Resources({"pods": 1})
+        self._left[node] -= used
+        self._ports.update((node, port) for port in draft.shape.ports)
+
+
+def _prune(draft: Draft, planted: dict[str, list[str]]) -> None:
+    """Drop pod sets that found no room at all, and the groups that this leaves empty."""
+    for inner in draft.inner:
+        _prune(inner, planted)
+    draft.inner = [each for each in draft.inner if each.inner or planted.get(each.name)]
+
+
+def _repeat_counts(tree: Draft) -> None:
+    """Give copies of one template the same number of pods."""
+    least: dict[int, int] = {}
+    for leaf in tree.leaves():
+        least[leaf.twin] = min(least.get(leaf.twin, leaf.count), leaf.count)
+    for leaf in tree.leaves():
+        leaf.count = least[leaf.twin]
+
+
+def _ask_for_more(rng: Random, tree: Draft) -> None:
+    """Sometimes ask for a pod or two more than was planted, by requirement or by wish."""
+    leaves = list(tree.leaves())
+    chance = rng.random()
+    if chance < 0.15 or not leaves:
+        return
+    for leaf in rng.sample(leaves, min(len(leaves), rng.choice((1, 2, 2, 3)))):
+        if chance < 0.25:
+            leaf.minimum = leaf.count
+        leaf.count += rng.choice((1, 1, 2))
+
+
+def _loosen(rng: Random, tree: Draft) -> None:
+    """Sometimes let fewer pods or members do."""
+    if rng.random() < 0.4:
+        for leaf in tree.leaves():
+            if leaf.minimum is None and rng.random() < 0.4:
+                leaf.minimum = rng.choice((max(leaf.count - 1, 1), rng.randint(0, leaf.count), 1))
+    if rng.random() < 0.35:
+        for group in tree.groups():
+            if len(group.inner) > 1 and rng.random() < 0.6:
+                group.minimum = rng.choice((len(group.inner) - 1, rng.randint(0, len(group.inner)), 1))
+
+
+def _run_some(
+    rng: Random, cluster: Cluster, tree: Draft, planted: dict[str, list[str]]
+) -> dict[str, list[str]]:
+    """Let some planted pods run already; rarely, one where it breaks the request."""
+    running: dict[str, list[str]] = {}
+    for leaf in tree.leaves():
+        places = planted[leaf.name][: leaf.count]
+        if places and rng.random() < 0.5:
+            running[leaf.name] = rng.sample(places, rng.randint(1, len(places)))
+    if running and rng.random() < 0.1:
+        rng.choice(list(running.values()))[0] = rng.choice(cluster.nodes).name
+    return running
+
+
+def _holdings(tree: Draft, running: dict[str, list[str]]) -> Iterator[Holding]:
+    for leaf in tree.leaves():
+        assert leaf.shape is not None
+        for node, count in Counter(running.get(leaf.name, [])).items():
+            yield Holding(WORKLOAD, node, leaf.shape.resources, count, leaf.shape.ports)
