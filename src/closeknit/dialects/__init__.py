@@ -8,8 +8,30 @@ the group it belongs to with a number behind a slash (``workers/1``), because gr
 pod sets share one name space; ``group_of`` takes the number off again, for showing it.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from closeknit.dialects.dialect import Dialect
+from closeknit.dialects.kai import KAI
 from closeknit.dialects.naming import group_of
 from closeknit.dialects.places import Located, Skipped, Source
-from closeknit.dialects.reading import Reading, read
+from closeknit.dialects.reading import Reading, read_with
 
-__all__ = ["Located", "Reading", "Skipped", "Source", "group_of", "read"]
+__all__ = ["DIALECTS", "Dialect", "Located", "Reading", "Skipped", "Source", "group_of", "read"]
+
+DIALECTS: tuple[Dialect, ...] = (KAI,)
+"""All dialects. A pod that two of them would claim goes to the first."""
+
+
+def read(sources: Sequence[Source], *, lenient: bool = False) -> Reading:
+    """Read plain Kubernetes objects in any mix and order, multi-document YAML or JSON.
+
+    Never raises for anything that a source may contain. Whatever could be
+    understood is in the result beside the problems of the rest; a caller that
+    wants all or nothing looks at ``problems`` first. ``lenient`` passes over
+    fields that are not known, over names that only a whole cluster could resolve (the
+    node of a running pod, a PriorityClass), and over constraints of pods that no
+    request can express.
+    """
+    return read_with(DIALECTS, sources, lenient=lenient)

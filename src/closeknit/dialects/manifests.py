@@ -56,6 +56,8 @@ class Manifest(Generic[_O_co]):
     """The path of the object in its document; empty unless it was an item of a list."""
     object: ObjectName
     content: _O_co
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with its shape although it could be read; already reported."""
 
     @property
     def name(self) -> str:
@@ -73,17 +75,40 @@ class Manifest(Generic[_O_co]):
         return Located(self.source, self.document, whole, self.object)
 
 
-class Manifests:
-    """All objects that were read, by shape."""
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An object that could not be read. Others may name it, which is no mistake of theirs."""
 
-    def __init__(self, manifests: Iterable[Manifest[Any]]) -> None:
+    object: ObjectName
+    shape: type[Wire]
+    problems: tuple[Problem, ...]
+    """What is wrong with it; already reported."""
+
+
+class Manifests:
+    """All objects, by shape."""
+
+    def __init__(self, found: Iterable[Manifest[Any] | Broken]) -> None:
         self._by_shape: dict[type, list[Manifest[Any]]] = defaultdict(list)
-        for manifest in manifests:
-            self._by_shape[type(manifest.content)].append(manifest)
+        self._broken: dict[type, list[Broken]] = defaultdict(list)
+        for one in found:
+            if isinstance(one, Broken):
+                self._broken[one.shape].append(one)
+            else:
+                self._by_shape[type(one.content)].append(one)
 
     def of(self, shape: type[_O]) -> Sequence[Manifest[_O]]:
         """The objects of this shape, in the order of the documents."""
         return self._by_shape.get(shape, [])
+
+    def broken(self, shape: type[Wire]) -> Sequence[Broken]:
+        """The objects that should have had this shape and could not be read."""
+        return self._broken.get(shape, [])
+
+    def named(self, shape: type[Wire]) -> Iterator[ObjectName]:
+        """The objects of this shape that exist, whether they could be read or not."""
+        yield from (manifest.object for manifest in self._by_shape.get(shape, []))
+        yield from (broken.object for broken in self._broken.get(shape, []))
 
 
 class Catalogue:
@@ -97,39 +122,45 @@ class Catalogue:
 
     def manifests(
         self, documents: Iterable[Document], *, lenient: bool
-    ) -> Iterator[Manifest[Any] | Located | Skipped]:
-        """Yield the object or the problems of every document; of two with one name, the first."""
-        seen: dict[tuple[str, str, str, str], Manifest[Any]] = {}
+    ) -> Iterator[Manifest[Any] | Broken | Located | Skipped]:
+        """Yield the object of every document after its problems; of two with one name, the first."""
+        seen: dict[tuple[str, str, str, str], str] = {}
         for document in documents:
             for prefix, content in _unpacked(document.content):
-                for result in self._manifest(document, prefix, content, lenient=lenient):
-                    if isinstance(result, Manifest):
-                        group = result.object.api_version.rpartition("/")[0]
-                        key = (group, result.object.kind, result.namespace, result.name)
-                        first = seen.setdefault(key, result)
-                        yield result if first is result else result.located(_twice(first))
-                    else:
-                        yield result
+                yield from self._manifest(document, prefix, content, seen, lenient=lenient)
 
     def _manifest(
-        self, document: Document, prefix: str, content: Any, *, lenient: bool
-    ) -> Iterator[Manifest[Any] | Located | Skipped]:
+        self,
+        document: Document,
+        prefix: str,
+        content: Any,
+        seen: dict[tuple[str, str, str, str], str],
+        *,
+        lenient: bool,
+    ) -> Iterator[Manifest[Any] | Broken | Located | Skipped]:
         kind = self._kind(content)
-        if isinstance(kind, Problem):
-            whole = Problem(join(prefix, kind.path), kind.message)
-            yield Located(document.source, document.number, whole, _identity(content, None))
-            return
         if kind is None:
             yield Skipped(document.source, document.number, content["apiVersion"], content["kind"])
             return
         identity = _identity(content, kind)
-        decoded = decode(kind.shape, content, lenient=lenient)
-        problems = decoded if isinstance(decoded, list) else [*_name_problems(cast(Named, decoded), identity)]
+        decoded, problems = (
+            (None, (kind,)) if isinstance(kind, Problem) else _decoded(kind, content, lenient=lenient)
+        )
+        here = f"{document.source}, document {document.number}" + (f", {prefix}" if prefix else "")
+        key = (identity.api_version.rpartition("/")[0], identity.kind, identity.namespace, identity.name)
+        again = identity.name and seen.setdefault(key, here) != here
+        if again:
+            message = f"There is already a {identity.kind} {shown(identity.name)} in {seen[key]}."
+            problems = (*problems, Problem("metadata.name", f"{message} Remove one, or rename it."))
         for problem in problems:
             whole = Problem(join(prefix, problem.path), problem.message)
             yield Located(document.source, document.number, whole, identity)
-        if not problems:
-            yield Manifest(document.source, document.number, prefix, identity, cast(Any, decoded))
+        if isinstance(kind, Problem) or again:
+            return
+        if decoded is None:
+            yield Broken(identity, kind.shape, problems)
+        else:
+            yield Manifest(document.source, document.number, prefix, identity, decoded, problems)
 
     def _kind(self, content: Any) -> Kind | Problem | None:
         """The kind of a document; None for one that is of no concern here."""
@@ -187,36 +218,36 @@ def _unpacked(content: Any) -> Iterator[tuple[str, Any]]:
         )
 
 
-def _identity(content: Any, kind: Kind | None) -> ObjectName:
+def _identity(content: Any, kind: Kind | Problem) -> ObjectName:
     """What is known of an object's name, even where the object has problems."""
     fields = content if isinstance(content, dict) else {}
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     written = [fields.get("apiVersion"), fields.get("kind"), metadata.get("namespace"), metadata.get("name")]
     api_version, name_of_kind, namespace, name = (text if isinstance(text, str) else "" for text in written)
-    if kind is not None:
+    if isinstance(kind, Kind):
         namespace = (namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
     return ObjectName(api_version, name_of_kind, namespace, name)
 
 
-def _name_problems(content: Named, identity: ObjectName) -> Iterator[Problem]:
-    if not content.metadata.name:
-        yield Problem("metadata.name", "An object needs a name.")
-    for field, text in (("name", content.metadata.name), ("namespace", identity.namespace)):
+def _decoded(kind: Kind, content: Any, *, lenient: bool) -> tuple[Any, tuple[Problem, ...]]:
+    decoded, problems = decode(kind.shape, content, lenient=lenient)
+    if decoded is None:
+        return None, problems
+    metadata = cast(Named, decoded).metadata
+    if not metadata.name:
+        return None, (*problems, Problem("metadata.name", "An object needs a name."))
+    return decoded, (*problems, *_name_problems(metadata))
+
+
+def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
+    for field, text in (("name", metadata.name), ("namespace", metadata.namespace)):
         if text and (len(text) > 253 or not _SUBDOMAIN.fullmatch(text)):
             yield Problem(
                 f"metadata.{field}",
                 f"{shown(text)} is not a valid name. Allowed are at most 253 lower-case letters, digits,"
                 " dashes and dots, with a letter or digit at both ends of each part.",
             )
-
-
-def _twice(first: Manifest[Any]) -> Problem:
-    where = f"{first.source}, document {first.document}" + (f", {first.prefix}" if first.prefix else "")
-    return Problem(
-        "metadata.name",
-        f"There is already a {first.object.kind} {shown(first.name)} in {where}. Remove one, or rename it.",
-    )
 
 
 def _unknown_kind(name: str, known: Iterable[str]) -> Problem:

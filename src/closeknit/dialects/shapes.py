@@ -31,20 +31,29 @@ class _Notes:
 
     def __init__(self, *, lenient: bool) -> None:
         self.lenient = lenient
+        self.readable = True
         self.problems: list[Problem] = []
 
+    def unknown(self, steps: _Steps, message: str) -> None:
+        self.problems.append(Problem(_written(steps), message))
+
     def wrong(self, steps: _Steps, message: str) -> None:
+        self.readable = False
         self.problems.append(Problem(_written(steps), message))
 
 
-def decode(shape: type[_W], content: dict[str, Any], *, lenient: bool = False) -> _W | list[Problem]:
-    """The document as a value of this shape, or every way in which it has another.
+def decode(
+    shape: type[_W], content: dict[str, Any], *, lenient: bool = False
+) -> tuple[_W | None, tuple[Problem, ...]]:
+    """The document as a value of this shape, and every way in which it has another.
 
-    ``lenient`` passes over fields that the shape does not know.
+    Fields that the shape does not know are problems, unless ``lenient``, but do not keep the
+    rest from being read. There is no value where anything else is wrong.
     """
     notes = _Notes(lenient=lenient)
     _checker(shape)(content, None, notes)
-    return notes.problems or msgspec.convert(content, shape)
+    value = msgspec.convert(content, shape) if notes.readable else None
+    return value, tuple(notes.problems)
 
 
 def _written(steps: _Steps) -> str:
@@ -156,7 +165,7 @@ def _note_unknown(shape: type[Wire], key: str, known: Iterable[str], steps: _Ste
     if shape.open_ended and (near is None or not is_slip(key, near)):
         return
     remedy = f"Did you mean {shown(near)}?" if near is not None else suggestion(key, known)
-    notes.wrong(steps, f"There is no field {shown(key)} here. {remedy}")
+    notes.unknown(steps, f"There is no field {shown(key)} here. {remedy}")
 
 
 def _mismatch(value: Any, expected: str) -> str:

@@ -1,0 +1,49 @@
+"""What a dialect is: its kinds, and functions from its objects to hub types.
+
+All dialects have this one shape, and none knows of another. Each function sees
+everything that was read, because people mix files freely; it yields what it could
+make of it, and beside that the problems it met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from closeknit.apis.core_v1 import Pod
+from closeknit.dialects.manifests import Kind, Manifests
+from closeknit.dialects.places import Located
+from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.queueing import Priorities
+from closeknit.hub.topology import Topology
+from closeknit.hub.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What workloads are read against."""
+
+    topologies: Mapping[str, Topology]
+    """By name, those of all dialects."""
+    pods: Mapping[str, tuple[ReadPod, ...]]
+    """By the workload that claims them. One whose node has gone is left out."""
+    priorities: Priorities
+    lenient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A family of kinds that people already write."""
+
+    name: str
+    """As the command line shows it."""
+    kinds: tuple[Kind, ...]
+    """The kinds it reads, beside Node, Pod and PriorityClass, which belong to all."""
+    topologies: Callable[[Manifests], Iterator[Topology | Located]]
+    """The layouts it describes, and all problems with them."""
+    workload_of: Callable[[Pod, str], str | None]
+    """The name of the workload that a pod of this namespace belongs to, if it speaks this dialect."""
+    workloads: Callable[[Manifests, Surroundings], Iterator[Workload | Located]]
+    """The workloads, invalid ones included, and all problems with them and with the pods they claim."""
+    passed_over: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Kinds of its API groups that are known and not read, by group."""

@@ -1,0 +1,120 @@
+"""Which pods belong to which subgroup, and the pod sets that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from closeknit.apis.core_v1 import Pod
+from closeknit.dialects.kai.subgroups import Tree
+from closeknit.dialects.naming import pod_set_name, workload_name
+from closeknit.dialects.paths import within
+from closeknit.dialects.pods import ReadPod, Shape, Stage, by_rank
+from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.request import PodSet
+
+GROUP_ANNOTATION = "pod-group-name"
+SUBGROUP_LABEL = "kai.scheduler/subgroup-name"
+DEFAULT = "default"
+"""What KAI calls the pods of a PodGroup that has no subgroups."""
+
+_LABEL_PATH = within("metadata.labels", SUBGROUP_LABEL)
+_SHARES = ("gpu-fraction", "gpu-memory")
+
+
+def workload_of(pod: Pod, namespace: str) -> str | None:
+    """The PodGroup that a pod names as its own."""
+    group = pod.metadata.annotations.get(GROUP_ANNOTATION)
+    return workload_name(namespace, group) if group else None
+
+
+def subgroup_of(pod: ReadPod, group: str, tree: Tree) -> str | Problem:
+    """The name of the pod's subgroup, empty for the PodGroup itself; or why it has none."""
+    written = pod.manifest.content.metadata.labels.get(SUBGROUP_LABEL, "")
+    if not tree.parts:
+        if written in ("", DEFAULT):
+            return ""
+        message = f"There is no subgroup {shown(written)}: PodGroup {group} has none. Remove the label."
+        return Problem(_LABEL_PATH, message)
+    if not written:
+        message = f"PodGroup {group} has subgroups, so each of its pods must name one. "
+        return Problem(_LABEL_PATH, message + suggestion("", tree.leaves()))
+    if written not in tree.parts:
+        message = f"PodGroup {group} has no subgroup {shown(written)}. "
+        return Problem(_LABEL_PATH, message + suggestion(written, tree.leaves()))
+    if tree.children[written]:
+        message = f"{shown(written)} has subgroups, and so no pods of its own. "
+        return Problem(_LABEL_PATH, message + suggestion(written, tree.leaves(written)))
+    return written
+
+
+def share_problems(pod: ReadPod) -> list[Problem]:
+    """Parts of a GPU that a pod asks for: the hub counts whole units only."""
+    annotations = pod.manifest.content.metadata.annotations
+    return [
+        Problem(
+            within("metadata.annotations", key),
+            "Shared GPUs are not taken into account when pods are placed. Ask for whole ones.",
+        )
+        for key in _SHARES
+        if key in annotations
+    ]
+
+
+def assumed(group: str, subgroup: str, count: int, shape: Shape) -> tuple[PodSet, ...]:
+    """The pod set of a subgroup for which no pods are given: as many as must run at once."""
+    own_name = group.rpartition("/")[2]
+    stem = f"{own_name}-{subgroup}" if subgroup else own_name
+    return (
+        PodSet(
+            name=pod_set_name(subgroup or DEFAULT, 1),
+            count=count,
+            resources=shape.resources,
+            filter=shape.filter,
+            host_ports=shape.host_ports,
+            pods=tuple(f"{stem}-{i}" for i in range(count)),
+        ),
+    )
+
+
+def pod_sets(subgroup: str, minimum: int, pods: Sequence[ReadPod]) -> tuple[PodSet, ...] | int:
+    """The pod sets of a subgroup's pods, one for each shape; or how many pods it lacks.
+
+    Pods that succeeded have had their turn, so they count towards the minimum.
+    Which pods the rest of the minimum counts is fixed by a stable order, running
+    ones first, then by name: each pod set's own minimum is its share of these.
+    Together they are at least the minimum, whatever is placed beyond. Where
+    nothing is left to place, a gang that has shrunk is no matter of placement.
+    """
+    present = sorted(
+        (pod for pod in pods if pod.stage in (Stage.RUNNING, Stage.OPEN)),
+        key=lambda pod: (pod.stage is Stage.OPEN, by_rank(pod)),
+    )
+    least = max(minimum - sum(pod.stage is Stage.SUCCEEDED for pod in pods), 0)
+    if all(pod.stage is Stage.RUNNING for pod in present):
+        least = min(least, len(present))
+    if least > len(present):
+        return least - len(present)
+    by_shape: dict[Shape, list[ReadPod]] = {}
+    for pod in present:
+        by_shape.setdefault(pod.shape, []).append(pod)
+    needed = _count_by_shape(present[:least])
+    return tuple(
+        PodSet(
+            name=pod_set_name(subgroup or DEFAULT, number),
+            count=len(equal),
+            resources=shape.resources,
+            minimum=None if needed.get(shape, 0) == len(equal) else needed.get(shape, 0),
+            filter=shape.filter,
+            host_ports=shape.host_ports,
+            bound=tuple(pod.node for pod in equal if pod.stage is Stage.RUNNING),
+            pods=tuple(pod.name for pod in equal if pod.stage is Stage.OPEN),
+        )
+        for number, (shape, equal) in enumerate(by_shape.items(), start=1)
+    )
+
+
+def _count_by_shape(pods: Sequence[ReadPod]) -> Mapping[Shape, int]:
+    counts: dict[Shape, int] = {}
+    for pod in pods:
+        counts[pod.shape] = counts.get(pod.shape, 0) + 1
+    return counts

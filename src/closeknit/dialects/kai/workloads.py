@@ -1,0 +1,188 @@
+"""PodGroups as workloads: each with its request, or with everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.dialects import json_text
+from closeknit.dialects.amounts import resources
+from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.kai.constraints import Constraints, constraints
+from closeknit.dialects.kai.members import assumed, pod_sets, share_problems, subgroup_of
+from closeknit.dialects.kai.subgroups import Tree, tree
+from closeknit.dialects.manifests import Manifest
+from closeknit.dialects.naming import workload_name
+from closeknit.dialects.paths import within
+from closeknit.dialects.places import Located
+from closeknit.dialects.pods import ReadPod, Shape, Stage
+from closeknit.dialects.queueing import created
+from closeknit.dialects.spelling import found as worded
+from closeknit.hub.problems import Problem, shown
+from closeknit.hub.quantities import Rounding
+from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.resources import Resources
+from closeknit.hub.workload import Workload
+
+DIALECT = "kai"
+RESOURCES_ANNOTATION = "closeknit.dev/pod-resources"
+PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
+"""The classes that KAI's installation brings."""
+
+MOST_ASSUMED = 150_000
+"""How many pods may be assumed for one PodGroup: as many as Kubernetes supports in a cluster."""
+
+_ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))
+_RESOURCES_PATH = within("metadata.annotations", RESOURCES_ANNOTATION)
+
+
+def read_pod_group(
+    manifest: Manifest[wire.PodGroup], surroundings: Surroundings, unusable: AbstractSet[str]
+) -> Iterator[Workload | Located]:
+    """The workload of a PodGroup, after the problems of the pods that belong to it.
+
+    ``unusable`` names topologies that exist but have problems of their own. Where
+    there are subgroups, a ``minMember`` of the PodGroup itself counts for nothing, as in KAI.
+    """
+    group = manifest.content
+    name = workload_name(manifest.namespace, manifest.name)
+    pods = surroundings.pods.get(name, ())
+    own: list[Problem] = []
+    subgroups = tree(group.spec)
+    close = constraints(group.spec, subgroups, surroundings.topologies, unusable)
+    own.extend(subgroups.problems)
+    own.extend(close.problems)
+    priority = _priority(group, surroundings, own)
+    since = created(manifest, own)
+    assumed_shape = _assumed_shape(group, own)
+    members, inner = _sorted_in(pods, name, subgroups, lenient=surroundings.lenient)
+    for pod, problem in inner:
+        yield pod.manifest.located(problem)
+    sets = _pod_sets(name, _leaves(group, subgroups), members, assumed_shape, own)
+    yield from (manifest.located(problem) for problem in own)
+    broken = [
+        *manifest.problems,
+        *own,
+        *(_of_pod(pod, problem) for pod in pods for problem in (*pod.manifest.problems, *pod.problems)),
+        *(_of_pod(pod, problem) for pod, problem in inner),
+    ]
+    request = None if broken else Request(name, _root(group, name, subgroups, close, sets), close.topology)
+    yield Workload(
+        object=manifest.object,
+        dialect=DIALECT,
+        request=request,
+        problems=tuple(broken),
+        priority=priority,
+        created=since,
+    )
+
+
+def _priority(group: wire.PodGroup, surroundings: Surroundings, found: list[Problem]) -> int:
+    unknown: list[Problem] = []
+    path = "spec.priorityClassName"
+    priority = surroundings.priorities.named(group.spec.priority_class_name, path, unknown, PRIORITIES)
+    found.extend(() if surroundings.lenient else unknown)
+    return priority
+
+
+def _assumed_shape(group: wire.PodGroup, found: list[Problem]) -> Shape:
+    """What each pod asks for where none is given."""
+    written = group.metadata.annotations.get(RESOURCES_ANNOTATION)
+    if written is None:
+        return _ONE_GPU
+    documents = json_text.load(written)
+    example = 'Write quantities by resource, such as {"nvidia.com/gpu": "8"}.'
+    if documents is None or len(documents) != 1 or not isinstance(documents[0][0], dict):
+        found.append(Problem(_RESOURCES_PATH, f"{shown(written)} is not a JSON object. {example}"))
+        return _ONE_GPU
+    content = documents[0][0]
+    for name, quantity in content.items():
+        if type(quantity) not in (str, int, float):
+            message = f"Found {worded(quantity)} where a quantity is expected. {example}"
+            found.append(Problem(within(_RESOURCES_PATH, name), message))
+    quantities = {name: quantity for name, quantity in content.items() if type(quantity) in (str, int, float)}
+    return Shape(resources(quantities, _RESOURCES_PATH, Rounding.UP, found))
+
+
+def _sorted_in(
+    pods: tuple[ReadPod, ...], group: str, subgroups: Tree, *, lenient: bool
+) -> tuple[dict[str, list[ReadPod]], list[tuple[ReadPod, Problem]]]:
+    """The pods of each leaf, and what is wrong with pods that fit none or ask what cannot be said."""
+    members: dict[str, list[ReadPod]] = {}
+    problems: list[tuple[ReadPod, Problem]] = []
+    for pod in pods:
+        subgroup = subgroup_of(pod, group, subgroups)
+        if isinstance(subgroup, str):
+            members.setdefault(subgroup, []).append(pod)
+        elif pod.stage in (Stage.OPEN, Stage.RUNNING):
+            problems.append((pod, subgroup))
+        if pod.stage is Stage.OPEN and not lenient:
+            problems.extend((pod, problem) for problem in (*pod.unsayable, *share_problems(pod)))
+    return members, problems
+
+
+def _leaves(group: wire.PodGroup, subgroups: Tree) -> dict[str, tuple[str, int]]:
+    """Path and minimum of all that has pods: the leaves, or the PodGroup itself if it has no subgroups."""
+    if not subgroups.parts:
+        return {"": ("spec", 1 if group.spec.min_member is None else max(group.spec.min_member, 0))}
+    parts = (subgroups.parts[leaf] for leaf in subgroups.leaves())
+    return {part.name: (part.path, max(part.given.min_member or 0, 0)) for part in parts}
+
+
+def _pod_sets(
+    name: str,
+    leaves: Mapping[str, tuple[str, int]],
+    members: Mapping[str, list[ReadPod]],
+    shape: Shape,
+    found: list[Problem],
+) -> dict[str, tuple[PodSet, ...]]:
+    """The pod sets of every leaf, from its pods or, where it has none, assumed."""
+    sets: dict[str, tuple[PodSet, ...]] = {}
+    room = MOST_ASSUMED
+    for leaf, (path, least) in leaves.items():
+        if leaf in members:
+            made = pod_sets(leaf, least, members[leaf])
+            if not isinstance(made, int):
+                sets[leaf] = made
+                continue
+            message = (
+                f"{least} pods must run at once, and {least - made} are given."
+                f" Give {made} more, or none to have them assumed."
+            )
+            found.append(Problem(f"{path}.minMember", message))
+            continue
+        room -= least
+        if room < 0:
+            message = f"Pods are assumed where none are given, but at most {MOST_ASSUMED} for one PodGroup."
+            found.append(Problem(f"{path}.minMember", message))
+            break
+        sets[leaf] = assumed(name, leaf, least, shape)
+    return sets
+
+
+def _root(
+    group: wire.PodGroup,
+    name: str,
+    subgroups: Tree,
+    close: Constraints,
+    sets: Mapping[str, tuple[PodSet, ...]],
+) -> Group:
+    """The hub's tree; nesting was limited when the subgroups were read."""
+
+    def built(subgroup: str) -> Group:
+        children = sorted(subgroups.children[subgroup])
+        given = subgroups.parts[subgroup].given if subgroup else group.spec
+        return Group(
+            name=subgroup or name,
+            members=tuple(built(child) for child in children) or sets[subgroup],
+            required=close.levels[subgroup].required,
+            preferred=close.levels[subgroup].preferred,
+            minimum=given.min_sub_group if children else None,
+        )
+
+    return built("")
+
+
+def _of_pod(pod: ReadPod, problem: Problem) -> Problem:
+    return Problem(f"Pod {pod.name}: {problem.path}", problem.message)

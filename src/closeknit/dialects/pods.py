@@ -1,0 +1,139 @@
+"""Pods of a manifest: what each asks of a node, and how far it has come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from closeknit.apis import core_v1
+from closeknit.dialects.amounts import pod_resources
+from closeknit.dialects.filters import node_filter
+from closeknit.dialects.manifests import Manifest
+from closeknit.hub.nodes import NodeFilter
+from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.request import HostPort
+from closeknit.hub.resources import Resources
+
+_NOT_COUNTED = "is not taken into account when pods are placed."
+_PROTOCOLS = ("TCP", "UDP", "SCTP")
+
+
+class Stage(Enum):
+    """How far a pod has come."""
+
+    OPEN = "open"
+    """Waiting for a node. Gates that hold it back are taken to open in time."""
+    RUNNING = "running"
+    """It has a node, and is not finished."""
+    LEAVING = "leaving"
+    """It is being deleted: it still uses its node if it has one, but its workload goes on without it."""
+    SUCCEEDED = "succeeded"
+    """It has done its work, and uses nothing any more."""
+    FAILED = "failed"
+    """It uses nothing any more; if it is to run again, another pod takes its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What makes two pods interchangeable."""
+
+    resources: Resources
+    filter: NodeFilter = NodeFilter()
+    host_ports: frozenset[HostPort] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPod:
+    """A pod as far as placing it is concerned."""
+
+    manifest: Manifest[core_v1.Pod]
+    shape: Shape
+    stage: Stage
+    node: str
+    """Empty where it has none."""
+    problems: tuple[Problem, ...]
+    """What is wrong with it; its shape then means nothing."""
+    unsayable: tuple[Problem, ...]
+    """Constraints that no request can express; they matter to those who place it."""
+
+    @property
+    def name(self) -> str:
+        """The pod's own name, without its namespace."""
+        return self.manifest.name
+
+    @property
+    def holds(self) -> bool:
+        """Whether it uses something of a node."""
+        return bool(self.node) and self.stage in (Stage.RUNNING, Stage.LEAVING)
+
+
+def read_pod(manifest: Manifest[core_v1.Pod]) -> ReadPod:
+    """Read one pod, with every problem in it."""
+    pod = manifest.content
+    found: list[Problem] = []
+    if not pod.spec.containers:
+        found.append(Problem("spec.containers", "A pod needs at least one container."))
+    shape = Shape(pod_resources(pod.spec, found), node_filter(pod.spec, found), _host_ports(pod.spec, found))
+    return ReadPod(
+        manifest=manifest,
+        shape=shape,
+        stage=_stage(pod),
+        node=pod.spec.node_name,
+        problems=tuple(found),
+        unsayable=tuple(_unsayable(pod.spec)),
+    )
+
+
+def by_rank(pod: ReadPod) -> tuple[tuple[tuple[int, str], ...], str]:
+    """A key that sorts pods by name, with numbers counted: ``worker-2`` before ``worker-10``."""
+    parts = re.split(r"(\d+)", pod.name)
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts), pod.name
+
+
+def _stage(pod: core_v1.Pod) -> Stage:
+    if pod.status.phase == "Succeeded":
+        return Stage.SUCCEEDED
+    if pod.status.phase == "Failed":
+        return Stage.FAILED
+    if pod.metadata.deletion_timestamp:
+        return Stage.LEAVING
+    return Stage.RUNNING if pod.spec.node_name else Stage.OPEN
+
+
+def _host_ports(spec: core_v1.PodSpec, found: list[Problem]) -> frozenset[HostPort]:
+    """The ports of the node that the pod takes; init containers that end give theirs back."""
+    lists = (("containers", spec.containers), ("initContainers", spec.init_containers))
+    ports: set[HostPort] = set()
+    for field, containers in lists:
+        for i, container in enumerate(containers):
+            for j, port in enumerate(container.ports):
+                path = f"spec.{field}[{i}].ports[{j}]"
+                if not 0 <= port.host_port <= 65535:
+                    message = f"{port.host_port} is out of range. Allowed are 1 to 65535."
+                    found.append(Problem(f"{path}.hostPort", message))
+                if port.protocol not in _PROTOCOLS:
+                    remedy = suggestion(port.protocol, _PROTOCOLS)
+                    found.append(
+                        Problem(f"{path}.protocol", f"{shown(port.protocol)} is not known. {remedy}")
+                    )
+                if port.host_port and (field == "containers" or container.restart_policy == "Always"):
+                    ports.add(HostPort(port.host_port, port.protocol))
+    return frozenset(ports)
+
+
+def _unsayable(spec: core_v1.PodSpec) -> Iterator[Problem]:
+    for field, affinity in (
+        ("podAffinity", spec.affinity.pod_affinity),
+        ("podAntiAffinity", spec.affinity.pod_anti_affinity),
+    ):
+        if affinity.required_during_scheduling_ignored_during_execution:
+            path = f"spec.affinity.{field}.requiredDuringSchedulingIgnoredDuringExecution"
+            yield Problem(path, f"A required {field} {_NOT_COUNTED} Prefer it, or leave it out.")
+    for i, constraint in enumerate(spec.topology_spread_constraints):
+        if constraint.when_unsatisfiable != "ScheduleAnyway":
+            path = f"spec.topologySpreadConstraints[{i}].whenUnsatisfiable"
+            yield Problem(path, f"A strict spread {_NOT_COUNTED} Use ScheduleAnyway, or leave it out.")
+    if spec.resource_claims:
+        yield Problem("spec.resourceClaims", f"A claim {_NOT_COUNTED} Ask for the device as a resource.")
