@@ -60,20 +60,27 @@ for _command, _lines in _EXAMPLES:
     app.command(epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in _lines))(_command)
 
 
-def _version(*, asked: bool) -> None:
-    if asked:
-        sys.stdout.write(f"closeknit {metadata.version('closeknit')}\n")
-        raise typer.Exit
+def _tell_version(asked: bool) -> None:  # noqa: FBT001
+    if not asked:
+        return
+    try:
+        version = metadata.version("closeknit")
+    except metadata.PackageNotFoundError:
+        # Run from a source tree that was never installed.
+        version = "of no release"
+    sys.stdout.write(f"closeknit {version}\n")
+    raise typer.Exit
 
 
 @app.callback()
 def _root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and end.", is_eager=True)
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version and end."),
     ] = False,
 ) -> None:
-    _version(asked=version)
+    """Stand for the program itself; its only option acts as soon as it is seen."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -93,7 +93,7 @@ def _near(path: Path) -> str:
         near = nearest(path.name, [each.name for each in path.parent.iterdir()])
     except OSError:
         return ""
-    return f" Did you mean {shown(str(path.parent / near))}?" if near is not None else ""
+    return f" Did you mean {shown(near)}?" if near is not None else ""
 
 
 @contextmanager

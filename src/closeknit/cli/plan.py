@@ -42,7 +42,7 @@ def plan(
             sys.stdout.writelines(svg.drawn(picture(reading, verdicts)))
         case options.Picture.TEXT:
             show(verdicts)
-            if not reading.cluster.nodes:
+            if verdicts and not reading.cluster.nodes:
                 sys.stderr.write("note: The files hold no Node.\n")
     finish(status(verdicts, reading))
 

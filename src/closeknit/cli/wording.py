@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from closeknit.cli.planning import Status
 from closeknit.dialects import group_of
 from closeknit.hub import quantities
+from closeknit.hub.drawing import HOSTNAME
 from closeknit.hub.outcome import (
     Assignment,
     CountChange,
@@ -86,7 +87,9 @@ def reach(group: GroupReach) -> str:
     if not group.satisfied:
         where = listed([place(domain) for domain in group.domains])
         return f"over {counted(len(group.domains), 'domain')} of {level}, where one is preferred: {where}"
-    return f"in one {level}: {place(group.domains[0])}{_asked(group)}"
+    # The label of the finest usual level says nothing to people; what it stands for does.
+    shared = "on one node" if group.level == HOSTNAME else f"in one {level}"
+    return f"{shared}: {place(group.domains[0])}{_asked(group)}"
 
 
 def _asked(group: GroupReach) -> str:
@@ -182,7 +185,7 @@ def _change(change: LevelChange | CountChange, request: Request) -> str:
         case CountChange(pod_set=name, to=number):
             counts = [pods.count for pods in request.root.pod_sets() if pods.name == name]
             instead = f" instead of {counts[0]}" if counts else ""
-            return f"ask for {counted(number, 'pod')} of {printable(known_as(name, request))}{instead}"
+            return f"ask for {counted(number, 'pod')} of {printable(_pods_of(name, request))}{instead}"
 
 
 def known_as(pod_set: str, request: Request | None) -> str:
@@ -192,6 +195,19 @@ def known_as(pod_set: str, request: Request | None) -> str:
         return group
     alike = [pods.name for pods in request.root.pod_sets() if group_of(pods.name) == group]
     return group if alike == [pod_set] else pod_set
+
+
+def _pods_of(pod_set: str, request: Request) -> str:
+    """Whose pods these are, by a name that the user wrote.
+
+    A dialect may keep pods under a name of its own where the user gave the group no parts.
+    """
+    known = known_as(pod_set, request)
+    members = list(request.root.walk())
+    if any(isinstance(member, Group) and member.name == known for member, _ in members):
+        return known
+    parents = [parent for member, parent in members if member.name == pod_set and parent is not None]
+    return parents[0].name if parents and len(parents[0].members) == 1 else known
 
 
 def _required(name: str, request: Request) -> str:
@@ -215,6 +231,8 @@ def wishes(placed: Placed, topology: Topology | None) -> Iterator[str]:
     used = [
         f"{number} of {printable(level)}"
         for level, number in zip(levels, placed.wishes.domains, strict=False)
+        # Hosts are counted as nodes, in the last number.
+        if level != HOSTNAME
     ]
     nodes = counted(placed.wishes.domains[-1], "node") if placed.wishes.domains else "no nodes"
     yield f"It uses {', '.join([*used, nodes])}."

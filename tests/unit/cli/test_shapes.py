@@ -59,8 +59,8 @@ def test_a_level_with_a_slash_is_a_label_already() -> None:
             "rack=1000,host=2000",
             [
                 (
-                    "That makes 2000000 nodes: each number counts the children of one parent, not all of them."
-                    " At most 1000000 are made."
+                    "That makes 2000000 nodes: each number counts the children of one parent, not all of"
+                    " them. At most 1000000 are made."
                 )
             ],
             id="more nodes than anybody means",

@@ -31,7 +31,7 @@ REQUEST = Request(
         (
             Group("subgroup-a", (PodSet("subgroup-a/1", 2), PodSet("subgroup-a/2", 1)), required=RACK),
             Group("subgroup-b", (PodSet("subgroup-b/1", 3),), required=RACK),
-            Group("subgroup-c", (PodSet("subgroup-c/1", 1),)),
+            Group("subgroup-c", (PodSet("default/1", 4),)),
         ),
     ),
     "t",
@@ -154,6 +154,11 @@ def test_an_exclusion_counts_nodes_and_says_why(excluded: Exclusion, sentence: s
             [CountChange("subgroup-a/2", 0)],
             "Ask for 0 pods of subgroup-a/2 instead of 1, and it can be placed.",
             id="one of several pod sets of a group is told apart by its number",
+        ),
+        pytest.param(
+            [CountChange("default/1", 3)],
+            "Ask for 3 pods of subgroup-c instead of 4, and it can be placed.",
+            id="pods under a name that the user never wrote go by their group",
         ),
         pytest.param(
             [Departure(("default/x",))],

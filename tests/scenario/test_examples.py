@@ -1,0 +1,131 @@
+"""Every example does what its comments say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from closeknit.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+SCHEMA = json.loads((ROOT / "tests/unit/cli/outcomes.schema.json").read_text())
+FOLDERS = sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
+
+
+def plan(folder: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The exit status of a plan, and its outcomes by the name of the workload."""
+    result = CliRunner().invoke(app, ["plan", "-f", str(EXAMPLES / folder), "-o", "json"])
+    output = json.loads(result.stdout)
+    jsonschema.validate(output, SCHEMA)
+    return result.exit_code, {outcome["workload"]["name"]: outcome for outcome in output["outcomes"]}
+
+
+def groups(outcome: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {group["name"]: group for group in outcome["groups"]}
+
+
+def test_no_example_is_without_a_test() -> None:
+    assert FOLDERS == ["invalid", "kai", "pending", "preferred"]
+
+
+@pytest.mark.parametrize("folder", [name for name in FOLDERS if name != "invalid"])
+def test_the_nodes_of_an_example_are_those_of_its_drawing(folder: str) -> None:
+    arguments = [
+        "nodes",
+        "--drawing",
+        str(EXAMPLES / folder / "cluster.txt"),
+        "--topology",
+        "cluster-topology",
+    ]
+    result = CliRunner().invoke(app, arguments)
+
+    assert result.stdout == (EXAMPLES / folder / "nodes.yaml").read_text()
+
+
+def test_both_samples_of_the_kai_design_are_placed() -> None:
+    status, outcomes = plan("kai")
+
+    assert status == 0
+    assert set(outcomes) == {"sample1", "sample2"}
+    assert {outcome["status"] for outcome in outcomes.values()} == {"placed"}
+    assert all(outcome["proven"] for outcome in outcomes.values())
+
+
+def test_in_sample1_each_subgroup_has_one_rack() -> None:
+    outcome = plan("kai")[1]["sample1"]
+    pods = {pod["name"]: pod for pod in outcome["pods"]}
+
+    assert set(pods) == {"pod-a1", "pod-a2", "pod-b1", "pod-b2", "pod-b3"}
+    for subgroup, number in (("subgroup-a", 2), ("subgroup-b", 3)):
+        domains = {tuple(pod["domain"][:3]) for pod in pods.values() if pod["podSet"] == subgroup}
+        assert sum(pod["podSet"] == subgroup for pod in pods.values()) == number
+        assert len(domains) == 1
+        group = groups(outcome)[subgroup]
+        assert group["required"] == "topology/rack"
+        assert group["parent"] is None
+        assert group["satisfied"] is True
+
+
+def test_in_sample2_one_zone_holds_one_block_of_workers_with_a_rack_for_each() -> None:
+    outcome = plan("kai")[1]["sample2"]
+    where = {
+        name: [pod["domain"] for pod in outcome["pods"] if pod["podSet"] == name]
+        for name in ("api-server", "prefill", "decode")
+    }
+
+    assert [len(domains) for domains in where.values()] == [1, 3, 5]
+    assert len({domain[0] for domains in where.values() for domain in domains}) == 1
+    assert len({tuple(domain[:2]) for name in ("prefill", "decode") for domain in where[name]}) == 1
+    assert len({tuple(domain[:3]) for domain in where["prefill"]}) == 1
+    assert len({tuple(domain[:3]) for domain in where["decode"]}) == 1
+    assert groups(outcome)["prefill"]["parent"] == "workers"
+
+
+def test_the_pending_example_says_what_is_missing_and_what_would_help() -> None:
+    status, outcomes = plan("pending")
+    (shortfall, *_) = outcomes["training-run"]["shortfalls"]
+
+    assert status == 3
+    assert (shortfall["group"], shortfall["level"]) == ("trainers", "topology/rack")
+    assert (shortfall["wanted"], shortfall["fits"]) == (3, 2)
+    assert {"change": "level", "group": "trainers", "to": "topology/block"} in shortfall["relaxations"]
+    assert {"change": "count", "podSet": "trainers", "to": 2} in shortfall["relaxations"]
+    assert any(change["change"] == "departure" for change in shortfall["relaxations"])
+    assert any(each["reason"] == "taint" and each["nodes"] == 1 for each in shortfall["excluded"])
+
+
+def test_the_preferred_example_falls_back_to_one_block() -> None:
+    status, outcomes = plan("preferred")
+    outcome = outcomes["batch-inference"]
+
+    assert status == 0
+    assert {pod["domain"][0] for pod in outcome["pods"]} == {"block-2"}
+    (group,) = outcome["groups"]
+    assert (group["level"], group["satisfied"]) == ("topology/rack", False)
+    assert group["domains"] == [["block-2", "rack-3"], ["block-2", "rack-4"]]
+
+
+def test_the_invalid_example_names_every_pod_with_an_unknown_subgroup() -> None:
+    result = CliRunner().invoke(app, ["validate", "-f", str(EXAMPLES / "invalid")])
+
+    assert result.exit_code == 2
+    for number, letter in enumerate("abc", start=1):
+        assert f'pods.yaml:{number}:metadata.labels["kai.scheduler/subgroup-name"]: ' in result.stderr
+        assert f'"subgroup-{letter}"' in result.stderr
+    assert '"prefill"' in result.stderr
+    assert "3 problems found." in result.stderr
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("output", ["text", "json", "svg"])
+def test_every_example_can_be_shown_in_every_form(folder: str, output: str) -> None:
+    for command in ("plan", "topology"):
+        result = CliRunner().invoke(app, [command, "-f", str(EXAMPLES / folder), "-o", output])
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        assert result.stdout

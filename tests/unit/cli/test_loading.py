@@ -1,0 +1,55 @@
+"""What ``-f`` accepts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from closeknit.cli.loading import sources_of
+from closeknit.hub.problems import InvalidError
+
+
+def test_a_directory_gives_its_manifests_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b.yml", "a.yaml", "c.json", "drawing.txt", ".hidden"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "d.yaml").write_text("d")
+
+    assert [source.content for source in sources_of([str(tmp_path)])] == [b"a.yaml", b"b.yml", b"c.json"]
+
+
+def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("a")
+
+    names = [source.name for source in sources_of([str(file), str(tmp_path), str(tmp_path / "." / "a.yaml")])]
+    assert names == [str(file)]
+
+
+def test_any_file_may_be_named_whatever_it_ends_in(tmp_path: Path) -> None:
+    (tmp_path / "manifest.txt").write_text("a")
+
+    assert [source.content for source in sources_of([str(tmp_path / "manifest.txt")])] == [b"a"]
+
+
+def test_everything_that_cannot_be_read_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "nodes.yaml").write_text("")
+    (tmp_path / "empty").mkdir()
+    missing, empty = str(tmp_path / "node.yaml"), str(tmp_path / "empty")
+
+    with pytest.raises(InvalidError) as refused:
+        list(sources_of([missing, empty, "-", "-"]))
+
+    assert {problem.path for problem in refused.value.problems} == {"-f -", missing, empty}
+    messages = " ".join(problem.message for problem in refused.value.problems)
+    assert 'node.yaml". Did you mean "nodes.yaml"?' in messages
+    assert "The directory holds no file that ends in .yaml, .yml, .json." in messages
+    assert "Standard input is named twice" in messages
+
+
+def test_a_directory_is_no_file_to_read_as_one(tmp_path: Path) -> None:
+    (tmp_path / "dir.yaml").mkdir()
+
+    with pytest.raises(InvalidError):
+        list(sources_of([str(tmp_path)]))

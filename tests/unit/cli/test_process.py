@@ -1,0 +1,113 @@
+"""The real process: how it ends when something breaks."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+RUN = [sys.executable, "-c", "from closeknit.cli import main; main()"]
+SHAPE = ["nodes", "--shape", "zone=10,block=10,rack=10,host=100"]
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def environment(**more: str) -> dict[str, str]:
+    source = str(Path(__file__).parents[3] / "src")
+    return {**os.environ, "PYTHONPATH": source, "COLUMNS": "100", **more}
+
+
+def test_a_reader_that_goes_away_ends_it_quietly() -> None:
+    with subprocess.Popen(
+        [*RUN, *SHAPE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 141
+
+
+def test_an_interrupt_ends_it_quietly() -> None:
+    with subprocess.Popen(
+        [*RUN, "plan", "-f", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        assert process.stderr is not None
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(("debug", "lines"), [("", 1), ("0", 1), ("1", None)])
+def test_an_unexpected_error_is_one_line_unless_asked_for_more(debug: str, lines: int | None) -> None:
+    broken = "import closeknit.cli.validate as v; v._summary = None; from closeknit.cli import main; main()"
+    run = subprocess.run(
+        [sys.executable, "-c", broken, "validate", "-f", "-"],
+        input="",
+        capture_output=True,
+        text=True,
+        env=environment(CLOSEKNIT_DEBUG=debug),
+        check=False,
+    )
+
+    assert run.returncode == 1
+    if lines is None:
+        assert "Traceback" in run.stderr
+    else:
+        assert run.stderr.count("\n") == lines
+        assert run.stderr.startswith("closeknit: unexpected error: TypeError: ")
+
+
+def test_a_terminal_that_knows_only_ascii_gets_escapes() -> None:
+    run = subprocess.run(
+        [*RUN, "explain", "-f", "-", "größe"],
+        input="",
+        capture_output=True,
+        text=True,
+        env=environment(PYTHONIOENCODING="ascii", PYTHONUTF8="0"),
+        check=False,
+    )
+
+    assert run.returncode == 2
+    assert "gr\\xf6\\xdfe" in run.stderr
+
+
+def on_a_terminal(*arguments: str) -> str:
+    """What a person sees: the output of a run whose standard output is a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*RUN, *arguments], stdout=theirs, stderr=theirs, env=environment(TERM="xterm")
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            seen += piece
+        process.wait(30)
+    os.close(ours)
+    return re.sub(r"\x1b\[[0-9;]*m", "", seen.decode()).replace("\r\n", "\n")
+
+
+def test_a_terminal_gets_trees() -> None:
+    seen = on_a_terminal("plan", "-f", str(EXAMPLES / "kai"))
+
+    assert "PodGroup default/sample1: placed, 5 pods" in seen
+    assert "├── subgroup-a: in one " in seen
+    assert "└── " in seen
