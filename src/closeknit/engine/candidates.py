@@ -147,7 +147,10 @@ class Candidates:
             problem, knot, level = self._problem, self._knot, self._level
             tree, domains = problem.tree, self.domains
             least = self.least()
-            main = max(range(len(knot.open)), key=lambda shape: (knot.open[shape], -shape), default=0)
+            if not knot.open:
+                self._keys = []
+                return self._keys
+            main = max(range(len(knot.open)), key=lambda shape: (knot.open[shape], -shape))
             keys = [least[0]]
             for coarser in range(max(self._inside[0] + 1, 0), level + 1):
                 keys.append(least[1 + coarser])

@@ -53,7 +53,8 @@ class Room:
         if level == self._tree.depth:
             return self._fit[shape].get(domain, whole)
         if level < 0:
-            return whole - sum(self._problem.tables[shape].fit[p] - fit for p, fit in self._fit[shape].items())
+            fit = self._problem.tables[shape].fit
+            return whole - sum(int(fit[p]) - now for p, now in self._fit[shape].items())
         return whole - self._less[shape][level].get(domain, 0)
 
     def _capacities(self, shape: int, level: int, first: int, last: int) -> Ints:

@@ -74,7 +74,8 @@ def _reach(tree: Tree, knot: Knot, positions: Ints) -> GroupReach:
         level = shared_level(tree, positions)
         if knot.preferred >= 0 and level < knot.preferred:
             level, satisfied = knot.preferred, False
-            domains = np.unique(tree.dom[level][positions]).tolist()
+            used = np.unique(tree.dom[level][positions])
+            domains = used[tree.real[level][used]].tolist()
         elif level >= 0:
             domains = [int(tree.dom[level][positions[0]])]
     return GroupReach(

@@ -324,7 +324,10 @@ class Search:
     def _unmark(self, knot: Knot, above: int, level: int, domain: int, uses: bool) -> None:
         for at in range(max(above + 1, 0), level + 1):
             around = self._tree.above(level, domain, at)
-            load = self._loads[at, around]
+            load = self._loads.get((at, around))
+            if load is None:
+                # Nothing but zeros was noted here, and was tidied away meanwhile.
+                continue
             for shape, need in enumerate(knot.need):
                 load[shape] -= need
             if not any(load):
