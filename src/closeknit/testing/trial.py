@@ -1,0 +1,84 @@
+"""One instance put to the engine, and the answer put to the judges."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from closeknit.engine import Engine
+from closeknit.hub.cluster import Cluster
+from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable, Wishes
+from closeknit.hub.request import Request
+from closeknit.testing import check, oracle
+from closeknit.testing.strategies import random_instance
+
+INSTANCES_A_RUN = 10**9
+"""Instance numbers stay below this, so that a seed tells its run and its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the judges say of one decision."""
+
+    seed: int
+    kind: str
+    """One of: placed, unplaceable, undecided, crashed."""
+    unsound: tuple[str, ...] = ()
+    missed: bool = False
+    optimal: bool = False
+    proven: bool = False
+    better: Wishes | None = None
+    traceback: str = ""
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The promises broken, by the names that the run counts them under."""
+        broken = {
+            "crashed": self.kind == "crashed",
+            "unsound": bool(self.unsound),
+            "missed": self.missed,
+            "undecided": self.kind == "undecided",
+            "false proofs": self.kind == "placed" and self.proven and not self.optimal,
+        }
+        return tuple(name for name, holds in broken.items() if holds)
+
+
+def seed_of(run: int, number: int) -> int:
+    """The seed of one instance of a run."""
+    return run * INSTANCES_A_RUN + number
+
+
+def instance_of(seed: int) -> tuple[Cluster, Request]:
+    """The instance with this seed."""
+    return random_instance(Random(seed))
+
+
+def decided(cluster: Cluster, request: Request) -> Outcome:
+    """The engine's answer, without explanations."""
+    return Engine(cluster).decide(request)
+
+
+def judged(
+    cluster: Cluster,
+    request: Request,
+    *,
+    seed: int = 0,
+    decide: Callable[[Cluster, Request], Outcome] = decided,
+) -> Trial:
+    """Let the engine decide and the judges judge."""
+    try:
+        outcome = decide(cluster, request)
+    except Exception:  # noqa: BLE001  A run goes on and counts its crashes.
+        return Trial(seed, "crashed", traceback=traceback.format_exc())
+    match outcome:
+        case Unplaceable():
+            return Trial(seed, "unplaceable", missed=oracle.feasible(cluster, request))
+        case Undecided():
+            return Trial(seed, "undecided")
+        case Placed():
+            if unsound := check.violations(cluster, request, outcome):
+                return Trial(seed, "placed", unsound=tuple(unsound), proven=outcome.proven)
+            better = oracle.better(cluster, request, outcome.wishes)
+            return Trial(seed, "placed", optimal=better is None, proven=outcome.proven, better=better)
