@@ -16,24 +16,29 @@ try:
 except ImportError:  # libyaml is missing; the parser in Python yields the same events, slower.
     from yaml import BaseLoader as Events  # type: ignore[assignment]
 
+MOST_BROKEN = 100
+"""After how many documents that cannot be read the rest is left. Each costs a new start of the parser."""
+
 _DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 
 
 def load(text: str) -> Generator[tuple[Any, tuple[Problem, ...]], None, None]:
     """Yield each document with its problems. After one that cannot be read, go on at the next."""
     start, line = 0, 0
-    while start < len(text):
+    for _ in range(MOST_BROKEN):
         part = text[start:]
         broken_at = yield from _stream(part, line)
         if broken_at is None:
             return
         # A line that starts with three dashes can only be the start of a document, whatever went before it.
-        offset = _offset(part, broken_at + 1)
+        offset = _offset(part, broken_at)
         following = _DOCUMENT_START.search(part, offset)
         if following is None:
             return
         start += following.start()
         line += part.count("\n", 0, following.start())
+    message = f"{MOST_BROKEN} documents before this one cannot be read. The rest of the file was left."
+    yield None, (Problem(f"line {line + 1}, column 1", message),)
 
 
 def _offset(text: str, line: int) -> int:
@@ -47,9 +52,10 @@ def _offset(text: str, line: int) -> int:
 
 
 def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], None, int | None]:
-    """Yield the documents of a text; returns the line at which reading broke off, if it did."""
+    """Yield the documents of a text; returns the line from which to go on if reading broke off."""
     tree = Tree(line)
-    mark = None
+    begun = at = 0
+    event: Any
     events = Events(text)
     try:
         while (event := events.get_event()) is not None:
@@ -59,18 +65,21 @@ def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], 
                 tree = Tree(line)
             elif kind is yaml.StreamEndEvent:
                 return None
-            elif kind is not yaml.DocumentStartEvent and kind is not yaml.StreamStartEvent:
-                mark = event.start_mark
+            elif kind is yaml.DocumentStartEvent:
+                begun = event.start_mark.line
+            elif kind is not yaml.StreamStartEvent:
+                at = event.start_mark.line
                 tree.take(event)
     except GiveUpError as error:
         yield None, (*tree.problems, error.problem)
-        return mark.line if mark else 0
+        return max(begun + 1, at)
     except yaml.MarkedYAMLError as error:
         where = error.problem_mark or error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)
         place = f"line {where.line + line + 1}, column {where.column + 1}" if where else ""
         yield None, (*tree.problems, Problem(place, f"This is not YAML: {reason}."))
-        return where.line if where else 0
+        # The error may show only at the dashes after the document, but not at those before it.
+        return max(begun + 1, where.line if where else 0)
     except yaml.YAMLError as error:
         yield None, (*tree.problems, Problem("", f"This is not YAML: {shown(str(error))}."))
     finally:
