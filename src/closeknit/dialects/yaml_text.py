@@ -55,8 +55,7 @@ def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], 
     """Yield the documents of a text; returns the line from which to go on if reading broke off."""
     tree = Tree(line)
     begun = at = 0
-    event: Any
-    events = Events(text)
+    events: Any = Events(text)
     try:
         while (event := events.get_event()) is not None:
             kind = type(event)

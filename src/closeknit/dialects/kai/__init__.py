@@ -18,7 +18,6 @@ from closeknit.dialects.kai.members import GROUP_ANNOTATION, workload_of
 from closeknit.dialects.kai.topologies import problems, to_topology
 from closeknit.dialects.kai.workloads import DIALECT, read_pod_group
 from closeknit.dialects.manifests import Kind, Manifests
-from closeknit.dialects.naming import workload_name
 from closeknit.dialects.paths import within
 from closeknit.dialects.places import Located
 from closeknit.hub import topology as hub
@@ -35,8 +34,7 @@ def _topologies(manifests: Manifests) -> Iterator[hub.Topology | Located]:
 
 
 def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
-    names = {workload_name(one.namespace, one.name) for one in manifests.named(PodGroup)}
-    yield from _strays(manifests, names)
+    yield from _strays(manifests)
     unusable = {one.name for one in manifests.named(Topology)} - surroundings.topologies.keys()
     for group in manifests.of(PodGroup):
         yield from read_pod_group(group, surroundings, unusable)
@@ -44,17 +42,18 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
         yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
 
 
-def _strays(manifests: Manifests, groups: set[str]) -> Iterator[Located]:
+def _strays(manifests: Manifests) -> Iterator[Located]:
     """Pods that name a PodGroup which is not there: nobody would ever place them."""
+    groups: dict[str, set[str]] = {}
+    for group in manifests.named(PodGroup):
+        groups.setdefault(group.namespace, set()).add(group.name)
     for pod in manifests.of(Pod):
-        name = workload_of(pod.content, pod.namespace)
-        if (
-            name is not None
-            and name not in groups
-            and pod.content.status.phase not in ("Succeeded", "Failed")
-        ):
-            message = f"There is no PodGroup {shown(name)}. {suggestion(name, groups)}"
-            yield pod.located(Problem(within("metadata.annotations", GROUP_ANNOTATION), message))
+        name = pod.content.metadata.annotations.get(GROUP_ANNOTATION)
+        known = groups.get(pod.namespace, set())
+        if name and name not in known and pod.content.status.phase not in ("Succeeded", "Failed"):
+            message = f"There is no PodGroup {shown(name)} in namespace {shown(pod.namespace)}."
+            path = within("metadata.annotations", GROUP_ANNOTATION)
+            yield pod.located(Problem(path, f"{message} {suggestion(name, known)}"))
 
 
 KAI = Dialect(

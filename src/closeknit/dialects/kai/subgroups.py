@@ -76,8 +76,9 @@ def tree(spec: wire.PodGroupSpec) -> Tree:
     problems.extend(lost)
     problems.extend(_depth_problems(parts, frozen))
     problems.extend(_root_minimum_problems(spec, frozen[""], field))
-    # A subgroup that was probably meant as a parent is not taken for a leaf on top of that.
-    meant = {nearest(part.given.parent, parts) for part in parts.values() if part.given.parent not in parts}
+    # Who is named as a parent, or was probably meant, is not taken for a leaf on top of other mistakes.
+    named = {subgroup.parent for subgroup in given or ()}
+    meant = named | {nearest(name, parts) for name in named if name not in parts}
     for part in parts.values():
         problems.extend(_minimum_problems(part, frozen[part.name], looks_like_parent=part.name in meant))
     return Tree(parts, frozen, tuple(problems))

@@ -1,0 +1,76 @@
+"""Short ways to read manifests in tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from textwrap import dedent
+from typing import Any
+
+from closeknit.dialects import Reading, Source, read
+from closeknit.hub.request import Request
+
+TOPOLOGY = """
+apiVersion: kai.scheduler/v1alpha1
+kind: Topology
+metadata: {name: tree}
+spec:
+  levels:
+  - {nodeLabel: topology/zone}
+  - {nodeLabel: topology/block, alias: block}
+  - {nodeLabel: topology/rack}
+"""
+
+
+def reading(*texts: str, lenient: bool = False) -> Reading:
+    """Read YAML texts as one file."""
+    text = "\n---\n".join(dedent(text) for text in texts)
+    return read([Source("f", text.encode())], lenient=lenient)
+
+
+def problems(*texts: str, lenient: bool = False) -> list[str]:
+    """The problems as lines ``document:path: message``, without the name of the file."""
+    return [str(found).removeprefix("f:") for found in reading(*texts, lenient=lenient).problems]
+
+
+def request(*texts: str, lenient: bool = False) -> Request:
+    """The request of the only workload, which must be without problems."""
+    found = reading(*texts, lenient=lenient)
+    assert [str(problem) for problem in found.problems] == []
+    (workload,) = found.workloads
+    assert workload.request is not None
+    return workload.request
+
+
+def pod_group(spec: Mapping[str, Any], name: str = "g", **metadata: Any) -> str:
+    """A PodGroup as JSON, which is YAML as well."""
+    return json.dumps(
+        {
+            "apiVersion": "scheduling.run.ai/v2alpha2",
+            "kind": "PodGroup",
+            "metadata": {"name": name, **metadata},
+            "spec": spec,
+        }
+    )
+
+
+def node(name: str, **allocatable: Any) -> str:
+    """A node as JSON."""
+    status = {"allocatable": allocatable or {"nvidia.com/gpu": "8"}}
+    return json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status})
+
+
+def pod(name: str, group: str = "", subgroup: str = "", phase: str = "", gpus: int = 1, **spec: Any) -> str:
+    """A pod with one container as JSON."""
+    annotations = {"pod-group-name": group} if group else {}
+    labels = {"kai.scheduler/subgroup-name": subgroup} if subgroup else {}
+    containers = [{"name": "main", "resources": {"requests": {"nvidia.com/gpu": gpus}}}]
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "annotations": annotations, "labels": labels},
+            "spec": {"containers": containers, **spec},
+            "status": {"phase": phase} if phase else {},
+        }
+    )
