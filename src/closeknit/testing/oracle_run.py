@@ -1,7 +1,7 @@
 """Runs the engine against the exact oracle: ``python -m closeknit.testing.oracle_run -n 20000 --seed 1``.
 
-Every failure is printed with the seed of its instance; ``--only SEED`` shows that one instance, made as
-small as it fails, with the engine's outcome and what the oracle knows better.
+Every failure is printed with the seed of its instance. ``--only SEED`` shows that one instance with the
+engine's outcome and what the oracle knows better; ``--shrink`` also looks for the smallest one that fails so.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="the seed of the run (1)")
     parser.add_argument("--processes", type=int, default=2, help="how many at once (2)")
     parser.add_argument("--only", type=int, metavar="SEED", help="replay the instance with this seed")
+    parser.add_argument("--shrink", action="store_true", help="with --only: make the instance small")
     chosen = parser.parse_args(arguments)
     if chosen.only is not None:
-        return _replay(chosen.only)
+        return _replay(chosen.only, shrink=chosen.shrink)
     return _run(chosen.instances, chosen.seed, chosen.processes)
 
 
@@ -87,12 +88,12 @@ def _progress(done: int, instances: int, failed: dict[str, list[int]]) -> None:
         sys.stderr.flush()
 
 
-def _replay(seed: int) -> int:
+def _replay(seed: int, *, shrink: bool) -> int:
     instance = instance_of(seed)
     trial = judged(*instance, seed=seed)
     _show(instance, trial)
     complaint = _complaint(trial)
-    if complaint:
+    if complaint and shrink:
         small = shrunk(instance, lambda candidate: _complaint(judged(*candidate)) == complaint)
         _say("\nThe smallest instance that fails the same way:\n")
         _show(small, judged(*small, seed=seed))

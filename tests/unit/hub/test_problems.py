@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from closeknit.hub.problems import InvalidError, Problem, nearest, shown, suggestion
+
+LEVELS = ["block", "rack", "zone"]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param("racks", "rack", id="a letter too many"),
+        pytest.param("ZONE", "zone", id="another case"),
+        pytest.param("continent", None, id="nothing close"),
+        pytest.param("rack" * 100, None, id="a text too long to compare"),
+    ],
+)
+def test_the_nearest_word(found: str, expected: str | None) -> None:
+    assert nearest(found, LEVELS) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param("rack", '"rack"', id="a word is quoted"),
+        pytest.param(7, "7", id="a number is not"),
+        pytest.param("a\nb", "'a\\nb'", id="control characters are escaped"),
+        pytest.param("x" * 100, '"' + "x" * 79 + "…", id="a long text is cut"),
+    ],
+)
+def test_what_a_user_wrote_is_shown_safely(value: object, expected: str) -> None:
+    assert shown(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "allowed", "expected"),
+    [
+        pytest.param(
+            "racks",
+            LEVELS,
+            'Did you mean "rack"? Allowed: "block", "rack", "zone".',
+            id="the nearest word, and all of them",
+        ),
+        pytest.param("x", LEVELS, 'Allowed: "block", "rack", "zone".', id="all of them where none is near"),
+        pytest.param("x", [], "There is none to choose from.", id="nothing to choose from"),
+        pytest.param(
+            "x",
+            [f"level-{i}" for i in range(10)],
+            "Allowed: " + ", ".join(f'"level-{i}"' for i in range(8)) + " and 2 more.",
+            id="long lists are cut",
+        ),
+    ],
+)
+def test_suggestions(found: str, allowed: list[str], expected: str) -> None:
+    assert suggestion(found, allowed) == expected
+
+
+def test_an_error_carries_every_problem_and_reads_as_one_line() -> None:
+    error = InvalidError([Problem("a.b", "First."), Problem("", "Second.")])
+
+    assert [problem.path for problem in error.problems] == ["a.b", ""]
+    assert str(error) == "a.b: First.; Second."
