@@ -191,7 +191,8 @@ class Candidates:
             around = tree.dom[coarser][tree.start[level][self.domains]] - first
         else:
             around = self.domains - lo
-        return np.maximum(wanted + knot.need[main] - whole[around], 0)
+        short: Ints = np.maximum(wanted + knot.need[main] - whole[around], 0)
+        return short
 
     def _prices(self, main: int) -> Ints:
         table, tree, level = self._problem.tables[main], self._problem.tree, self._level

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from closeknit.engine import score
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.problem import Problem as Compiled
-from closeknit.engine.problem import compile_request
-from closeknit.engine.search import Budget, Found, Search
+from closeknit.engine.problem import Heed, compile_request
+from closeknit.engine.search import Budget, Found, find
 from closeknit.engine.shapes import Shape, ShapeKey, Table
 from closeknit.engine.tree import Tree
 from closeknit.hub.cluster import Cluster, Holding
@@ -74,8 +75,12 @@ class Engine:
         touched = sum(shape.touched for shape in self._shapes.values()) - before
         number = {key: i for i, key in enumerate(shapes)}
         shape_of = {name: number[key] for name, key in keys.items()}
-        compiled = compile_request(request.root, tree, shape_of, tables, self._ledger.slot_of)
-        return compiled, Search(compiled, self._ledger.free, self._budget).run(), touched
+        wishful, bare = (
+            partial(compile_request, request.root, tree, shape_of, tables, self._ledger.slot_of, heed)
+            for heed in (Heed.WISHES, Heed.CONSTRAINTS)
+        )
+        compiled = wishful()
+        return compiled, find(compiled, bare, self._ledger.free, self._budget), touched
 
     def _assignments(self, compiled: Compiled, spread: score.Spread) -> tuple[Assignment, ...]:
         tree, nodes = compiled.tree, self._ledger.nodes

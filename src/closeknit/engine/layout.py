@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from closeknit.engine.floor import fewest
 from closeknit.engine.pack import Item, OutOfBudgetError, Packing, Site, Steps, Weights
 from closeknit.engine.problem import Leaf, Problem
 from closeknit.engine.room import Room
@@ -321,22 +322,3 @@ def _joined(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     unique, back = np.unique(positions, return_inverse=True)
     return unique, np.bincount(back, weights=counts, minlength=len(unique)).astype(np.int64)
 
-
-def fewest(capacities: Ints, count: int) -> int:
-    """The fewest pieces whose capacities add up to a count; one more than all where they do not."""
-    if count <= 0:
-        return 0
-    if len(capacities) == 0:
-        return 1
-    most = int(capacities.max())
-    if most >= count:
-        return 1
-    if most == 0:
-        return len(capacities) + 1
-    # At least this many are needed, so only the largest few have to be put in order when that is enough.
-    guess = min(len(capacities), 2 * -(-count // most))
-    largest = np.partition(capacities, len(capacities) - guess)[len(capacities) - guess :]
-    if int(largest.sum()) < count:
-        largest = capacities
-    reached = np.cumsum(np.sort(largest)[::-1])
-    return int(np.searchsorted(reached, count)) + 1

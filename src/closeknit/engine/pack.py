@@ -90,8 +90,23 @@ class Packing:
         self._weights = weights
         self._steps = steps
         self._spare = tuple(item.open - item.need for item in items)
+        self._pools = self._make_pools()
         self._memo: dict[object, tuple[int, bool, Pattern | None]] = {}
         self._look_ahead()
+
+    def _make_pools(self) -> list[tuple[list[int], list[int]]]:
+        """Sets of items, each with the least that any of its pods takes: a node holds no more pods of the set than of that.
+
+        All items together make one set, and those that ask for the same resource another.
+        """
+        sets = {tuple(range(len(self._items)))}
+        for row in range(len(self._demand[0]) if self._items else 0):
+            sets.add(tuple(i for i, demand in enumerate(self._demand) if demand[row]))
+        return [
+            (list(members), [min(amounts) for amounts in zip(*(self._demand[i] for i in members), strict=True)])
+            for members in sorted(sets)
+            if len(members) > 1
+        ]
 
     def _look_ahead(self) -> None:
         """Count, for each suffix of the walk, what it can take at most."""
@@ -102,11 +117,19 @@ class Packing:
         self._gratis = [[0] * (levels + 1) for _ in range(count + 1)]
         self._total = [[0] * len(self._demand[0]) for _ in range(count + 1)] if items else []
         self._next_other = [count] * (count + 1)
+        self._pooled = [[0] * len(self._pools) for _ in range(count + 1)]
+        self._pooled_best = [[0] * len(self._pools) for _ in range(count + 1)]
         running = [[0] * len(items) for _ in range(levels)]
         for i in range(count - 1, -1, -1):
             site, after = sites[i], sites[i + 1] if i + 1 < count else None
             self._reach[i] = [a + b for a, b in zip(self._reach[i + 1], site.fits, strict=True)]
             self._total[i] = [a + b for a, b in zip(self._total[i + 1], site.free, strict=True)]
+            for at, (members, least) in enumerate(self._pools):
+                together = sum(site.fits[item] for item in members)
+                if together:
+                    together = min([together, *(f // u for f, u in zip(site.free, least, strict=True) if u)])
+                self._pooled[i][at] = self._pooled[i + 1][at] + together
+                self._pooled_best[i][at] = max(self._pooled_best[i + 1][at], together)
             for level in range(levels):
                 same = after is not None and after.domains[: level + 1] == site.domains[: level + 1]
                 kept = running[level] if same else [0] * len(items)
@@ -183,6 +206,14 @@ class Packing:
             if need > most:
                 return None
             left_out += max(left - most, 0)
+        hosts = 0
+        for (members, _), most, best_of in zip(self._pools, self._pooled[at], self._pooled_best[at], strict=True):
+            need = sum(must[item] for item in members)
+            if need > most:
+                return None
+            left_out = max(left_out, sum(remaining[item] for item in members) - most)
+            if need:
+                hosts = max(hosts, -(-need // best_of))
         if not any(must):
             return left_out * self._weights.left_out
         for row, total in enumerate(self._total[at]):
@@ -192,6 +223,8 @@ class Packing:
         for level, weight in enumerate(self._weights.levels):
             best = self._best[at][level]
             pieces = max(-(-need // most) for need, most in zip(must, best, strict=True) if need)
+            if level == len(open_domains):
+                pieces = max(pieces, hosts)
             gratis = self._gratis[at][level] + (level < len(open_domains) and open_domains[level])
             cost += max(pieces - gratis, 0) * weight
         return cost
@@ -220,6 +253,7 @@ class Packing:
             return None
         self._steps.take()
         best: int | None = None
+        chosen: Pattern = ()
         limit = below
         for pattern in self._patterns(at, remaining, open_colors):
             price, left, domains, colors = self._use(at, remaining, open_domains, open_colors, pattern)
@@ -229,7 +263,6 @@ class Packing:
             rest = self._walk(following, left, domains, colors, limit - price)
             if rest is not None:
                 best = limit = price + rest
-                self._memo[key] = (best, False, pattern)
                 chosen = pattern
         if best is None:
             self._memo[key] = (below, False, None)
@@ -300,7 +333,8 @@ class Packing:
                     found.append(tuple(pattern))
                 return
             top = fits(item, left)
-            for take in range(top, -1, -1):
+            # What the last item leaves can be added by nobody else, so it takes all it can.
+            for take in range(top, -1 if item < count - 1 else top - 1, -1):
                 pattern[item] = take
                 extend(item + 1, [a - take * u for a, u in zip(left, self._demand[item], strict=True)])
             pattern[item] = 0

@@ -6,8 +6,10 @@ every decision that follows.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TypeAlias
 
 from closeknit.engine.shapes import Table
@@ -73,6 +75,18 @@ def formed(part: Part) -> bool:
     return sum(formed(member) for member in part.members) >= part.least
 
 
+class Heed(Enum):
+    """What a problem keeps of a request."""
+
+    WISHES = "wishes"
+    """All of it."""
+    CONSTRAINTS = "constraints"
+    """What a placement must satisfy: no preference, no pod above a minimum, no more members than must be formed.
+
+    Whatever satisfies the whole request satisfies this after leaving pods out, so the two are placeable together.
+    """
+
+
 @dataclass(slots=True)
 class Problem:
     """All that a search needs to know."""
@@ -87,10 +101,19 @@ class Problem:
     root: Knot
     knots: list[Knot]
     leaves: list[Leaf]
+    heed: Heed
 
 
-def compile_request(root: Group, tree: Tree, shape_of: dict[str, int], tables: list[Table], slot_of: dict[str, int]) -> Problem:
+def compile_request(
+    root: Group,
+    tree: Tree,
+    shape_of: dict[str, int],
+    tables: list[Table],
+    slot_of: dict[str, int],
+    heed: Heed = Heed.WISHES,
+) -> Problem:
     """Number everything; ``shape_of`` gives each pod set's shape by the set's name."""
+    wishful = heed is Heed.WISHES
     knots: list[Knot] = []
     leaves: list[Leaf] = []
     level_of = {label: i for i, label in enumerate(tree.labels)}
@@ -98,8 +121,8 @@ def compile_request(root: Group, tree: Tree, shape_of: dict[str, int], tables: l
     def leaf(pods: PodSet) -> Leaf:
         bound = sorted(int(tree.positions[slot_of[node]]) for node in pods.bound)
         need = max(pods.least - len(bound), 0)
-        made = Leaf(len(leaves), pods.name, pods, shape_of[pods.name], need, pods.open, bound)
-        made.twin = (made.shape, need, pods.open) if not bound else ("only", pods.name)
+        made = Leaf(len(leaves), pods.name, pods, shape_of[pods.name], need, pods.open if wishful else need, bound)
+        made.twin = (made.shape, need, made.open) if not bound else ("only", pods.name)
         leaves.append(made)
         return made
 
@@ -110,7 +133,7 @@ def compile_request(root: Group, tree: Tree, shape_of: dict[str, int], tables: l
             group,
             parent,
             level_of[group.required] if group.required is not None else -1,
-            level_of[group.preferred] if group.preferred is not None else -1,
+            level_of[group.preferred] if group.preferred is not None and wishful else -1,
             group.least,
         )
         knots.append(made)
@@ -135,7 +158,7 @@ def compile_request(root: Group, tree: Tree, shape_of: dict[str, int], tables: l
     top = knot(root, None)
     rows = sorted({row for table in tables for row, _ in table.shape.demand})
     demand = [[dict(table.shape.demand).get(row, 0) for row in rows] for table in tables]
-    return Problem(tree, tables, rows, demand, top, knots, leaves)
+    return Problem(tree, tables, rows, demand, top, knots, leaves, heed)
 
 
 def need_of(part: Part, shapes: int) -> list[int]:
@@ -145,7 +168,7 @@ def need_of(part: Part, shapes: int) -> list[int]:
     return [part.need if s == part.shape else 0 for s in range(shapes)]
 
 
-def choices(knot: Knot) -> Iterator[tuple[list[Part], int]]:
+def choices(knot: Knot, heed: Heed) -> Iterator[tuple[list[Part], int]]:
     """Which members to form, fewest pods left out first, with the number of those.
 
     Members formed by running pods alone are always in. Of twins, those first by name are in.
@@ -162,6 +185,8 @@ def choices(knot: Knot) -> Iterator[tuple[list[Part], int]]:
     kinds = sorted(classes.values(), key=lambda parts: parts[0].name)
     sizes = [_open_pods(parts[0]) for parts in kinds]
     for left_out, dropped in _droppings(kinds, sizes, spare):
+        if heed is Heed.CONSTRAINTS and sum(dropped) < spare:
+            continue
         kept = [part for parts, drop in zip(kinds, dropped, strict=True) for part in parts[: len(parts) - drop]]
         yield sorted([*fixed, *kept], key=lambda part: part.name), left_out
 
@@ -172,8 +197,6 @@ def _open_pods(part: Part) -> int:
 
 def _droppings(kinds: list[list[Part]], sizes: list[int], spare: int) -> Iterator[tuple[int, tuple[int, ...]]]:
     """All ways to drop up to ``spare`` members, by kind, in order of the pods dropped."""
-    import heapq
-
     heap: list[tuple[int, tuple[int, ...]]] = [(0, (0,) * len(kinds))]
     seen = {heap[0][1]}
     while heap:

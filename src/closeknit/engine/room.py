@@ -109,8 +109,8 @@ class Room:
         depth = self._tree.depth
         if level == depth:
             room = self.capacity(shape, depth, domain)
-            one = np.array([domain], dtype=np.int64)
-            return Plan((), room - count, [(one, np.array([count], dtype=np.int64))])
+            here = np.array([domain], dtype=np.int64)
+            return Plan((), room - count, [(here, np.array([count], dtype=np.int64))])
         first, last = self._tree.span(level, domain, level + 1)
         capacities = self._capacities(shape, level + 1, first, last)
         in_use = self._in_use(level + 1, first, last)
@@ -260,7 +260,8 @@ class Room:
 
 def _least(items: Ints, keys: Ints) -> Ints:
     """Those with the smallest key."""
-    return items[keys == keys.min()]
+    kept: Ints = items[keys == keys.min()]
+    return kept
 
 
 def _few(capacities: Ints, prices: Ints | None, count: int) -> tuple[list[int], list[int]]:

@@ -8,22 +8,29 @@ is none; one that runs out of steps says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from closeknit.engine import score
+from closeknit.engine import floor, pool, score
 from closeknit.engine.candidates import Candidates, Loads
-from closeknit.engine.layout import Color, Content, Layouts, fewest
+from closeknit.engine.layout import Color, Content, Layouts
 from closeknit.engine.pack import OutOfBudgetError, Steps
-from closeknit.engine.problem import Knot, Leaf, Part, Problem, choices, need_of
+from closeknit.engine.problem import Heed, Knot, Leaf, Part, Problem, choices, need_of
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.outcome import Wishes
 
 _BITS = 24
 """Room for one count in a packed cost; more than any cluster has nodes."""
+
+_SMALL = 2048
+"""Nodes up to which counting over all of them costs less than a step of the search."""
+_FIRST_TRY = 400
+"""Steps after which it is time to ask whether there is any placement at all."""
+_PATIENCE = 24
+"""Steps after which a bound over the whole cluster is worth its cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,23 @@ class Found:
     """Whether the search ended by itself."""
     steps: int
     candidates: int
+
+
+def find(problem: Problem, bare: Callable[[], Problem], free: Ints, budget: Budget) -> Found:
+    """Search for the best placement; where none turns up soon, find out first whether there is any.
+
+    ``bare`` makes the same problem without its wishes. Without the branches that wishes make,
+    a request that cannot be placed is found out much sooner.
+    """
+    first = Search(problem, free, replace(budget, find=min(budget.find, _FIRST_TRY))).run()
+    if first.spread is not None or first.complete:
+        return first
+    any_ = Search(bare(), free, budget).run()
+    steps, examined = first.steps + any_.steps, first.candidates + any_.candidates
+    if any_.spread is None:
+        return Found(None, None, any_.complete, steps, examined)
+    best = Search(problem, free, budget).run(any_.spread)
+    return Found(best.spread, best.wishes, best.complete, steps + best.steps, examined + best.candidates)
 
 
 @dataclass(slots=True)
@@ -85,11 +109,15 @@ class Search:
         for level in range(tree.depth + 1):
             domains = tree.dom[level][np.array(running, dtype=np.int64)].tolist()
             self._used.append({domain: domains.count(domain) for domain in dict.fromkeys(domains)})
+        self._add_load(-1, 0, problem.root.need)
+        self._open_pods = list(problem.root.open)
+        """Per shape, the pods asked for, less those of members left out."""
+        self._pool = pool.Pool(problem, free)
         self._left_out = 0
         self._preferences = [0] * tree.depth
         self._failures = [0] * len(problem.knots)
-        self._best_cost: int | None = None
-        self._best: list[int] = []
+        self._best: list[int] | None = None
+        self._found_at = 0
         self._spread: Spread | None = None
         self._wishes: Wishes | None = None
         self._sure = True
@@ -98,11 +126,13 @@ class Search:
         self._floor: list[int] | None = None
         self._signatures: dict[tuple[int, int], object] = {}
 
-    def run(self) -> Found:
-        """Search until done or out of budget."""
+    def run(self, known: Spread | None = None) -> Found:
+        """Search until done or out of budget, for something better than a placement already known."""
         complete = True
         root = self._problem.root
         try:
+            if known is not None:
+                self._keep(known)
             if not self._pinned_apart():
                 self._explore([_Task(root, -1, 0, ())])
         except OutOfBudgetError:
@@ -131,12 +161,12 @@ class Search:
         at = self._pick(agenda)
         task, rest = agenda[at], agenda[:at] + agenda[at + 1 :]
         tried: dict[int, set[int]] = {}
-        found_before = self._best_cost
+        found_before = self._best
         for level, domain, distance in self._options(task, rest):
             self._steps.take()
             self._enter(task, level, domain, distance, rest, tried)
             tried.setdefault(level, set()).add(domain)
-        if self._best_cost == found_before:
+        if self._best is found_before:
             # Whoever failed goes earlier next time: most dead ends come from one demanding group.
             self._failures[task.knot.index] += 1
 
@@ -189,7 +219,7 @@ class Search:
     ) -> Iterator[tuple[int, int, int]]:
         while True:
             improves = None
-            if self._best_cost is not None:
+            if self._best is not None:
                 improves = self._improves(task.knot, level, distance)
             domain = stream.next(improves)
             if domain is None:
@@ -207,6 +237,7 @@ class Search:
         """A test that strikes candidates whose bounds reach the best placement known."""
         base = self._so_far()
         best = self._best
+        assert best is not None
         depth = self._tree.depth
 
         def test(fields: list[Ints]) -> Flags:
@@ -215,7 +246,8 @@ class Search:
             better = np.zeros(size, dtype=np.bool_)
             for i in range(self._fields):
                 if i == 0:
-                    value: Ints | int = fields[0] + base[0]
+                    # Pods that this candidate leaves out may be among those that the cluster lacks room for.
+                    value: Ints | int = np.maximum(fields[0] + self._left_out, base[0])
                 elif i <= depth:
                     value = base[i] + (distance if knot.preferred == i - 1 else 0)
                 else:
@@ -361,12 +393,13 @@ class Search:
 
     def _open(self, knot: Knot, level: int, domain: int, colors: tuple[int, ...], rest: list[_Task]) -> None:
         """Hand the decided domain to the members, for each way to choose which of them to form."""
-        for members, left_out in choices(knot):
+        for members, left_out in choices(knot, self._problem.heed):
             self._steps.take()
             self._left_out += left_out
             added = self._extra_need(knot, members)
             self._add_load(level, domain, added)
-            if self._hopeful():
+            dropped = self._drop(knot, members)
+            if self._covered(level, domain) and self._hopeful():
                 tasks, before = list(rest), len(self._contents)
                 for part in members:
                     if isinstance(part, Leaf):
@@ -377,6 +410,7 @@ class Search:
                 if self._contents_fit(before):
                     self._explore(tasks)
                 del self._contents[before:]
+            self._drop_back(dropped)
             self._add_load(level, domain, [-extra for extra in added])
             self._left_out -= left_out
 
@@ -388,10 +422,41 @@ class Search:
                 need[shape] += count
         return [now - before for now, before in zip(need, knot.need, strict=True)]
 
+    def _drop(self, knot: Knot, members: list[Part]) -> list[int]:
+        """Note per shape how many pods are no longer asked for because their members were left out."""
+        dropped = [0] * len(self._open_pods)
+        if len(members) != len(knot.members):
+            kept = {part.name for part in members}
+            for part in knot.members:
+                if part.name not in kept:
+                    for leaf in [part] if isinstance(part, Leaf) else part.leaves:
+                        dropped[leaf.shape] += leaf.open
+            self._open_pods = [a - b for a, b in zip(self._open_pods, dropped, strict=True)]
+        return dropped
+
+    def _drop_back(self, dropped: list[int]) -> None:
+        if any(dropped):
+            self._open_pods = [a + b for a, b in zip(self._open_pods, dropped, strict=True)]
+
+    def _covered(self, level: int, domain: int) -> bool:
+        """Whether each domain on the way up takes what is confined to it, one shape at a time and all together."""
+        tables = self._problem.tables
+        for at in range(-1, level + 1):
+            around = self._tree.above(level, domain, at)
+            load = self._loads.get((at, around))
+            if load is None:
+                continue
+            if any(count > tables[shape].capacity(at, around) for shape, count in enumerate(load) if count):
+                return False
+        whole = self._loads.get((-1, 0))
+        if whole is None or len(tables) == 1 or not self._drags_on():
+            return True
+        return sum(whole) <= self._pool.total
+
     def _add_load(self, level: int, domain: int, added: list[int]) -> None:
         if not any(added):
             return
-        for at in range(level + 1):
+        for at in range(-1, level + 1):
             around = self._tree.above(level, domain, at)
             load = self._loads.setdefault((at, around), [0] * len(added))
             for shape, extra in enumerate(added):
@@ -428,35 +493,32 @@ class Search:
     def _so_far(self) -> list[int]:
         """What the choices made so far cost at least, field by field."""
         domains = [len(self._used[level]) for level in range(self._tree.depth + 1)]
-        return [self._left_out, *self._preferences, *domains]
+        tables = self._problem.tables
+        short = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(self._open_pods))
+        if len(tables) > 1 and self._drags_on():
+            short = max(short, sum(self._open_pods) - self._pool.total)
+        return [self._left_out + short, *self._preferences, *domains]
 
     def _hopeful(self) -> bool:
         """Whether the choices made so far can still lead to a better placement than the best known."""
-        if self._best_cost is None:
+        if self._best is None:
             return True
         fields = [max(a, b) for a, b in zip(self._so_far(), self._lower(), strict=True)]
         return fields < self._best
 
     def _lower(self) -> list[int]:
-        """What any placement of the request costs at least, field by field, by counts over the whole cluster."""
+        """What any placement of the request costs at least, field by field.
+
+        Counting over a large cluster takes longer than most searches, so it waits until one drags on.
+        """
         if self._floor is None:
-            root, tree = self._problem.root, self._tree
-            tables = self._problem.tables
-            left_out = sum(max(total - tables[s].total, 0) for s, total in enumerate(root.open))
-            domains = []
-            for level in range(tree.depth + 1):
-                pieces = len(self._used_at_start(level))
-                for shape, need in enumerate(root.need):
-                    if need:
-                        gratis = len(self._used_at_start(level))
-                        pieces = max(pieces, fewest(tables[shape].sums[level], need) if not gratis else pieces)
-                domains.append(pieces)
-            self._floor = [left_out, *[0] * tree.depth, *domains]
+            if not self._drags_on():
+                return [0] * self._fields
+            self._floor = floor.fields(self._problem, self._pool)
         return self._floor
 
-    def _used_at_start(self, level: int) -> set[int]:
-        positions = [position for leaf in self._problem.leaves for position in leaf.bound]
-        return set(self._tree.dom[level][np.array(positions, dtype=np.int64)].tolist())
+    def _drags_on(self) -> bool:
+        return len(self._tree) <= _SMALL or self._steps.taken - self._found_at > _PATIENCE
 
     # ---- the end of a branch ----
 
@@ -479,15 +541,19 @@ class Search:
         for inside, layout in layouts:
             self._share(inside, layout.takes, spread)
             self._sure &= layout.exact
+        self._keep(spread)
+
+    def _keep(self, spread: Spread) -> None:
+        """Remember a placement if it is the best so far."""
         wishes = score.wishes(self._problem, spread)
         fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
-        if self._best_cost is None:
+        if self._best is None:
             self._steps.limit = self._steps.taken + self._budget.improve
-        if self._best_cost is None or fields < self._best:
-            self._best_cost = 1
+            self._found_at = self._steps.taken
+        if self._best is None or fields < self._best:
             self._best = fields
             self._spread, self._wishes = spread, wishes
-        if self._best == self._lower():
+        if self._problem.heed is Heed.CONSTRAINTS or self._best <= self._lower():
             raise _Done
 
     def _share(self, inside: list[Content], takes: list[tuple[Ints, Ints]], spread: Spread) -> None:
