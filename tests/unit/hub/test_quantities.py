@@ -93,7 +93,9 @@ def test_what_is_not_a_quantity_is_refused_with_an_example(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param(True, "True is not a quantity. Write a number, such as 8, 500m or 1.5Gi.", id="a boolean"),
+        pytest.param(
+            True, "True is not a quantity. Write a number, such as 8, 500m or 1.5Gi.", id="a boolean"
+        ),
         pytest.param(
             "1" * 65,
             f'"{"1" * 65}" is too long for a quantity. Write at most 64 characters.',
@@ -149,7 +151,7 @@ def test_amounts(resource: str, text: str | int, rounding: Rounding, units: int)
     ],
 )
 def test_amounts_refused(resource: str, text: str | int, message: str) -> None:
-    with pytest.raises(ValueError, match="negative|too large") as caught:
+    with pytest.raises(ValueError, match=r"negative|too large") as caught:
         quantities.amount(resource, text)
 
     assert str(caught.value) == message

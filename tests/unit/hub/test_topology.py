@@ -33,5 +33,11 @@ def test_racks_of_one_name_in_two_blocks_are_two_domains() -> None:
 
 
 def test_levels_are_found_by_label_and_not_by_name() -> None:
-    assert [TOPOLOGY.index(label) for label in ("zone", "block", "rack", "Rack", "row")] == [0, 1, 2, None, None]
+    assert [TOPOLOGY.index(label) for label in ("zone", "block", "rack", "Rack", "row")] == [
+        0,
+        1,
+        2,
+        None,
+        None,
+    ]
     assert TOPOLOGY.labels == ("zone", "block", "rack")
