@@ -67,20 +67,20 @@ class Engine:
         return self.decide(request)
 
     def _search(self, request: Request) -> tuple[Compiled, Found, int]:
+        before = sum(shape.touched for shape in self._shapes.values())
+        compiled = self._compile(request, Heed.WISHES)
+        touched = sum(shape.touched for shape in self._shapes.values()) - before
+        bare = partial(self._compile, request, Heed.CONSTRAINTS)
+        return compiled, find(compiled, bare, self._ledger.free, self._budget), touched
+
+    def _compile(self, request: Request, heed: Heed) -> Compiled:
         tree = self._tree(request.topology)
         keys = {pods.name: ShapeKey.of(pods) for pods in request.root.pod_sets()}
         shapes = sorted(dict.fromkeys(keys.values()), key=_shape_order)
-        before = sum(shape.touched for shape in self._shapes.values())
         tables = [self._table(key, request.topology, tree) for key in shapes]
-        touched = sum(shape.touched for shape in self._shapes.values()) - before
         number = {key: i for i, key in enumerate(shapes)}
         shape_of = {name: number[key] for name, key in keys.items()}
-        wishful, bare = (
-            partial(compile_request, request.root, tree, shape_of, tables, self._ledger.slot_of, heed)
-            for heed in (Heed.WISHES, Heed.CONSTRAINTS)
-        )
-        compiled = wishful()
-        return compiled, find(compiled, bare, self._ledger.free, self._budget), touched
+        return compile_request(request.root, tree, shape_of, tables, self._ledger.slot_of, heed)
 
     def _assignments(self, compiled: Compiled, spread: score.Spread) -> tuple[Assignment, ...]:
         tree, nodes = compiled.tree, self._ledger.nodes
