@@ -20,6 +20,8 @@ from closeknit.hub.problems import InvalidError, Problem
 
 _DRAWING = "cluster.txt"
 _TOPOLOGY = "datacenter"
+_WORKLOADS = ("kai.yaml",)
+"""One file a dialect."""
 
 
 def demo(
@@ -35,7 +37,7 @@ def demo(
     sources = list(_sources())
     if write is not None:
         with refusing_invalid():
-            _written(sources, write)
+            _written([*sources, Source(_DRAWING, _file(_DRAWING))], write)
         sys.stdout.write(f"Now try: closeknit plan -f {write}\n")
         return
     reading = read(sources)
@@ -63,13 +65,13 @@ def _say(words: str) -> None:
 
 def _sources() -> Iterator[Source]:
     """The demo's cluster as manifests, and its workloads."""
-    folder = resources.files("closeknit.cli") / "demo_files"
-    text = (folder / _DRAWING).read_text(encoding="utf-8")
-    cluster = from_drawing(text, "topology/", None, _TOPOLOGY, USUAL_OFFER)
+    cluster = from_drawing(_file(_DRAWING).decode(), "topology/", None, _TOPOLOGY, USUAL_OFFER)
     yield Source("cluster.yaml", "".join(manifests.as_yaml(cluster)).encode())
-    for file in sorted(folder.iterdir(), key=lambda each: each.name):
-        if file.name.endswith(".yaml"):
-            yield Source(file.name, file.read_bytes())
+    yield from (Source(name, _file(name)) for name in _WORKLOADS)
+
+
+def _file(name: str) -> bytes:
+    return (resources.files("closeknit.cli") / "demo_files" / name).read_bytes()
 
 
 def _written(sources: list[Source], directory: Path) -> None:

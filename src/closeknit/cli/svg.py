@@ -111,14 +111,17 @@ class _Canvas:
         """The style and the words of each line."""
         entries = self._picture.legend
         for entry in entries[:_MOST_ENTRIES]:
-            yield ("away" if entry.workload is None else self.colors[entry.workload]), entry.text
+            yield ("absent" if entry.workload is None else self.colors[entry.workload]), entry.text
         if len(entries) > _MOST_ENTRIES:
             yield "host", f"and {len(entries) - _MOST_ENTRIES} more workloads"
-        hosts = self._picture.root.all_hosts()
+        hosts = list(self._picture.root.all_hosts())
         if any(use.workload not in self.colors for host in hosts for use in host.uses):
             yield "held", "in use already"
+        if any(_away(host) for host in hosts):
+            yield "away", "cordoned or not ready"
         what = " or ".join(self._picture.resources[:2]) or "unit"
-        yield "free", f"free; a cell is {self._unit} {what}, a dot is a pod that uses none"
+        dots = any(self._without_cells(host) for host in hosts)
+        yield "free", f"free; a cell is {self._unit} {what}{', a dot is pods that use none' if dots else ''}"
 
     def _called(self, domain: Domain) -> str:
         levels = self._picture.levels
@@ -127,8 +130,7 @@ class _Canvas:
 
     def _host(self, box: Box, host: Host) -> Iterator[str]:
         scale, resource = self.scale, self._resource(host)
-        away = host.node.unschedulable or not host.node.ready
-        yield f'<rect class="{"away" if away else "host"}" {_frame(box)} rx="2"/>'
+        yield f'<rect class="{"away" if _away(host) else "host"}" {_frame(box)} rx="2"/>'
         left, top = box.x + scale.gap + 1, box.y + scale.gap + 1 + box.header
         if scale.host_label:
             label = _cut(box.label, box.width - 2, scale.host_label)
@@ -140,12 +142,17 @@ class _Canvas:
                 look = "free" if owner is None else self.colors.get(owner, "held")
                 x, y = left + i % box.columns * pitch, top + i // box.columns * pitch
                 yield f'<rect class="{look}" x="{x:.1f}" y="{y:.1f}" {size}/>'
-        # Pods that use none of what the cells count are dots on the upper edge.
-        others = {use.workload for use in host.uses if resource is None or not use.resources.get(resource)}
-        for i, workload in enumerate(sorted(others)[:8]):
+        for i, workload in enumerate(self._without_cells(host)[:8]):
             x, radius = box.x + box.width - 4 - i * 7, min(3, scale.cell // 2)
             look = self.colors.get(workload, "held")
             yield f'<circle class="{look}" cx="{x:.1f}" cy="{box.y + 4:.1f}" r="{radius}"/>'
+
+    def _without_cells(self, host: Host) -> list[str]:
+        """Workloads with pods that use none of what the node's cells count; they are dots on its edge."""
+        resource = self._resource(host)
+        return sorted(
+            {use.workload for use in host.uses if resource is None or not use.resources.get(resource)}
+        )
 
     def _resource(self, host: Host) -> str | None:
         return _counted_resource(host, self._picture.resources)
@@ -170,6 +177,7 @@ def _style(colors: Mapping[str, str]) -> str:
         ".domain{fill:#000;fill-opacity:.03;stroke:#8a929c;stroke-width:1}",
         ".host{fill:#fff;stroke:#8a929c;stroke-width:.7}",
         ".away{fill:#f3f3f3;stroke:#b23b3b;stroke-width:1;stroke-dasharray:3 2}",
+        ".absent{fill:#fff;stroke:#b23b3b;stroke-width:2}",
         ".free{fill:#fff;stroke:#c6cbd1;stroke-width:.7}",
         f".held{{fill:{_GREY}}}",
         "text{fill:#22262b}",
@@ -194,6 +202,10 @@ def _cells(root: Domain, resources: Sequence[str]) -> tuple[dict[str, int], int]
 
 def _counted_resource(host: Host, resources: Sequence[str]) -> str | None:
     return next((resource for resource in resources if host.node.allocatable.get(resource)), None)
+
+
+def _away(host: Host) -> bool:
+    return host.node.unschedulable or not host.node.ready
 
 
 def _ends(host: Host, resource: str) -> list[tuple[int, str]]:

@@ -69,7 +69,7 @@ def placement(placed: Placed, request: Request) -> Iterator[Branch]:
 
     for root in inner.get(None, ()):
         if root.level is not None:
-            yield branch(*_reach(root))
+            yield branch("all pods ", *_reach(root))
         yield from below(root.name)
 
 

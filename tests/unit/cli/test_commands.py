@@ -257,7 +257,7 @@ def test_explain_a_placed_workload(cluster: str) -> None:
         "PodGroup default/a: placed, 2 pods on 2 nodes\n"
         "  Before it in the queue, 1 of 1 placed: PodGroup default/0.\n"
         "  Where its groups are\n"
-        "    in one rack: b1/r2 (required)\n"
+        "    all pods in one rack: b1/r2 (required)\n"
         "    x3: 1 pod (a-0)\n"
         "    x4: 1 pod (a-1)\n"
         "  How good that is\n"
@@ -287,7 +287,7 @@ def test_explain_says_why_a_preference_does_not_hold(cluster: str) -> None:
     entry = outcomes(Run("explain", "-f", cluster, "-f", "-", "a", "-o", "json", stdin=stdin))[0]
 
     assert run.status == 0
-    assert "over 2 domains of rack, where one is preferred: b1/r1, b1/r2" in run.out
+    assert "all pods over 2 domains of rack, where one is preferred: b1/r1, b1/r2" in run.out
     assert "  Why default/a does not get one rack\n" in run.out
     assert "default/a needs room for 3 pods in one rack; the best has room for 2." in run.out
     assert entry["groups"][0]["satisfied"] is False

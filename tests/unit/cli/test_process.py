@@ -109,5 +109,5 @@ def test_a_terminal_gets_trees() -> None:
     seen = on_a_terminal("plan", "-f", str(EXAMPLES / "kai"))
 
     assert "PodGroup default/sample1: placed, 5 pods" in seen
-    assert "├── subgroup-a: in one " in seen
+    assert "├── subgroup-a: on one node: " in seen
     assert "└── " in seen
