@@ -40,7 +40,7 @@ class Trial:
             "unsound": bool(self.unsound),
             "missed": self.missed,
             "undecided": self.kind == "undecided",
-            "false proofs": self.kind == "placed" and self.proven and not self.optimal,
+            "false proofs": self.proven and self.better is not None,
         }
         return tuple(name for name, holds in broken.items() if holds)
 
