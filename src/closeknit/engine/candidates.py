@@ -7,7 +7,8 @@ group's siblings will need, and ends with the tightest fit and the path.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -45,17 +46,16 @@ class Candidates:
                 mask &= problem.tables[shape].sums[level][first:last] >= need
         self._first = first
         self._rule_out_loaded(inside, mask, loads)
-        self.domains: Ints = np.flatnonzero(mask) + first
-        self._alive: Flags = np.ones(len(self.domains), dtype=np.bool_)
+        self._left: Ints = np.flatnonzero(mask) + first
+        """Candidates not handed out yet, in path order."""
         self._used = used
         self._loads = loads
         self._siblings = siblings
         self._inside = inside
-        self._keys: list[Ints] | None = None
-        self._least: list[Ints] | None = None
+        self._whole: dict[int, Ints] = {}
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self._alive))
+        return len(self._left)
 
     def _rule_out_loaded(self, inside: tuple[int, int], mask: Flags, loads: Loads) -> None:
         """Domains that siblings use already have less to give, and so have all domains within them."""
@@ -72,133 +72,160 @@ class Candidates:
             ):
                 mask[max(first - self._first, 0) : last - self._first] = False
 
-    def next(self, may_improve: Callable[[list[Ints]], Flags] | None) -> int | None:
-        """The best candidate left, or None. ``may_improve`` sees per-candidate bounds and strikes hopeless ones."""
-        if not self._alive.any():
+    def next(self) -> int | None:
+        """The best candidate left, or None."""
+        best = self._left
+        if not len(best):
             return None
-        if may_improve is not None:
-            self._alive &= may_improve(self.least())
-        left = np.flatnonzero(self._alive)
-        if not len(left):
-            return None
-        for key in self.keys():
-            if len(left) == 1:
+        for key in self._keys():
+            if len(best) == 1:
                 break
-            values = key[left]
-            left = left[values == values.min()]
-        self._alive[left[0]] = False
-        return int(self.domains[left[0]])
+            values = key(best)
+            if not isinstance(values, int):
+                best = best[values == values.min()]
+        domain = int(best[0])
+        self._left = np.delete(self._left, np.searchsorted(self._left, domain))
+        return domain
 
     def strike(self, domain: int) -> None:
         """Take a candidate out."""
-        at = int(np.searchsorted(self.domains, domain))
-        if at < len(self.domains) and self.domains[at] == domain:
-            self._alive[at] = False
+        self._left = self._left[self._left != domain]
 
-    def least(self) -> list[Ints]:
-        """Per candidate, what choosing it costs at least: pods left out, then domains by level that come into use."""
-        if self._least is None:
-            problem, knot, level = self._problem, self._knot, self._level
-            tree, domains = problem.tree, self.domains
-            left_out = np.zeros(len(domains), dtype=np.int64)
-            for shape, total in enumerate(knot.open):
-                if total:
-                    left_out += np.maximum(total - problem.tables[shape].sums[level][domains], 0)
-            fields = [left_out]
-            for coarser in range(level + 1):
-                fields.append(self._new(coarser))
-            for finer in range(level + 1, tree.depth + 1):
-                fields.append(self._pieces(finer, knot.need))
-            self._least = fields
-        return self._least
+    def strike_hopeless(self, best: list[int], bound: Callable[[int, Ints | int], Ints | int]) -> None:
+        """Take out all candidates that cannot lead to fields less than ``best``.
 
-    def _new(self, coarser: int) -> Ints:
-        """1 where the domain of a coarser level around a candidate is not in use yet."""
-        tree = self._problem.tree
-        around = tree.dom[coarser][tree.start[self._level][self.domains]]
-        used = list(self._used[coarser])
-        if not used or not self._knot.size:
-            return np.full(len(around), int(bool(self._knot.size)), dtype=np.int64)
-        return (~np.isin(around, used)).astype(np.int64)
-
-    def _pieces(self, finer: int, counts: list[int]) -> Ints:
-        """How many domains of a finer level the counts take at least."""
-        problem, level = self._problem, self._level
-        tree = problem.tree
-        pieces = np.zeros(len(self.domains), dtype=np.int64)
-        for shape, count in enumerate(counts):
-            if not count:
-                continue
-            table = problem.tables[shape]
-            if finer == tree.depth:
-                biggest = table.largest[level][self.domains]
+        ``bound`` turns what a candidate costs at least in a field into a bound on that field of the whole.
+        """
+        better: list[Ints] = []
+        undecided = self._left
+        depth = self._problem.tree.depth
+        for field, limit in enumerate(best):
+            if not len(undecided):
+                break
+            if field == 0:
+                own: Ints | int = self._left_out(undecided)
+            elif field <= depth:
+                own = 0
+            elif field - 1 - depth <= self._level:
+                own = self._new(field - 1 - depth, undecided)
             else:
-                lo, hi = tree.span(*self._inside, level)
-                inner = tree.dom[finer][tree.start[level][lo:hi]]
-                end = int(tree.dom[finer][tree.end[level][hi - 1] - 1]) + 1
-                per = np.maximum.reduceat(table.sums[finer][int(inner[0]) : end], inner - inner[0])
-                biggest = per[self.domains - lo]
-            np.maximum(pieces, -(-count // np.maximum(biggest, 1)), out=pieces)
+                own = self._pieces(field - 1 - depth, undecided)
+            value = bound(field, own)
+            if isinstance(value, int):
+                if value < limit:
+                    better.append(undecided)
+                if value != limit:
+                    undecided = undecided[:0]
+                continue
+            less = value < limit
+            if less.any():
+                better.append(undecided[less])
+            undecided = undecided[value == limit]
+        if sum(map(len, better)) < len(self._left):
+            self._left = np.sort(np.concatenate(better)) if better else self._left[:0]
+
+    def least_left_out(self) -> int:
+        """The fewest pods that any candidate leaves out."""
+        own = self._left_out(self._left)
+        return own if isinstance(own, int) else int(own.min())
+
+    # ---- what choosing a candidate costs at least ----
+
+    def _left_out(self, domains: Ints) -> Ints | int:
+        """Pods for which a candidate has no room."""
+        knot = self._knot
+        total: Ints | int = 0
+        for shape, count in enumerate(knot.open):
+            # Candidates take what is needed, so only pods above that can be left out.
+            if count > knot.need[shape]:
+                total = total + np.maximum(count - self._problem.tables[shape].sums[self._level][domains], 0)
+        return total
+
+    def _around(self, coarser: int, domains: Ints) -> Ints:
+        tree = self._problem.tree
+        return domains if coarser == self._level else tree.dom[coarser][tree.start[self._level][domains]]
+
+    def _new(self, coarser: int, domains: Ints) -> Ints | int:
+        """1 where the domain of a coarser level around a candidate is not in use yet."""
+        used = self._used[coarser]
+        if not self._knot.size:
+            return 0
+        if not used:
+            return 1
+        if coarser <= self._inside[0]:
+            tree = self._problem.tree
+            return int(tree.above(*self._inside, coarser) not in used)
+        return (~np.isin(self._around(coarser, domains), list(used))).astype(np.int64)
+
+    def _pieces(self, finer: int, domains: Ints) -> Ints | int:
+        """How many domains of a finer level the pods needed take at least."""
+        pieces: Ints | int = 0
+        for shape, count in enumerate(self._knot.need):
+            if count:
+                biggest = self._problem.tables[shape].biggest_inside(self._level, finer)[domains]
+                pieces = np.maximum(pieces, -(-count // np.maximum(biggest, 1)))
         return pieces
 
-    def keys(self) -> list[Ints]:
-        """What to compare, most important first; equal ones are told apart by path."""
-        if self._keys is None:
-            problem, knot, level = self._problem, self._knot, self._level
-            tree, domains = problem.tree, self.domains
-            least = self.least()
-            if not knot.open:
-                self._keys = []
-                return self._keys
-            main = max(range(len(knot.open)), key=lambda shape: (knot.open[shape], -shape))
-            keys = [least[0]]
-            for coarser in range(max(self._inside[0] + 1, 0), level + 1):
-                keys.append(least[1 + coarser])
-                shortage = self._shortage(coarser, main)
-                if shortage is not None:
-                    keys.append(shortage)
-            keys.extend(least[2 + level :])
-            table = problem.tables[main]
-            if table.price is not None and level < tree.depth:
-                keys.append(self._prices(main))
-            for coarser in range(level, -1, -1):
-                around = tree.dom[coarser][tree.start[level][domains]]
-                keys.append(table.sums[coarser][around])
-            self._keys = keys
-        return self._keys
+    # ---- which comes first ----
 
-    def _shortage(self, coarser: int, main: int) -> Ints | None:
+    def _keys(self) -> Iterator[Callable[[Ints], Ints | int]]:
+        """What to compare, most important first; what is equal to the end is told apart by path."""
+        problem, knot, level = self._problem, self._knot, self._level
+        if not knot.open:
+            return
+        main = max(range(len(knot.open)), key=lambda shape: (knot.open[shape], -shape))
+        table = problem.tables[main]
+        yield self._left_out
+        for coarser in range(max(self._inside[0] + 1, 0), level + 1):
+            yield partial(self._new, coarser)
+            if self._siblings[main]:
+                yield partial(self._shortage, coarser, main)
+        finer = range(level + 1, problem.tree.depth + 1)
+        yield from (partial(self._pieces, m) for m in finer)
+        if table.price is not None:
+            yield partial(self._prices, main)
+        yield from (partial(self._room, coarser, main) for coarser in range(level, -1, -1))
+
+    def _room(self, coarser: int, main: int, domains: Ints) -> Ints:
+        room: Ints = self._problem.tables[main].sums[coarser][self._around(coarser, domains)]
+        return room
+
+    def _shortage(self, coarser: int, main: int, domains: Ints) -> Ints:
         """How much of what this group and its siblings need, the domain around a candidate lacks.
 
-        None where there are no siblings: then the tightest domain is best.
+        What counts is room for whole groups: the rest of a domain is of no use to them.
         """
-        problem, knot, level = self._problem, self._knot, self._level
-        wanted = self._siblings[main]
-        size = max(knot.need[main], 1)
-        if not wanted:
-            return None
-        tree = problem.tree
-        lo, hi = tree.span(*self._inside, level)
-        sums = problem.tables[main].sums[level][lo:hi].copy()
-        for (at, domain), load in self._loads.items():
-            if at == level and lo <= domain < hi:
-                sums[domain - lo] -= load[main]
-        whole = np.maximum(sums, 0) // size * size
-        if coarser < level:
-            first, last = tree.span(*self._inside, coarser)
-            outer = tree.dom[level][tree.start[coarser][first:last]]
-            whole = np.add.reduceat(whole, outer - lo)
-            around = tree.dom[coarser][tree.start[level][self.domains]] - first
-        else:
-            around = self.domains - lo
-        short: Ints = np.maximum(wanted + knot.need[main] - whole[around], 0)
+        wanted = self._siblings[main] + self._knot.need[main]
+        first, _ = self._problem.tree.span(*self._inside, coarser)
+        short: Ints = np.maximum(wanted - self._whole_groups(coarser, main)[self._around(coarser, domains) - first], 0)
         return short
 
-    def _prices(self, main: int) -> Ints:
+    def _whole_groups(self, coarser: int, main: int) -> Ints:
+        """By domain of a coarser level inside the parent's: room for pods of groups like this one."""
+        known = self._whole.get(coarser)
+        if known is None:
+            tree, level = self._problem.tree, self._level
+            lo, hi = tree.span(*self._inside, level)
+            if coarser == level:
+                size = max(self._knot.need[main], 1)
+                sums = self._problem.tables[main].sums[level][lo:hi].copy()
+                for (at, domain), load in self._loads.items():
+                    if at == level and lo <= domain < hi:
+                        sums[domain - lo] -= load[main]
+                known = np.maximum(sums, 0) // size * size
+            else:
+                first, last = tree.span(*self._inside, coarser)
+                outer = tree.dom[level][tree.start[coarser][first:last]]
+                known = np.add.reduceat(self._whole_groups(level, main), outer - lo)
+            self._whole[coarser] = known
+        return known
+
+    def _prices(self, main: int, domains: Ints) -> Ints:
+        """The price of each candidate's cheapest node that takes any pod."""
         table, tree, level = self._problem.tables[main], self._problem.tree, self._level
         assert table.price is not None
         lo, hi = tree.span(*self._inside, level)
         start, end = int(tree.start[level][lo]), int(tree.end[level][hi - 1])
         prices = np.where(table.fit[start:end] > 0, table.price[start:end], np.iinfo(np.int64).max)
-        cheapest: Ints = np.minimum.reduceat(prices, tree.start[level][lo:hi] - start)
-        return cheapest[self.domains - lo]
+        cheapest: Ints = np.minimum.reduceat(prices, tree.start[level][lo:hi] - start)[domains - lo]
+        return cheapest

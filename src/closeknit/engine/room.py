@@ -177,12 +177,9 @@ class Room:
         if len(children) > 1:
             table = self._problem.tables[shape]
             tree = self._tree
-            for finer in range(level + 1, tree.depth):
-                inner = tree.dom[finer][tree.start[level][first : first + len(capacities)]]
-                start, end = int(inner[0]), int(tree.dom[finer][tree.end[level][first + len(capacities) - 1] - 1]) + 1
-                biggest = np.maximum.reduceat(table.sums[finer][start:end], inner - start)[children]
+            for finer in range(level + 1, tree.depth + 1):
+                biggest = table.biggest_inside(level, finer)[first + children]
                 children = _least(children, -(-count // np.maximum(biggest, 1)))
-            children = _least(children, -(-count // np.maximum(table.largest[level][first + children], 1)))
             prices = self._prices(shape, level, first, first + len(capacities))
             if prices is not None:
                 children = _least(children, prices[children])

@@ -19,7 +19,7 @@ from closeknit.engine.layout import Color, Content, Layouts
 from closeknit.engine.pack import OutOfBudgetError, Steps
 from closeknit.engine.problem import Heed, Knot, Leaf, Part, Problem, choices, need_of
 from closeknit.engine.score import Spread
-from closeknit.engine.tree import Flags, Ints
+from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Wishes
 
 _BITS = 24
@@ -29,6 +29,8 @@ _SMALL = 2048
 """Nodes up to which counting over all of them costs less than a step of the search."""
 _FIRST_TRY = 400
 """Steps after which it is time to ask whether there is any placement at all."""
+_COMPARED = 64
+"""Nodes up to which domains are compared with each other, node by node."""
 _PATIENCE = 24
 """Steps after which a bound over the whole cluster is worth its cost."""
 
@@ -201,68 +203,57 @@ class Search:
             for struck in task.struck.get(level, ()):
                 stream.strike(struck)
             if len(stream):
-                ladders.append((self._least_left_out(stream), level, stream))
+                ladders.append((stream.least_left_out(), level, stream))
         # A finer level is closer to the preference, but pods left out weigh more than any preference.
         ladders.sort(key=lambda rung: (rung[0], -rung[1]))
-        seen: set[object] = set()
+        tried: list[tuple[int, int]] = []
         for _, level, stream in ladders:
             distance = max(knot.preferred - level, 0) if knot.preferred >= 0 else 0
-            yield from self._drain(task, stream, level, distance, seen)
+            yield from self._drain(task, stream, level, distance, tried)
         if base == task.level and top > task.level:
             yield task.level, task.domain, knot.preferred - task.level
 
-    def _least_left_out(self, stream: Candidates) -> int:
-        return int(stream.least()[0].min()) if sum(self._problem.root.open) != sum(self._problem.root.need) else 0
-
     def _drain(
-        self, task: _Task, stream: Candidates, level: int, distance: int, seen: set[object]
+        self, task: _Task, stream: Candidates, level: int, distance: int, tried: list[tuple[int, int]]
     ) -> Iterator[tuple[int, int, int]]:
+        seen: set[object] | None = None
         while True:
-            improves = None
-            if self._best is not None:
-                improves = self._improves(task.knot, level, distance)
-            domain = stream.next(improves)
+            self._strike_hopeless(stream, task.knot, level, distance)
+            domain = stream.next()
             if domain is None:
                 return
             self._examined += 1
-            # Only from the second one on is it worth asking whether an equal one was tried.
-            signature = (level, self._signature(task, level, domain)) if len(stream) or seen else None
-            if signature in seen:
-                continue
-            if signature is not None:
+            if tried:
+                # Comparing looks costs more than most first tries, so it waits for the second.
+                if seen is None:
+                    seen = {(at, self._signature(task, at, before)) for at, before in tried}
+                signature = (level, self._signature(task, level, domain))
+                if signature in seen:
+                    continue
                 seen.add(signature)
+            tried.append((level, domain))
             yield level, domain, distance
 
-    def _improves(self, knot: Knot, level: int, distance: int):  # type: ignore[no-untyped-def]
-        """A test that strikes candidates whose bounds reach the best placement known."""
-        base = self._so_far()
-        best = self._best
-        assert best is not None
+    def _strike_hopeless(self, stream: Candidates, knot: Knot, level: int, distance: int) -> None:
+        """Take candidates out of the stream whose bounds reach the best placement known."""
+        if self._best is None:
+            return
+        base, floor_ = self._so_far(), self._lower()
         depth = self._tree.depth
 
-        def test(fields: list[Ints]) -> Flags:
-            size = len(fields[0])
-            undecided = np.ones(size, dtype=np.bool_)
-            better = np.zeros(size, dtype=np.bool_)
-            for i in range(self._fields):
-                if i == 0:
-                    # Pods that this candidate leaves out may be among those that the cluster lacks room for.
-                    value: Ints | int = np.maximum(fields[0] + self._left_out, base[0])
-                elif i <= depth:
-                    value = base[i] + (distance if knot.preferred == i - 1 else 0)
-                else:
-                    at = i - 1 - depth
-                    extra = fields[1 + at]
-                    value = extra + base[i] if at <= level else np.maximum(extra, base[i])
-                floor = self._lower()[i]
-                value = np.maximum(value, floor)
-                better |= undecided & (value < best[i])
-                undecided &= value == best[i]
-                if not undecided.any():
-                    break
-            return better
+        def bound(field: int, own: Ints | int) -> Ints | int:
+            if field == 0:
+                # Pods that a candidate leaves out may be among those that the cluster lacks room for.
+                value = _larger(own + self._left_out, base[0])
+            elif field <= depth:
+                value = base[field] + (distance if knot.preferred == field - 1 else 0)
+            elif field - 1 - depth <= level:
+                value = own + base[field]
+            else:
+                value = _larger(own, base[field])
+            return _larger(value, floor_[field])
 
-        return test
+        stream.strike_hopeless(self._best, bound)
 
     def _signature(self, task: _Task, level: int, domain: int) -> object:
         """Equal for candidates between which nothing can tell, as far as is worth finding out."""
@@ -281,7 +272,7 @@ class Search:
         known = self._signatures.get(key)
         if known is None:
             start, end = self._tree.bounds(level, domain)
-            known = (domain,) if end - start > 1024 else ("like", self._content(level, domain))
+            known = (domain,) if end - start > _COMPARED else ("like", self._content(level, domain))
             self._signatures[key] = known
         return known
 
@@ -578,6 +569,13 @@ class Search:
                 if len(mine):
                     unique, amount = np.unique(mine, return_counts=True)
                     spread[content.leaf.index] = (unique, amount.astype(np.int64))
+
+
+def _larger(a: Ints | int, b: int) -> Ints | int:
+    if isinstance(a, int):
+        return max(a, b)
+    larger: Ints = np.maximum(a, b)
+    return larger
 
 
 class _Done(Exception):

@@ -124,6 +124,7 @@ class Table:
         """By level: the most that one node of the domain takes."""
         self.total = 0
         self.most = 0
+        self._biggest: dict[tuple[int, int], Ints] = {}
 
     def refresh(self, ledger: Ledger) -> None:
         """Follow the ledger, looking only at what changed since."""
@@ -174,7 +175,19 @@ class Table:
                 self.largest[level][domain] = self.largest[level + 1][first:last].max()
         self._totals()
 
+    def biggest_inside(self, level: int, finer: int) -> Ints:
+        """By domain of a level: the most that one domain of a finer level inside it takes."""
+        if finer == self.tree.depth or self.tree.count(finer) == len(self.tree):
+            # Domains of one node each are as large as their nodes, and those are counted already.
+            return self.largest[level]
+        known = self._biggest.get((level, finer))
+        if known is None:
+            inner = self.tree.dom[finer][self.tree.start[level]]
+            known = self._biggest[level, finer] = np.maximum.reduceat(self.sums[finer], inner)
+        return known
+
     def _totals(self) -> None:
+        self._biggest.clear()
         coarsest = 0 if self.tree.depth else self.tree.depth
         self.total = int(self.sums[coarsest].sum())
         self.most = int(self.largest[coarsest].max(initial=0))
@@ -183,6 +196,3 @@ class Table:
         """How many pods of this shape alone a domain takes."""
         return self.total if level < 0 else int(self.sums[level][domain])
 
-    def biggest(self, level: int, domain: int) -> int:
-        """How many pods of this shape alone the best node of a domain takes."""
-        return self.most if level < 0 else int(self.largest[level][domain])
