@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from closeknit.engine import score
+from closeknit.engine.choice import choices
+from closeknit.engine.explain import shortfalls
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.problem import Problem as Compiled
 from closeknit.engine.problem import Heed, compile_request
+from closeknit.engine.problem import Problem as Compiled
 from closeknit.engine.search import Budget, Found, find
 from closeknit.engine.shapes import Shape, ShapeKey, Table
 from closeknit.engine.tree import Tree
+from closeknit.engine.trials import Trials
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
-from closeknit.hub.outcome import Assignment, Outcome, Placed, Statistics, Undecided, Unplaceable
+from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.request import Request, problems
 from closeknit.hub.topology import Topology
@@ -64,7 +68,19 @@ class Engine:
 
     def solve(self, request: Request) -> Outcome:
         """Like ``decide``, and a failure says why and what would help."""
-        return self.decide(request)
+        outcome = self.decide(request)
+        if isinstance(outcome, Placed):
+            return outcome
+        topology = self._topologies.get(request.topology) if request.topology is not None else None
+        trials = Trials(request, self._ledger, self._compile)
+        return replace(outcome, shortfalls=shortfalls(trials, topology))
+
+    def explain(self, request: Request, placed: Placed) -> tuple[Choice, ...]:
+        """Which domains the groups of a placement had to choose from, parents first, then by name.
+
+        Ask before the placement is applied: the cluster must be as it was when it was decided.
+        """
+        return choices(Trials(request, self._ledger, self._compile), placed)
 
     def _search(self, request: Request) -> tuple[Compiled, Found, int]:
         before = sum(shape.touched for shape in self._shapes.values())

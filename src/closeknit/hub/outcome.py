@@ -98,7 +98,34 @@ class DomainFit:
     limiting: str | None
     """The resource whose lack stops the next pod, or None where no resource does."""
     holders: tuple[Holder, ...] = ()
-    """Who holds the limiting resource there, largest first."""
+    """Which other workloads hold the limiting resource there, largest first.
+
+    Only the largest are listed, and none for a domain of many thousand nodes.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which domains a placed group had to choose from, before anything was placed."""
+
+    group: str
+    level: str
+    """The preferred level where it was reached, else the required one, else the finest that is shared."""
+    inside: DomainPath
+    """The domain settled on for the groups around it; empty for the whole cluster."""
+    domain: DomainPath
+    """The one chosen."""
+    room: int
+    """Pods of the group's most frequent shape that the chosen domain has room for."""
+    fitting: int
+    """Domains of the level that have room for the group, the chosen one included.
+
+    Each shape is counted by itself: exact for a group of equal pods, else at most so many.
+    """
+    of: int
+    """Domains of the level in all."""
+    runners_up: tuple[DomainFit, ...]
+    """The next best ones, best first; ``fits`` is counted like ``room``."""
 
 
 @dataclass(frozen=True, slots=True)

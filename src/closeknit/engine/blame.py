@@ -1,0 +1,126 @@
+"""Which groups of a request that cannot be placed are at fault: the smallest that fail by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from closeknit.engine import score, variants
+from closeknit.engine.problem import Heed, Knot, Leaf, Problem
+from closeknit.engine.tree import Tree
+from closeknit.engine.trials import Trials
+from closeknit.hub.request import Group
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """A group that cannot be placed although enough of its members could be, each by itself."""
+
+    problem: Problem
+    """What must be placed for the group to be formed, compiled as a request of its own."""
+    core: Group
+    apart: bool
+    """Whether running pods already break what the group requires."""
+    twin: object
+    """Equal for culprits between which nothing can tell."""
+
+    @property
+    def level(self) -> int:
+        """The level it must share, or -1."""
+        return self.problem.root.required
+
+    @property
+    def wanted(self) -> int:
+        """Pods that it needs at once."""
+        return self.problem.root.size
+
+
+class Blame:
+    """Finds culprits. What was found out about a group holds for its twins."""
+
+    def __init__(self, trials: Trials) -> None:
+        self._trials = trials
+        self._stood: dict[str, bool] = {}
+        self._fallen: set[str] = set()
+
+    def culprits(self, root: Group) -> list[Culprit]:
+        """The groups at fault in a request known not to be placeable, parents first, then by name."""
+        self._stood.clear()
+        self._fallen.clear()
+        problem = self._trials.compiled(root)
+        knots, _ = self._visit(problem, problem.root)
+        return [self._culprit(knot) for knot in sorted(knots, key=lambda knot: knot.index)]
+
+    def _culprit(self, knot: Knot) -> Culprit:
+        core = variants.core(knot.group, lambda name: name not in self._fallen)
+        problem = self._trials.compiled(core, Heed.CONSTRAINTS)
+        return Culprit(problem, core, apart(problem.tree, problem.root), repr(knot.twin))
+
+    def _visit(self, problem: Problem, knot: Knot) -> tuple[list[Knot], bool]:
+        """The culprits of a subtree, none where it stands; and whether leaving it out is no way out."""
+        below: list[Knot] = []
+        broken: list[Knot] = []
+        standing, short = 0, False
+        for member in knot.members:
+            if isinstance(member, Leaf):
+                stands = member.need <= problem.tables[member.shape].total
+                short |= not stands
+            else:
+                found, hopeless = self._visit(problem, member)
+                stands = not found
+                (broken if hopeless else below).extend(found)
+            standing += stands
+            if not stands:
+                self._fallen.add(member.name)
+        if broken or apart(problem.tree, knot):
+            # Running pods that break a requirement do so whether or not their group is formed.
+            return broken or [knot], True
+        if standing < knot.least:
+            return ([knot, *below] if short else below), False
+        return ([] if self._stands(problem, knot) else [knot]), False
+
+    def _stands(self, problem: Problem, knot: Knot) -> bool:
+        """Whether a group can be placed by itself; taken to be so where that was not found out."""
+        if knot.parent is None:
+            return False
+        key = repr(knot.twin)
+        if key not in self._stood:
+            if plain(knot):
+                needs = enumerate(knot.need)
+                self._stood[key] = all(need <= _roomiest(problem, knot, shape) for shape, need in needs)
+            else:
+                self._stood[key] = self._trials.placeable(knot.group) is not False
+        return self._stood[key]
+
+
+def apart(tree: Tree, knot: Knot) -> bool:
+    """Whether running pods already break what a group requires."""
+    if knot.required < 0 or not knot.bound:
+        return False
+    return score.shared_level(tree, np.array(knot.bound, dtype=np.int64)) < knot.required
+
+
+def plain(knot: Knot) -> bool:
+    """Whether a group's pods are all alike and bound by nothing but the group's own level."""
+    if len({leaf.shape for leaf in knot.leaves if leaf.need}) > 1:
+        return False
+    return all(inner.required <= knot.required for inner in _inner(knot))
+
+
+def _inner(knot: Knot) -> Iterator[Knot]:
+    for member in knot.members:
+        if isinstance(member, Knot):
+            yield member
+            yield from _inner(member)
+
+
+def _roomiest(problem: Problem, knot: Knot, shape: int) -> int:
+    """How many pods of a shape the best domain for a group takes."""
+    table, level = problem.tables[shape], knot.required
+    if level < 0:
+        return table.total
+    if knot.bound:
+        return table.capacity(level, int(problem.tree.dom[level][knot.bound[0]]))
+    return int(table.sums[level][problem.tree.real[level]].max(initial=0))

@@ -1,0 +1,133 @@
+"""Why some nodes take no pod of a group at all, counted over the whole cluster at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from closeknit.engine import eligibility
+from closeknit.engine.ledger import Ledger, hard, port_resource
+from closeknit.engine.problem import Problem
+from closeknit.engine.shapes import ShapeKey, Table
+from closeknit.engine.tree import Flags, Ints
+from closeknit.hub.nodes import NodeFilter, Operator, Requirement, Term
+from closeknit.hub.outcome import Exclusion
+
+REASONS = ("unlabelled", "not ready", "unschedulable", "taint", "selector", "affinity", "resource", "port")
+"""In the order in which they are asked; only the first that holds is reported."""
+
+
+class _Tally:
+    """Reasons by node: each as one number, so that a later reason is a larger one."""
+
+    def __init__(self, size: int) -> None:
+        self.codes: Ints = np.full(size, -1, dtype=np.int64)
+        self._known: dict[tuple[int, str], int] = {}
+        self._meaning: dict[int, tuple[int, str]] = {}
+
+    def code(self, reason: str, detail: str) -> int:
+        rank = REASONS.index(reason)
+        key = (rank, detail)
+        if key not in self._known:
+            self._known[key] = (rank << 32) + len(self._known)
+            self._meaning[self._known[key]] = key
+        return self._known[key]
+
+    def counted(self) -> tuple[Exclusion, ...]:
+        codes, numbers = np.unique(self.codes[self.codes >= 0], return_counts=True)
+        pairs = zip(codes.tolist(), numbers.tolist(), strict=True)
+        found = [(*self._meaning[code], number) for code, number in pairs]
+        ordered = sorted(found, key=lambda each: (each[0], -each[2], each[1]))
+        return tuple(Exclusion(REASONS[rank], detail, number) for rank, detail, number in ordered)
+
+
+def exclusions(ledger: Ledger, problem: Problem) -> tuple[Exclusion, ...]:
+    """The nodes that take no pod of a group, by the first reason.
+
+    Of several shapes, the one that comes closest to fitting counts.
+    """
+    tree, level = problem.tree, problem.root.required
+    tables = [table for shape, table in enumerate(problem.tables) if problem.root.need[shape]]
+    outside = ~tree.real[level][tree.dom[level]] if level >= 0 else np.zeros(len(tree), dtype=np.bool_)
+    out = outside.copy()
+    if tables:
+        full = np.ones(len(tree), dtype=np.bool_)
+        for table in tables:
+            full &= table.fit == 0
+        out |= full
+    positions = np.flatnonzero(out)
+    slots = tree.slots[positions]
+    tally = _Tally(len(positions))
+    _note_unlabelled(problem, positions, tally)
+    _note_unusable(ledger, slots, tally)
+    left = np.flatnonzero(tally.codes < 0)
+    for table in tables:
+        codes = _by_shape(ledger, table, slots[left], tally)
+        tally.codes[left] = np.maximum(tally.codes[left], codes)
+    return tally.counted()
+
+
+def _note_unlabelled(problem: Problem, positions: Ints, tally: _Tally) -> None:
+    """Whoever lacks a label on the way to the required level is named by the first one it lacks."""
+    tree = problem.tree
+    for level in range(problem.root.required + 1):
+        lacks = (tally.codes < 0) & ~tree.real[level][tree.dom[level][positions]]
+        if lacks.any():
+            tally.codes[lacks] = tally.code("unlabelled", tree.labels[level])
+
+
+def _note_unusable(ledger: Ledger, slots: Ints, tally: _Tally) -> None:
+    for at in np.flatnonzero((tally.codes < 0) & ~ledger.usable[slots]).tolist():
+        node = ledger.nodes[int(slots[at])]
+        reason = "unschedulable" if node is not None and node.ready else "not ready"
+        tally.codes[at] = tally.code(reason, "")
+
+
+def _by_shape(ledger: Ledger, table: Table, slots: Ints, tally: _Tally) -> Ints:
+    """The first reason of each slot against one shape."""
+    codes = _taints(ledger, table.shape.key.filter, tally)[ledger.taints[slots]]
+    for reason, detail, fails in _checks(ledger, table.shape.key, table.shape.demand, slots):
+        new = (codes < 0) & fails
+        if new.any():
+            codes[new] = tally.code(reason, detail)
+    return codes
+
+
+def _taints(ledger: Ledger, accepts: NodeFilter, tally: _Tally) -> Ints:
+    """By set of taints: the first that is not tolerated, or -1."""
+    codes = np.full(len(ledger.taint_sets), -1, dtype=np.int64)
+    for i, taints in enumerate(ledger.taint_sets):
+        for taint in taints:
+            if hard(taint) and not any(toleration.tolerates(taint) for toleration in accepts.tolerations):
+                codes[i] = tally.code("taint", str(taint))
+                break
+    return codes
+
+
+def _checks(
+    ledger: Ledger, key: ShapeKey, demand: tuple[tuple[int, int], ...], slots: Ints
+) -> Iterator[tuple[str, str, Flags]]:
+    for label, value in key.filter.selector:
+        alone = NodeFilter(affinity=(Term((Requirement(label, Operator.IN, (value,)),)),))
+        yield "selector", f"{label}={value}", ~eligibility.affine(ledger, alone, slots)
+    if key.filter.affinity is not None:
+        yield "affinity", _affinity(key.filter.affinity), ~eligibility.affine(ledger, key.filter, slots)
+    ports = {port_resource(port): f"{port.port}/{port.protocol}" for port in key.host_ports}
+    names = {row: name for name, row in ledger.resources.items()}
+    # What only some machines have says more about a node than what all of them have, so it is named first.
+    for row, units in sorted(demand, key=lambda each: ("/" not in names[each[0]], names[each[0]])):
+        if names[row] not in ports:
+            yield "resource", names[row], ledger.free[row, slots] < units
+    for name, shown in sorted(ports.items()):
+        yield "port", shown, ledger.free[ledger.resources[name], slots] < 1
+
+
+def _affinity(terms: tuple[Term, ...]) -> str:
+    """Node affinity as its users write it: ``gpu In (a100, h100) and zone Exists, or ...``."""
+    return ", or ".join(" and ".join(_requirement(each) for each in term.requirements) for term in terms)
+
+
+def _requirement(requirement: Requirement) -> str:
+    values = f" ({', '.join(requirement.values)})" if requirement.values else ""
+    return f"{requirement.key} {requirement.operator.value}{values}"

@@ -1,0 +1,62 @@
+"""Why a request cannot be placed, as data: the groups at fault, what each lacks, and what would help.
+
+Everything said here holds on the cluster as it is: counts were reached by a layout
+or by sums that decide, and every relaxation was tried on the whole request.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from closeknit.engine.blame import Blame, Culprit
+from closeknit.engine.departures import Departures
+from closeknit.engine.exclusions import exclusions
+from closeknit.engine.fits import Survey
+from closeknit.engine.relax import Counts, Levels
+from closeknit.engine.trials import Trials
+from closeknit.hub.outcome import Relaxation, Shortfall
+from closeknit.hub.topology import Topology
+
+# Questions to the search, by what they are for; all explanations together make do with so many.
+_TO_BLAME = 8
+_TO_FIT = 8
+_TO_RELAX_LEVELS = 10
+_TO_RELAX_COUNTS = 8
+_TO_DEPART = 10
+
+
+def shortfalls(trials: Trials, topology: Topology | None) -> tuple[Shortfall, ...]:
+    """Explain why a request cannot be placed; it must not be placeable, as far as is known."""
+    root = trials.request.root
+    survey = Survey(trials)
+    trials.grant(_TO_BLAME)
+    culprits = Blame(trials).culprits(root)
+    trials.grant(_TO_FIT)
+    known: dict[object, Shortfall] = {}
+    for culprit in culprits:
+        if culprit.twin not in known:
+            known[culprit.twin] = _shortfall(trials, survey, culprit)
+    trials.grant(_TO_RELAX_LEVELS)
+    levels = Levels(trials, topology).relaxation(root, culprits)
+    trials.grant(_TO_RELAX_COUNTS)
+    counts = Counts(trials).relaxation(root, culprits)
+    trials.grant(_TO_DEPART)
+    departures = Departures(trials, survey).relaxation(root, culprits)
+    relaxations = tuple(each for each in (levels, counts, departures) if each is not None)
+    return tuple(
+        replace(known[culprit.twin], group=culprit.core.name, relaxations=relaxations) for culprit in culprits
+    )
+
+
+def _shortfall(trials: Trials, survey: Survey, culprit: Culprit) -> Shortfall:
+    best = survey.best(culprit)
+    no_relaxations: tuple[Relaxation, ...] = ()
+    return Shortfall(
+        group=culprit.core.name,
+        level=culprit.core.required,
+        wanted=culprit.wanted,
+        fits=max((fit.fits for fit in best), default=0),
+        best=best,
+        excluded=exclusions(trials.ledger, culprit.problem),
+        relaxations=no_relaxations,
+    )

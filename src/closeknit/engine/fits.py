@@ -1,0 +1,214 @@
+"""The domains that come closest to holding a group: what each takes, what runs out, and who holds that."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+from closeknit.engine import eligibility, variants
+from closeknit.engine.blame import Culprit, plain
+from closeknit.engine.ledger import PODS, Ledger, port_resource
+from closeknit.engine.problem import Problem
+from closeknit.engine.score import Spread
+from closeknit.engine.shapes import MOST, ShapeKey, Table
+from closeknit.engine.tree import Ints
+from closeknit.engine.trials import Trials
+from closeknit.hub.cluster import Holding
+from closeknit.hub.outcome import DomainFit, Holder
+
+_SHOWN = 5
+_TRIED = 8
+"""Domains in which a group is laid out, where counts alone do not say how much of it fits."""
+_MOST_NODES = 4096
+"""Domains with more nodes are not asked for their holders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """How much of a group each domain of its level takes, by counts."""
+
+    domains: Ints
+    room: Ints
+    """Pods of the group, at most."""
+    emptied: Ints
+    """The same if nothing were held."""
+
+    def best(self, number: int) -> list[int]:
+        """Places of the best domains: the roomiest first, then those with the most to gain, then by path."""
+        # One number to compare by; both counts stay below the 2^31 that a pair of them allows.
+        key = self.room * (int(self.emptied.max(initial=0)) + 1) + self.emptied
+        if len(key) > number:
+            least = np.partition(key, len(key) - number)[len(key) - number]
+            above = np.flatnonzero(key > least).tolist()
+            chosen = above + np.flatnonzero(key == least)[: number - len(above)].tolist()
+        else:
+            chosen = list(range(len(key)))
+        return sorted(chosen, key=lambda at: (-int(key[at]), at))
+
+
+class Survey:
+    """Looks at the domains of a cluster on behalf of groups that found none."""
+
+    def __init__(self, trials: Trials) -> None:
+        self._trials = trials
+        self._ledger: Ledger = trials.ledger
+        self._emptied: dict[ShapeKey, Ints] = {}
+        self._held: dict[str, dict[int, list[Holding]]] = {}
+
+    def emptied(self, table: Table) -> Ints:
+        """How many pods of a shape each node, in tree order, would take if nothing were held on it."""
+        key = table.shape.key
+        if key not in self._emptied:
+            ledger, slots = self._ledger, table.tree.slots
+            fit = np.full(len(slots), MOST, dtype=np.int64)
+            for row, units in table.shape.demand:
+                np.minimum(fit, ledger.allocatable[row][slots] // units, out=fit)
+            fit[~eligibility.admitted(ledger, key.filter, slots)] = 0
+            self._emptied[key] = fit
+        return self._emptied[key]
+
+    def held(self, workload: str) -> dict[int, list[Holding]]:
+        """What a workload holds, by slot."""
+        if workload not in self._held:
+            by_slot = self._held[workload] = {}
+            for holding in self._ledger.holdings[workload]:
+                by_slot.setdefault(self._ledger.slot_of[holding.node], []).append(holding)
+        return self._held[workload]
+
+    def prospect(self, problem: Problem) -> Prospect:
+        """The domains that a group may use, with what counts say of them."""
+        tree, knot = problem.tree, problem.root
+        level = knot.required
+        if level < 0:
+            domains = np.zeros(1, dtype=np.int64)
+        elif knot.bound:
+            domains = np.array([tree.dom[level][knot.bound[0]]], dtype=np.int64)
+        else:
+            domains = np.flatnonzero(tree.real[level])
+        room, emptied = np.zeros((2, len(domains)), dtype=np.int64)
+        for shape, need in enumerate(knot.need):
+            if not need:
+                continue
+            table = problem.tables[shape]
+            whole = self.emptied(table)
+            if level < 0:
+                room += min(table.total, need)
+                emptied += min(int(whole.sum()), need)
+            else:
+                room += np.minimum(table.sums[level][domains], need)
+                emptied += np.minimum(np.add.reduceat(whole, tree.start[level])[domains], need)
+        return Prospect(domains, room, emptied)
+
+    def best(self, culprit: Culprit) -> tuple[DomainFit, ...]:
+        """The domains that take the most of a group, best first."""
+        if culprit.apart:
+            return ()
+        problem, level = culprit.problem, culprit.level
+        prospect = self.prospect(problem)
+        if plain(problem.root):
+            return tuple(
+                self._fit(culprit, level, int(prospect.domains[at]), int(prospect.room[at]), None)
+                for at in prospect.best(_SHOWN)
+            )
+        loose = variants.loosened(culprit.core, {pods.name for pods in culprit.core.pod_sets()}, 0)
+        found: list[tuple[int, int, DomainFit]] = []
+        for at in prospect.best(_TRIED):
+            enough = heapq.nlargest(_SHOWN, (fits for fits, _, _ in found))
+            if len(enough) == _SHOWN and int(prospect.room[at]) <= enough[-1]:
+                break
+            domain = int(prospect.domains[at])
+            most = self._trials.most(loose, (level, domain) if level >= 0 else None)
+            if most is None:
+                continue
+            placed = sum(most.placed(leaf.index) for leaf in most.problem.leaves)
+            found.append((placed, at, self._fit(culprit, level, domain, placed, most.spread)))
+        found.sort(key=lambda each: (-each[0], each[1]))
+        return tuple(fit for _, _, fit in found[:_SHOWN])
+
+    def _fit(self, culprit: Culprit, level: int, domain: int, fits: int, spread: Spread | None) -> DomainFit:
+        problem = culprit.problem
+        start, end = problem.tree.bounds(level, domain)
+        row = self._limiting(problem, start, end, spread) if fits < culprit.wanted else None
+        name = None if row is None else next(name for name, at in self._ledger.resources.items() if at == row)
+        holders = () if name is None else self._holders(problem.tree.slots[start:end], name)
+        return DomainFit(problem.tree.path(level, domain), fits, name, holders)
+
+    def _limiting(self, problem: Problem, start: int, end: int, spread: Spread | None) -> int | None:
+        """The row of the resource without which the most further pods would fit; None where none is to blame.
+
+        Without a spread, the domain is taken to be filled with the one shape there is.
+        """
+        ledger, slots = self._ledger, problem.tree.slots[start:end]
+        shape = _most_lacking(problem, spread)
+        table = problem.tables[shape]
+        rows = [row for row, _ in table.shape.demand]
+        free = ledger.free[rows][:, slots]
+        for leaf in problem.leaves if spread is not None else ():
+            if spread is not None and leaf.index in spread:
+                positions, counts = spread[leaf.index]
+                for row, units in problem.tables[leaf.shape].shape.demand:
+                    if row in rows:
+                        free[rows.index(row), positions - start] -= counts * units
+        admitted = eligibility.admitted(ledger, table.shape.key.filter, slots)
+        if not admitted.any():
+            return None
+        each = np.array([units for _, units in table.shape.demand], dtype=np.int64)[:, None]
+        share = np.clip(free[:, admitted] // each, 0, MOST)
+        fit = share.min(axis=0)
+        if (spread is not None and fit.any()) or self._filtered(problem, shape, start, end):
+            return None
+        rest = [np.delete(share, i, axis=0).min(axis=0, initial=MOST) for i in range(len(rows))]
+        gains = [int((without - fit).sum()) for without in rest]
+        tightness = share.sum(axis=1).tolist()
+        names = {at: name for name, at in ledger.resources.items()}
+        chosen = min(range(len(rows)), key=lambda i: (-gains[i], tightness[i], names[rows[i]]))
+        return rows[chosen]
+
+    def _filtered(self, problem: Problem, shape: int, start: int, end: int) -> bool:
+        """Whether nodes that the pods do not accept would make up for what is missing, and no departure would."""
+        table, need = problem.tables[shape], problem.root.need[shape]
+        if int(self.emptied(table)[start:end].sum()) >= need:
+            return False
+        slots = problem.tree.slots[start:end]
+        room = np.full(len(slots), MOST, dtype=np.int64)
+        for row, units in table.shape.demand:
+            np.minimum(room, self._ledger.free[row][slots] // units, out=room)
+        return int(np.clip(room, 0, MOST).sum()) >= need
+
+    def _holders(self, slots: Ints, resource: str) -> tuple[Holder, ...]:
+        if len(slots) > _MOST_NODES:
+            return ()
+        pods: dict[str, int] = {}
+        amounts: dict[str, int] = {}
+        for slot in slots.tolist():
+            for workload in self._ledger.holders_on.get(slot, ()):
+                if workload == self._trials.request.name:
+                    continue
+                for holding in self.held(workload)[slot]:
+                    amount = _amount(holding, resource)
+                    if amount:
+                        pods[workload] = pods.get(workload, 0) + holding.pods
+                        amounts[workload] = amounts.get(workload, 0) + amount * holding.pods
+        largest = heapq.nsmallest(_SHOWN, amounts, key=lambda workload: (-amounts[workload], workload))
+        return tuple(Holder(workload, pods[workload], amounts[workload]) for workload in largest)
+
+
+def _most_lacking(problem: Problem, spread: Spread | None) -> int:
+    """The shape of which the most pods found no place."""
+    lacking = list(problem.root.need)
+    if spread is not None:
+        for leaf in problem.leaves:
+            if leaf.index in spread:
+                lacking[leaf.shape] -= int(spread[leaf.index][1].sum())
+    return max(range(len(lacking)), key=lambda shape: (lacking[shape], -shape))
+
+
+def _amount(holding: Holding, resource: str) -> int:
+    """Units of a resource that each pod of a holding takes."""
+    if resource == PODS:
+        return 1
+    if any(port_resource(port) == resource for port in holding.host_ports):
+        return 1
+    return holding.resources.get(resource, 0)
