@@ -1,0 +1,45 @@
+"""What is asked of the clusters, from a gang of four pods to ten thousand."""
+
+from __future__ import annotations
+
+from bench.clusters import BLOCK, RACK, TOPOLOGY, ZONE, pod
+from closeknit.hub.nodes import NodeFilter
+from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.resources import Resources
+
+
+def gang(
+    name: str,
+    pods: int,
+    resources: Resources,
+    *,
+    required: str | None = None,
+    preferred: str | None = None,
+    selector: tuple[tuple[str, str], ...] = (),
+) -> Request:
+    """One group of equal pods."""
+    members = PodSet("workers", pods, resources, filter=NodeFilter(selector))
+    return Request(name, Group("gang", (members,), required, preferred), TOPOLOGY.name)
+
+
+def rack_gang(name: str, gpus: int = 1, cpu: str | None = None) -> Request:
+    """Four pods in one rack."""
+    return gang(name, 4, pod(gpus, cpu), required=RACK)
+
+
+def nested(name: str, groups: int, pods: int, *, around: str = ZONE) -> Request:
+    """Groups of equal pods, each in a rack, all in one domain of a coarser level."""
+    inner = tuple(
+        Group(f"group-{i}", (PodSet(f"workers-{i}", pods, pod(1)),), required=RACK) for i in range(groups)
+    )
+    return Request(name, Group("all", inner, required=around), TOPOLOGY.name)
+
+
+def too_large_for_a_rack(name: str) -> Request:
+    """All 128 GPUs of one rack, where no rack is empty: somebody would have to leave."""
+    return gang(name, 128, pod(1), required=RACK)
+
+
+def too_many_large_groups(name: str) -> Request:
+    """Twelve groups of 100 pods, each in a rack, in one block: each fits alone, together they do not."""
+    return nested(name, 12, 100, around=BLOCK)
