@@ -181,9 +181,9 @@ class Catalogue:
             return Problem("apiVersion", f"{name} is not read in version {shown(version)}. {remedy}")
         if group in self._known:
             return None if name in self._known[group] else _unknown_kind(name, self._known[group])
-        meant = nearest(group, self._known)
-        if meant and name in self._known[meant] and is_slip(group, meant):
-            # A group that is merely similar, as "scheduling.x-k8s.io" is, belongs to another project.
+        meant = nearest(group, [other for other, kind_name in self._kinds if kind_name == name])
+        # A group that is merely similar, as "scheduling.x-k8s.io" is, belongs to another project.
+        if meant and is_slip(group, meant):
             return Problem(
                 "apiVersion", f"There is no API group {shown(group)}. Did you mean {shown(meant)}?"
             )

@@ -17,6 +17,7 @@ from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
 
 _NOT_COUNTED = "is not taken into account when pods are placed."
+_DIGITS = re.compile(r"([0-9]+)")
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 
 
@@ -88,8 +89,10 @@ def read_pod(manifest: Manifest[core_v1.Pod]) -> ReadPod:
 
 def by_rank(pod: ReadPod) -> tuple[tuple[tuple[int, str], ...], str]:
     """A key that sorts pods by name, with numbers counted: ``worker-2`` before ``worker-10``."""
-    parts = re.split(r"(\d+)", pod.name)
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts), pod.name
+    parts = _DIGITS.split(pod.name)
+    # Texts and numbers take turns. A longer number is greater, and equal lengths compare as text.
+    counted = (part.lstrip("0") if i % 2 else part for i, part in enumerate(parts))
+    return tuple((len(part) * (i % 2), part) for i, part in enumerate(counted)), pod.name
 
 
 def _stage(pod: core_v1.Pod) -> Stage:

@@ -6,8 +6,9 @@ import time
 from typing import Any
 
 import pytest
+import yaml
 
-from closeknit.dialects import documents, yaml_tree
+from closeknit.dialects import documents, yaml_text, yaml_tree
 from closeknit.dialects.documents import Document, parse
 from closeknit.dialects.places import Source
 
@@ -314,10 +315,6 @@ def test_hostile_input_costs_no_time() -> None:
 
 
 def test_the_parser_in_python_yields_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    import yaml  # noqa: PLC0415
-
-    from closeknit.dialects import yaml_text  # noqa: PLC0415
-
     monkeypatch.setattr(yaml_text, "Events", yaml.BaseLoader)
 
     assert contents("a: &x [1, 'b', ~]\nc: *x\n---\n{d: yes}\n") == [

@@ -62,12 +62,13 @@ def tree(spec: wire.PodGroupSpec) -> Tree:
     parts: dict[str, Part] = {}
     for i, subgroup in enumerate(given or ()):
         part = Part(f"spec.{field}[{i}]", subgroup)
+        problems.extend(_name_problems(part))
+        if not part.name:
+            continue
         first = parts.setdefault(part.name, part)
         if first is not part:
             message = f"{shown(part.name)} is already the name of {first.path}. Give each its own."
             problems.append(Problem(f"{part.path}.name", message))
-        else:
-            problems.extend(_name_problems(part))
     parents, lost = _parents(parts)
     children: dict[str, list[str]] = {name: [] for name in ("", *parts)}
     for name, parent in parents.items():

@@ -130,6 +130,14 @@ def close(required: str = "", preferred: str = "", topology: str = "tree") -> di
             id="a name must fit a label",
         ),
         pytest.param(
+            {"subGroups": [{"name": "", "minMember": 1}, {"name": "a", "minMember": 1}]},
+            [
+                '2:spec.subGroups[0].name: "" is not a valid name. Allowed are at most 63 lower-case letters,'
+                " digits and dashes, with a letter or digit at both ends."
+            ],
+            id="a name cannot be empty",
+        ),
+        pytest.param(
             {"subGroups": [{"name": "a" * 64, "minMember": 1}]},
             [
                 f'2:spec.subGroups[0].name: "{"a" * 64}" is not a valid name. Allowed are at most 63 lower-case letters,'
