@@ -1,0 +1,22 @@
+"""How many examples the property tests try."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+
+def effort(examples: int) -> settings:
+    """Settings for a test that tries so many examples.
+
+    They are the same ones in every run, so that a failing run can be repeated. Set
+    CLOSEKNIT_EFFORT=10 to try ten times as many, new ones each time.
+    """
+    times = int(os.environ.get("CLOSEKNIT_EFFORT", "0"))
+    return settings(
+        max_examples=examples * max(times, 1),
+        derandomize=not times,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )

@@ -1,0 +1,173 @@
+"""An engine that followed every change decides like one that sees the result for the first time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from closeknit.engine import Engine
+from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.nodes import Node
+from closeknit.hub.outcome import Outcome, Placed, Statistics
+from closeknit.hub.request import Group, Member, PodSet, Request
+from closeknit.hub.resources import Resources
+from closeknit.testing.strategies import instances
+from tests.property.effort import effort
+
+
+def answer(engine: Engine, request: Request) -> Outcome:
+    """The decision without its cost, which depends on what was counted before."""
+    return replace(engine.decide(request), statistics=Statistics())
+
+
+@dataclass
+class Mirror:
+    """The cluster as it must be by now, kept in the plainest way, beside the engine that was told."""
+
+    cluster: Cluster
+    request: Request
+    rng: Random
+    engine: Engine = field(init=False)
+    applied: int = 0
+
+    def __post_init__(self) -> None:
+        self.engine = Engine(self.cluster)
+
+    def next_request(self) -> Request:
+        """Another workload that asks for what the request asks for, from the start."""
+        return replace(self.request, name=f"job-{self.applied}", root=unbound(self.request.root))
+
+    def apply(self) -> None:
+        request = self.next_request()
+        outcome = self.engine.decide(request)
+        if not isinstance(outcome, Placed):
+            return
+        self.engine.apply(request, outcome)
+        self.applied += 1
+        sets = {pods.name: pods for pods in request.root.pod_sets()}
+        held = tuple(
+            Holding(request.name, each.node, sets[each.pod_set].resources, 1, sets[each.pod_set].host_ports)
+            for each in outcome.assignments
+        )
+        self.cluster = replace(self.cluster, holdings=(*self.cluster.holdings, *held))
+
+    def release(self) -> None:
+        names = sorted({holding.workload for holding in self.cluster.holdings} - {self.request.name})
+        gone = self.rng.choice([*names, "nobody"])
+        self.engine.release(gone)
+        kept = tuple(holding for holding in self.cluster.holdings if holding.workload != gone)
+        self.cluster = replace(self.cluster, holdings=kept)
+
+    def add_node(self) -> None:
+        model = self.rng.choice(self.cluster.nodes)
+        name = f"new-{len(self.cluster.nodes)}-{self.rng.randrange(10**6)}"
+        node = replace(model, name=name, labels=self._labels(model))
+        self.engine.add_node(node)
+        self.cluster = replace(self.cluster, nodes=(*self.cluster.nodes, node))
+
+    def change_node(self) -> None:
+        before = self.rng.choice(self.cluster.nodes)
+        after = self.rng.choice(
+            [
+                replace(before, unschedulable=not before.unschedulable),
+                replace(before, ready=not before.ready),
+                replace(before, taints=()),
+                replace(before, labels=self._labels(before)),
+                replace(before, allocatable=self.rng.choice(self.cluster.nodes).allocatable),
+                replace(before, allocatable=Resources()),
+            ]
+        )
+        self.engine.change_node(after)
+        nodes = tuple(after if node.name == before.name else node for node in self.cluster.nodes)
+        self.cluster = replace(self.cluster, nodes=nodes)
+
+    def remove_node(self) -> None:
+        used = {node for pods in self.request.root.pod_sets() for node in pods.bound}
+        choices = [node.name for node in self.cluster.nodes if node.name not in used]
+        if len(self.cluster.nodes) < 2 or not choices:
+            return
+        gone = self.rng.choice(choices)
+        self.engine.remove_node(gone)
+        self.cluster = replace(
+            self.cluster,
+            nodes=tuple(node for node in self.cluster.nodes if node.name != gone),
+            holdings=tuple(holding for holding in self.cluster.holdings if holding.node != gone),
+        )
+
+    def step(self) -> None:
+        self.rng.choice(
+            [self.apply, self.apply, self.release, self.add_node, self.change_node, self.remove_node]
+        )()
+
+    def _labels(self, node: Node) -> dict[str, str]:
+        """The labels of some node, or of this one without one of them."""
+        labels = dict(self.rng.choice(self.cluster.nodes).labels)
+        if labels and self.rng.random() < 0.4:
+            del labels[self.rng.choice(sorted(labels))]
+        return labels if self.rng.random() < 0.8 else dict(node.labels)
+
+
+def unbound(group: Group) -> Group:
+    def visit(member: Member) -> Member:
+        return replace(member, bound=(), pods=()) if isinstance(member, PodSet) else unbound(member)
+
+    return replace(group, members=tuple(visit(member) for member in group.members))
+
+
+@effort(60)
+@given(instances(), st.integers(0, 10**6))
+def test_following_changes_is_as_good_as_starting_over(instance: tuple[Cluster, Request], seed: int) -> None:
+    mirror = Mirror(*instance, Random(seed))
+
+    for _ in range(mirror.rng.randint(1, 8)):
+        mirror.step()
+        if mirror.rng.random() < 0.5:
+            asked = mirror.rng.choice([mirror.request, mirror.next_request()])
+            assert answer(mirror.engine, asked) == answer(Engine(mirror.cluster), asked)
+    assert answer(mirror.engine, mirror.request) == answer(Engine(mirror.cluster), mirror.request)
+
+
+@effort(40)
+@given(instances(), st.integers(0, 10**6))
+def test_a_fork_leaves_no_trace(instance: tuple[Cluster, Request], seed: int) -> None:
+    mirror = Mirror(*instance, Random(seed))
+    mirror.apply()
+    asked = [mirror.request, mirror.next_request()]
+    before = [answer(mirror.engine, each) for each in asked]
+    kept = mirror.cluster
+
+    with mirror.engine.fork():
+        for _ in range(mirror.rng.randint(1, 4)):
+            mirror.rng.choice([mirror.apply, mirror.release])()
+        with mirror.engine.fork():
+            inner = answer(Engine(mirror.cluster), mirror.request)
+            mirror.engine.release(mirror.rng.choice(["w1", "w2", "job-0"]))
+        assert answer(mirror.engine, mirror.request) == inner
+
+    assert [answer(mirror.engine, each) for each in asked] == before
+    mirror.cluster = kept
+    mirror.apply()
+    assert answer(mirror.engine, mirror.request) == answer(Engine(mirror.cluster), mirror.request)
+
+
+def fail() -> None:
+    raise KeyError("what if")
+
+
+@effort(20)
+@given(instances())
+def test_a_fork_is_undone_after_an_error_too(instance: tuple[Cluster, Request]) -> None:
+    cluster, request = instance
+    engine = Engine(cluster)
+    before = answer(engine, request)
+
+    with pytest.raises(KeyError), engine.fork():
+        for name in ("w1", "w2", "w3", request.name):
+            engine.release(name)
+        fail()
+
+    assert answer(engine, request) == before
