@@ -154,8 +154,11 @@ def test_a_fork_leaves_no_trace(instance: tuple[Cluster, Request], seed: int) ->
     assert answer(mirror.engine, mirror.request) == answer(Engine(mirror.cluster), mirror.request)
 
 
-def fail() -> None:
-    raise KeyError("what if")
+def fail_on_a_fork(engine: Engine, workloads: tuple[str, ...]) -> None:
+    with engine.fork():
+        for name in workloads:
+            engine.release(name)
+        raise KeyError("what if")
 
 
 @effort(20)
@@ -165,9 +168,7 @@ def test_a_fork_is_undone_after_an_error_too(instance: tuple[Cluster, Request]) 
     engine = Engine(cluster)
     before = answer(engine, request)
 
-    with pytest.raises(KeyError), engine.fork():
-        for name in ("w1", "w2", "w3", request.name):
-            engine.release(name)
-        fail()
+    with pytest.raises(KeyError):
+        fail_on_a_fork(engine, ("w1", "w2", "w3", request.name))
 
     assert answer(engine, request) == before
