@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from closeknit.engine.pieces import MOST_COUNTED, fewest_inside
 from closeknit.engine.problem import Knot, Problem
 from closeknit.engine.tree import Flags, Ints
 
@@ -31,6 +32,7 @@ class Candidates:
         loads: Loads,
         used: list[dict[int, int]],
         siblings: list[int],
+        guide: tuple[int, int] | None = None,
     ) -> None:
         self._problem = problem
         self._knot = knot
@@ -51,6 +53,7 @@ class Candidates:
         self._used = used
         self._loads = loads
         self._siblings = siblings
+        self._guide = guide
         self._inside = inside
         self._whole: dict[int, Ints] = {}
 
@@ -159,11 +162,19 @@ class Candidates:
 
     def _pieces(self, finer: int, domains: Ints) -> Ints | int:
         """How many domains of a finer level the pods needed take at least."""
-        pieces: Ints | int = 0
+        tree, level = self._problem.tree, self._level
+        pieces: Ints = np.zeros(len(domains), dtype=np.int64)
         for shape, count in enumerate(self._knot.need):
-            if count:
-                biggest = self._problem.tables[shape].biggest_inside(self._level, finer)[domains]
-                pieces = np.maximum(pieces, -(-count // np.maximum(biggest, 1)))
+            if not count:
+                continue
+            table = self._problem.tables[shape]
+            biggest = table.biggest_inside(level, finer)[domains]
+            quick = -(-count // np.maximum(biggest, 1))
+            # One piece, or pieces of one pod each, leave nothing to count more closely.
+            close = np.flatnonzero((quick > 1) & (biggest > 1))
+            if len(close) and len(close) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
+                quick[close] = fewest_inside(tree, level, finer, domains[close], table.sums[finer], count)
+            np.maximum(pieces, quick, out=pieces)
         return pieces
 
     # ---- which comes first ----
@@ -176,6 +187,8 @@ class Candidates:
         main = max(range(len(knot.open)), key=lambda shape: (knot.open[shape], -shape))
         table = problem.tables[main]
         yield self._left_out
+        if self._guide is not None:
+            yield self._apart
         for coarser in range(max(self._inside[0] + 1, 0), level + 1):
             yield partial(self._new, coarser)
             if self._siblings[main]:
@@ -185,6 +198,16 @@ class Candidates:
         if table.price is not None:
             yield partial(self._prices, main)
         yield from (partial(self._room, coarser, main) for coarser in range(level, -1, -1))
+
+    def _apart(self, domains: Ints) -> Ints:
+        """1 where a candidate neither holds the guiding domain nor lies in it."""
+        assert self._guide is not None
+        tree, (level, domain) = self._problem.tree, self._guide
+        if level >= self._level:
+            apart = domains != tree.above(level, domain, self._level)
+        else:
+            apart = self._around(level, domains) != domain
+        return np.asarray(apart, dtype=np.int64)
 
     def _room(self, coarser: int, main: int, domains: Ints) -> Ints:
         room: Ints = self._problem.tables[main].sums[coarser][self._around(coarser, domains)]

@@ -8,13 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from closeknit.engine import score
+from closeknit.engine.pieces import fewest, fewest_inside
 from closeknit.engine.pool import Pool
 from closeknit.engine.problem import Knot, Problem, formed
-from closeknit.engine.tree import Ints
+from closeknit.engine.tree import Flags, Ints
 
 
-def fields(problem: Problem, pool: Pool) -> list[int]:
-    """Pods left out, the distance for each preferred level, domains for each level, nodes."""
+def fields(problem: Problem, pool: Pool, best: list[int]) -> list[int]:
+    """A bound for each field of every placement that is better than the best one known.
+
+    The fields are pods left out, the distance for each preferred level, domains for each level, nodes.
+    """
     root, tree, tables = problem.root, problem.tree, problem.tables
     left_out = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(root.open))
     if len(tables) > 1:
@@ -23,7 +27,56 @@ def fields(problem: Problem, pool: Pool) -> list[int]:
     for knot in _certain(root):
         if knot.preferred >= 0:
             preferences[knot.preferred] += _distance(problem, knot)
-    return [left_out, *preferences, *(_domains(problem, pool, level) for level in range(tree.depth + 1))]
+    first = [left_out, *preferences]
+    shared = -1
+    while shared + 1 < tree.depth and best[len(first) + shared + 1] == 1:
+        shared += 1
+    if shared >= 0 and first == best[: len(first)] and not root.bound and root.size:
+        # Whatever is better shares that one domain as well, so only what single domains offer counts.
+        return [*first, *[1] * (shared + 1), *_inside_one(problem, pool, shared)]
+    return [*first, *(_domains(problem, pool, level) for level in range(tree.depth + 1))]
+
+
+def guide(problem: Problem, pool: Pool) -> tuple[int, int] | None:
+    """The domain that promises the fewest pieces if it takes the whole request, of the finest level that has one."""
+    tree, root = problem.tree, problem.root
+    if not root.size:
+        return None
+    for level in range(tree.depth - 1, max(root.required, 0) - 1, -1):
+        if tree.count(level) < len(tree) and _holds_all(problem, root, level):
+            domains = np.flatnonzero(_with_room(problem, root, level, tree.real[level]))
+            _, domains = _narrowed(problem, pool, level, domains)
+            room = problem.tables[int(np.argmax(root.need))].sums[level][domains]
+            return level, int(domains[int(np.argmin(room))])
+    return None
+
+
+def _inside_one(problem: Problem, pool: Pool, level: int) -> list[int]:
+    """The least number of domains of each finer level, and of nodes, if all pods go to one domain of a level."""
+    # A node without labels counts as a domain of its own, so domains need not be real here.
+    anywhere = np.ones(problem.tree.count(level), dtype=np.bool_)
+    domains = np.flatnonzero(_with_room(problem, problem.root, level, anywhere))
+    return _narrowed(problem, pool, level, domains)[0]
+
+
+def _narrowed(problem: Problem, pool: Pool, level: int, domains: Ints) -> tuple[list[int], Ints]:
+    """The least number of pieces by finer level if one of the domains takes all, and the domains that offer it."""
+    tree, root = problem.tree, problem.root
+    least: list[int] = []
+    for finer in range(level + 1, tree.depth + 1):
+        if least and tree.count(finer) == len(tree) == tree.count(finer - 1):
+            # Two levels of one node each count the same.
+            least.append(least[-1])
+            continue
+        wanted = [(problem.tables[shape].sums[finer], need) for shape, need in enumerate(root.need) if need]
+        if len(wanted) > 1:
+            wanted.append((pool.sums(finer), root.size))
+        pieces = np.zeros(len(domains), dtype=np.int64)
+        for sums, need in wanted:
+            np.maximum(pieces, fewest_inside(tree, level, finer, domains, sums, need), out=pieces)
+        least.append(int(pieces.min(initial=1 << 20)))
+        domains = domains[pieces == least[-1]]
+    return least, domains
 
 
 def _certain(knot: Knot) -> list[Knot]:
@@ -54,13 +107,19 @@ def _distance(problem: Problem, knot: Knot) -> int:
     return knot.preferred + 1 + pieces
 
 
-def _holds_all(problem: Problem, knot: Knot, level: int) -> bool:
-    """Whether counts leave a domain of a level that takes all that a group needs."""
-    tree = problem.tree
-    possible = tree.real[level].copy()
+def _with_room(problem: Problem, knot: Knot, level: int, among: Flags) -> Flags:
+    """Domains of a level that counts do not rule out for all that a group needs."""
+    possible = among.copy()
     for shape, need in enumerate(knot.need):
         if need:
             possible &= problem.tables[shape].sums[level] >= need
+    return possible
+
+
+def _holds_all(problem: Problem, knot: Knot, level: int) -> bool:
+    """Whether counts leave a domain of a level that takes all that a group needs."""
+    tree = problem.tree
+    possible = _with_room(problem, knot, level, tree.real[level])
     if knot.bound:
         return bool(possible[tree.dom[level][knot.bound[0]]])
     return bool(possible.any())
@@ -84,23 +143,3 @@ def _domains(problem: Problem, pool: Pool, level: int) -> int:
         else:
             most = max(most, fewest(sums, need))
     return most
-
-
-def fewest(capacities: Ints, count: int) -> int:
-    """The fewest pieces whose capacities add up to a count; one more than all where they do not."""
-    if count <= 0:
-        return 0
-    if len(capacities) == 0:
-        return 1
-    most = int(capacities.max())
-    if most >= count:
-        return 1
-    if most == 0:
-        return len(capacities) + 1
-    # At least this many are needed, so only the largest few have to be put in order when that is enough.
-    guess = min(len(capacities), 2 * -(-count // most))
-    largest = np.partition(capacities, len(capacities) - guess)[len(capacities) - guess :]
-    if int(largest.sum()) < count:
-        largest = capacities
-    reached = np.cumsum(np.sort(largest)[::-1])
-    return int(np.searchsorted(reached, count)) + 1

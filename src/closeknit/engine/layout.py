@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from closeknit.engine.floor import fewest
 from closeknit.engine.pack import Item, OutOfBudgetError, Packing, Site, Steps, Weights
+from closeknit.engine.pieces import fewest
 from closeknit.engine.problem import Leaf, Problem
 from closeknit.engine.room import Room
 from closeknit.engine.tree import Ints
@@ -159,13 +159,9 @@ class Layouts:
         return Layout(cost, bound is not None and cost <= bound, takes)
 
     def _bulk(self, item: Item) -> float:
-        """How much of the scarcest resource the pods of an item take, as a share of all that is free."""
-        problem = self._problem
-        shares = [
-            units * item.open / max(float(self._free[row].clip(0).sum(dtype=np.float64)), 1.0)
-            for row, units in zip(problem.rows, problem.demand[item.shape], strict=True)
-        ] if len(problem.tables) > 1 else [0.0]
-        return max(shares)
+        """How much of all the room for its shape an item takes."""
+        # Pods that fit fewer times into the whole cluster are harder to find room for.
+        return item.open / max(self._problem.tables[item.shape].total, 1)
 
     def _domain_of(self, top: int, item: Item) -> tuple[int, int]:
         tree = self._problem.tree

@@ -65,17 +65,34 @@ class OutOfBudgetError(Exception):
 
 
 class Steps:
-    """A counter that stops a search when its budget is used up."""
+    """Counters that stop a search when its budget is used up.
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    Steps are the same for every cluster; work weighs them by how much each looks at.
+    """
+
+    def __init__(self, most_steps: int) -> None:
         self.taken = 0
+        self.work = 0
+        self._most_steps = most_steps
+        self._most_work: int | None = None
 
-    def take(self, amount: int = 1) -> None:
-        """Count; raises when the budget is used up."""
-        self.taken += amount
-        if self.taken > self.limit:
+    def take(self, work: int = 1) -> None:
+        """Count one step of so much work; raises when the budget is used up."""
+        self.taken += 1
+        self.work += work
+        if self.used_up:
             raise OutOfBudgetError
+
+    @property
+    def used_up(self) -> bool:
+        """Whether the search has to stop."""
+        if self._most_work is not None:
+            return self.work > self._most_work
+        return self.taken > self._most_steps
+
+    def allow(self, work: int) -> None:
+        """From here on, only so much more work counts."""
+        self._most_work = self.work + work
 
 
 class Packing:
@@ -340,7 +357,7 @@ class Packing:
             pattern[item] = 0
 
         extend(0, list(free))
-        self._steps.take(len(found) // 4)
+        self._steps.work += len(found) // 4
         return found
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from closeknit.engine.pieces import MOST_COUNTED, fewest_inside
 from closeknit.engine.problem import Problem
 from closeknit.engine.tree import Flags, Ints
 
@@ -180,6 +181,9 @@ class Room:
             for finer in range(level + 1, tree.depth + 1):
                 biggest = table.biggest_inside(level, finer)[first + children]
                 children = _least(children, -(-count // np.maximum(biggest, 1)))
+                if count > 1 and len(children) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
+                    exact = fewest_inside(tree, level, finer, first + children, table.sums[finer], count)
+                    children = _least(children, exact)
             prices = self._prices(shape, level, first, first + len(capacities))
             if prices is not None:
                 children = _least(children, prices[children])

@@ -40,9 +40,9 @@ class Budget:
     """How long a search may go on, in counted steps."""
 
     find: int = 100_000
-    """Until a first placement is found."""
-    improve: int = 3_000
-    """After that, until it is proven best."""
+    """Steps until a first placement is found."""
+    improve: int = 4_000
+    """Work after that until it is proven best: a step weighs more the more nodes it looks at."""
 
 
 @dataclass(slots=True)
@@ -125,7 +125,12 @@ class Search:
         self._sure = True
         """Whether nothing was passed over without proof."""
         self._examined = 0
+        self._heft = 1 + len(tree) // 100
+        """What a step weighs: whole levels are compared in each."""
         self._floor: list[int] | None = None
+        choosing = sum(max(knot.required, knot.preferred) >= 0 for knot in problem.knots)
+        self._guide = floor.guide(problem, self._pool) if choosing > 1 else None
+        """Where several groups choose, a domain that could take them all and would need the fewest pieces for it."""
         self._signatures: dict[tuple[int, int], object] = {}
 
     def run(self, known: Spread | None = None) -> Found:
@@ -165,7 +170,7 @@ class Search:
         tried: dict[int, set[int]] = {}
         found_before = self._best
         for level, domain, distance in self._options(task, rest):
-            self._steps.take()
+            self._steps.take(self._heft)
             self._enter(task, level, domain, distance, rest, tried)
             tried.setdefault(level, set()).add(domain)
         if self._best is found_before:
@@ -198,7 +203,7 @@ class Search:
             if level == task.level:
                 break
             stream = Candidates(
-                self._problem, knot, (task.level, task.domain), level, self._loads, self._used, siblings
+                self._problem, knot, (task.level, task.domain), level, self._loads, self._used, siblings, self._guide
             )
             for struck in task.struck.get(level, ()):
                 stream.strike(struck)
@@ -475,7 +480,7 @@ class Search:
                 if self._layouts.lay_out(*at, inside, self._colors, self._steps) is None:
                     return False
             except OutOfBudgetError:
-                if self._steps.taken > self._steps.limit:
+                if self._steps.used_up:
                     raise
         return True
 
@@ -503,13 +508,13 @@ class Search:
         Counting over a large cluster takes longer than most searches, so it waits until one drags on.
         """
         if self._floor is None:
-            if not self._drags_on():
+            if self._best is None or not self._drags_on():
                 return [0] * self._fields
-            self._floor = floor.fields(self._problem, self._pool)
+            self._floor = floor.fields(self._problem, self._pool, self._best)
         return self._floor
 
     def _drags_on(self) -> bool:
-        return len(self._tree) <= _SMALL or self._steps.taken - self._found_at > _PATIENCE
+        return len(self._tree) <= _SMALL or self._steps.work - self._found_at > _PATIENCE
 
     # ---- the end of a branch ----
 
@@ -518,10 +523,12 @@ class Search:
         self._steps.take()
         layouts = []
         for level, domain, inside in self._layouts.components(self._contents):
+            start, end = self._tree.bounds(level, domain)
+            self._steps.work += (end - start) // 4
             try:
                 layout = self._layouts.lay_out(level, domain, inside, self._colors, self._steps)
             except OutOfBudgetError:
-                if self._steps.taken > self._steps.limit:
+                if self._steps.used_up:
                     raise
                 self._sure = False
                 return
@@ -539,10 +546,11 @@ class Search:
         wishes = score.wishes(self._problem, spread)
         fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
         if self._best is None:
-            self._steps.limit = self._steps.taken + self._budget.improve
-            self._found_at = self._steps.taken
+            self._steps.allow(self._budget.improve)
+            self._found_at = self._steps.work
         if self._best is None or fields < self._best:
             self._best = fields
+            self._floor = None
             self._spread, self._wishes = spread, wishes
         if self._problem.heed is Heed.CONSTRAINTS or self._best <= self._lower():
             raise _Done

@@ -1,0 +1,79 @@
+"""The fewest pieces whose sizes reach a count: the largest ones, by definition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from closeknit.engine.tree import Ints, Tree
+
+MOST_COUNTED = 1 << 17
+"""Above this many entries, domains are not laid side by side in one table."""
+
+_FEW_SIZES = 16
+"""Up to this many different sizes, counting how often each occurs beats sorting."""
+
+
+def fewest(sizes: Ints, count: int) -> int:
+    """The fewest pieces that reach a count; one more than all of them where they do not."""
+    if count <= 0:
+        return 0
+    if len(sizes) == 0:
+        return 1
+    most = int(sizes.max())
+    if most >= count:
+        return 1
+    if most == 0:
+        return len(sizes) + 1
+    # At least this many are needed, so only the largest few have to be put in order when that is enough.
+    guess = min(len(sizes), 2 * -(-count // most))
+    largest = np.partition(sizes, len(sizes) - guess)[len(sizes) - guess :]
+    if int(largest.sum()) < count:
+        largest = sizes
+    reached = np.cumsum(np.sort(largest)[::-1])
+    return int(np.searchsorted(reached, count)) + 1
+
+
+def fewest_inside(tree: Tree, level: int, finer: int, domains: Ints, sizes: Ints, count: int) -> Ints:
+    """For each domain of a level, the fewest domains of a finer level inside it that reach a count.
+
+    ``sizes`` are those of all domains of the finer level.
+    """
+    if not len(domains):
+        return np.zeros(0, dtype=np.int64)
+    first = tree.dom[finer][tree.start[level][domains]]
+    last = tree.dom[finer][tree.end[level][domains] - 1] + 1
+    low, high = int(first[0]), int(last[-1])
+    most = min(int(sizes[low:high].max()), count)
+    if most <= _FEW_SIZES and high - low <= 4 * int((last - first).sum()):
+        return _by_size(sizes[low:high], first - low, last - low, most, count)
+    widest = int((last - first).max())
+    if widest > 1024 or widest * len(domains) > MOST_COUNTED:
+        spans = zip(first.tolist(), last.tolist(), strict=True)
+        return np.array([fewest(sizes[at:end], count) for at, end in spans], dtype=np.int64)
+    columns = first[:, None] + np.arange(widest)
+    inside = columns < last[:, None]
+    rows = np.where(inside, sizes[np.where(inside, columns, 0)], 0)
+    # No piece counts for more than the whole, so small numbers do, and those sort several times faster.
+    rows = np.minimum(rows, count).astype(np.int16) if count < 1 << 15 else rows
+    reached = np.cumsum(-np.sort(-rows, axis=1), axis=1, dtype=np.int64)
+    counted: Ints = np.sum(reached < count, axis=1, dtype=np.int64) + 1
+    return counted
+
+
+def _by_size(sizes: Ints, first: Ints, last: Ints, most: int, count: int) -> Ints:
+    """Take all pieces of the largest size, then of the next, until the count is reached."""
+    capped = np.minimum(sizes, most).astype(np.int8)
+    bounds = np.empty(2 * len(first), dtype=np.int64)
+    bounds[0::2], bounds[1::2] = first, last
+    # Sums from each bound to the next: every second one belongs to a domain, the others to the gaps.
+    bounds = bounds[:-1] if last[-1] == len(sizes) else bounds
+    left = np.full(len(first), count, dtype=np.int64)
+    pieces = np.zeros(len(first), dtype=np.int64)
+    for size in range(most, 0, -1):
+        there = np.add.reduceat(capped == size, bounds, dtype=np.int64)[0::2]
+        used = np.minimum(there, -(-left // size))
+        pieces += used
+        left = np.maximum(left - used * size, 0)
+        if not left.any():
+            break
+    return pieces + (left > 0)
