@@ -29,6 +29,8 @@ _SMALL = 2048
 """Nodes up to which counting over all of them costs less than a step of the search."""
 _FIRST_TRY = 400
 """Steps after which it is time to ask whether there is any placement at all."""
+_FEW = 8
+"""Steps of a search that is over as soon as it has begun: one group, one domain."""
 _COMPARED = 64
 """Nodes up to which domains are compared with each other, node by node."""
 _PATIENCE = 24
@@ -125,7 +127,7 @@ class Search:
         self._sure = True
         """Whether nothing was passed over without proof."""
         self._examined = 0
-        self._heft = 1 + len(tree) // 100
+        self._heft = 1 + len(tree) // 50
         """What a step weighs: whole levels are compared in each."""
         self._floor: list[int] | None = None
         choosing = sum(max(knot.required, knot.preferred) >= 0 for knot in problem.knots)
@@ -192,31 +194,51 @@ class Search:
         base = max(knot.required, task.level)
         top = max(knot.preferred, base)
         if top == task.level:
-            yield task.level, task.domain, max(knot.preferred - task.level, 0) if knot.preferred >= 0 else 0
+            yield task.level, task.domain, self._distance(knot, task.level)
             return
         siblings = [0] * len(self._problem.tables)
         for other in rest:
             if (other.level, other.domain) == (task.level, task.domain):
                 siblings = [a + b for a, b in zip(siblings, other.knot.need, strict=True)]
-        ladders: list[tuple[int, int, Candidates]] = []
-        for level in range(top, base - 1, -1):
-            if level == task.level:
-                break
+        tried: list[tuple[int, int]] = []
+        for level, stream in self._ladder(task, base, top, siblings):
+            yield from self._drain(task, stream, level, self._distance(knot, level), tried)
+        if base == task.level and self._hopeful(knot, self._distance(knot, base)):
+            yield task.level, task.domain, self._distance(knot, base)
+
+    @staticmethod
+    def _distance(knot: Knot, level: int) -> int:
+        """How far a domain of a level is from what a group prefers."""
+        return max(knot.preferred - level, 0) if knot.preferred >= 0 else 0
+
+    def _ladder(self, task: _Task, base: int, top: int, siblings: list[int]) -> Iterator[tuple[int, Candidates]]:
+        """Levels to try and their candidates: from the preferred one up to the required one."""
+
+        def rung(level: int) -> Candidates:
             stream = Candidates(
-                self._problem, knot, (task.level, task.domain), level, self._loads, self._used, siblings, self._guide
+                self._problem,
+                knot,
+                (task.level, task.domain),
+                level,
+                self._loads,
+                self._used,
+                siblings,
+                self._guide,
             )
             for struck in task.struck.get(level, ()):
                 stream.strike(struck)
-            if len(stream):
-                ladders.append((stream.least_left_out(), level, stream))
+            return stream
+
+        knot = task.knot
+        levels = range(top, max(base, task.level + 1) - 1, -1)
+        if knot.open == knot.need:
+            for level in levels:
+                if self._hopeful(knot, self._distance(knot, level)):
+                    yield level, rung(level)
+            return
         # A finer level is closer to the preference, but pods left out weigh more than any preference.
-        ladders.sort(key=lambda rung: (rung[0], -rung[1]))
-        tried: list[tuple[int, int]] = []
-        for _, level, stream in ladders:
-            distance = max(knot.preferred - level, 0) if knot.preferred >= 0 else 0
-            yield from self._drain(task, stream, level, distance, tried)
-        if base == task.level and top > task.level:
-            yield task.level, task.domain, knot.preferred - task.level
+        rungs = [(level, stream) for level in levels if len(stream := rung(level))]
+        yield from sorted(rungs, key=lambda rung: (rung[1].least_left_out(), -rung[0]))
 
     def _drain(
         self, task: _Task, stream: Candidates, level: int, distance: int, tried: list[tuple[int, int]]
@@ -243,8 +265,8 @@ class Search:
         """Take candidates out of the stream whose bounds reach the best placement known."""
         if self._best is None:
             return
-        base, floor_ = self._so_far(), self._lower()
-        depth = self._tree.depth
+        base, depth = self._so_far(), self._tree.depth
+        floor_ = [0] * self._fields
 
         def bound(field: int, own: Ints | int) -> Ints | int:
             if field == 0:
@@ -259,6 +281,10 @@ class Search:
             return _larger(value, floor_[field])
 
         stream.strike_hopeless(self._best, bound)
+        if len(stream):
+            # The bound over the whole cluster costs more, so it is asked for what is left.
+            floor_ = self._lower()
+            stream.strike_hopeless(self._best, bound)
 
     def _signature(self, task: _Task, level: int, domain: int) -> object:
         """Equal for candidates between which nothing can tell, as far as is worth finding out."""
@@ -495,12 +521,15 @@ class Search:
             short = max(short, sum(self._open_pods) - self._pool.total)
         return [self._left_out + short, *self._preferences, *domains]
 
-    def _hopeful(self) -> bool:
-        """Whether the choices made so far can still lead to a better placement than the best known."""
+    def _hopeful(self, knot: Knot | None = None, distance: int = 0) -> bool:
+        """Whether the choices made so far, and a distance yet to be added, can still beat the best placement known."""
         if self._best is None:
             return True
-        fields = [max(a, b) for a, b in zip(self._so_far(), self._lower(), strict=True)]
-        return fields < self._best
+        fields = self._so_far()
+        if knot is not None and distance:
+            fields[1 + knot.preferred] += distance
+        # The first comparison is cheap, and mostly enough.
+        return fields < self._best and [max(a, b) for a, b in zip(fields, self._lower(), strict=True)] < self._best
 
     def _lower(self) -> list[int]:
         """What any placement of the request costs at least, field by field.
@@ -552,7 +581,10 @@ class Search:
             self._best = fields
             self._floor = None
             self._spread, self._wishes = spread, wishes
-        if self._problem.heed is Heed.CONSTRAINTS or self._best <= self._lower():
+        if self._problem.heed is Heed.CONSTRAINTS:
+            raise _Done
+        # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.
+        if self._steps.taken > _FEW and self._best <= self._lower():
             raise _Done
 
     def _share(self, inside: list[Content], takes: list[tuple[Ints, Ints]], spread: Spread) -> None:
