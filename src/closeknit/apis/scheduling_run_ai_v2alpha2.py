@@ -16,6 +16,10 @@ class TopologyConstraint(Wire, frozen=True, kw_only=True):
     preferred_topology_level: str = ""
 
 
+UNCONSTRAINED = TopologyConstraint()
+"""The default; the same value everywhere, because only then is it left out when written."""
+
+
 class SubGroup(Wire, frozen=True, kw_only=True):
     """Part of a PodGroup: a leaf has pods, any other has subgroups that name it as their parent."""
 
@@ -23,7 +27,7 @@ class SubGroup(Wire, frozen=True, kw_only=True):
     parent: str = ""
     min_member: Int32 | None = None
     min_sub_group: Int32 | None = None
-    topology_constraint: TopologyConstraint = TopologyConstraint()
+    topology_constraint: TopologyConstraint = UNCONSTRAINED
 
 
 class PodGroupSpec(Wire, frozen=True, kw_only=True):
@@ -43,7 +47,7 @@ class PodGroupSpec(Wire, frozen=True, kw_only=True):
     min_member: Int32 | None = None
     min_sub_group: Int32 | None = None
     priority_class_name: str = ""
-    topology_constraint: TopologyConstraint = TopologyConstraint()
+    topology_constraint: TopologyConstraint = UNCONSTRAINED
     sub_groups: list[SubGroup] | None = None
     subgroups: list[SubGroup] | None = None
     """The spelling of earlier documents."""

@@ -13,8 +13,11 @@ Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 """A whole number as Kubernetes keeps it; most fields are narrower by rules of their own."""
 
 
-class Wire(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A shape. Null and absent are the same, so a field without a default must be given."""
+class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A shape. Null and absent are the same, so a field without a default must be given.
+
+    What has its default is left out when a value is written.
+    """
 
     unused: ClassVar[frozenset[str]] = frozenset()
     """Fields that are valid and not used, under their names on the wire."""

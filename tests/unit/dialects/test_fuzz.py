@@ -139,6 +139,8 @@ def mutate(content: Any, path: tuple[str | int, ...], change: str, odd: Any) -> 
         inner = content[path[-1]]
     except (KeyError, IndexError, TypeError):
         return
+    if isinstance(content, str):
+        return
     last = path[-1]
     match change:
         case "delete":

@@ -33,7 +33,8 @@ PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 
 MOST_ASSUMED = 150_000
 """How many pods may be assumed for one PodGroup: as many as Kubernetes supports in a cluster."""
 
-_ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))
+ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))
+"""What an assumed pod asks for unless the annotation says otherwise."""
 _RESOURCES_PATH = within("metadata.annotations", RESOURCES_ANNOTATION)
 
 
@@ -90,12 +91,12 @@ def _assumed_shape(group: wire.PodGroup, found: list[Problem]) -> Shape:
     """What each pod asks for where none is given."""
     written = group.metadata.annotations.get(RESOURCES_ANNOTATION)
     if written is None:
-        return _ONE_GPU
+        return ONE_GPU
     documents = json_text.load(written)
     example = 'Write quantities by resource, such as {"nvidia.com/gpu": "8"}.'
     if documents is None or len(documents) != 1 or not isinstance(documents[0][0], dict):
         found.append(Problem(_RESOURCES_PATH, f"{shown(written)} is not a JSON object. {example}"))
-        return _ONE_GPU
+        return ONE_GPU
     content = documents[0][0]
     for name, quantity in content.items():
         if type(quantity) not in (str, int, float):

@@ -1,0 +1,146 @@
+"""The hub's tree as KAI's objects, in today's spelling."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from closeknit.apis import kai_scheduler_v1alpha1, scheduling_run_ai_v2alpha2
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.scheduling_run_ai_v2alpha2 import (
+    UNCONSTRAINED,
+    PodGroupSpec,
+    SubGroup,
+    TopologyConstraint,
+)
+from closeknit.dialects.kai.members import DEFAULT
+from closeknit.dialects.kai.workloads import ONE_GPU, RESOURCES_ANNOTATION
+from closeknit.dialects.manifests import DEFAULT_NAMESPACE
+from closeknit.hub.quantities import written
+from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.topology import Topology
+
+
+def to_topology_object(topology: Topology) -> dict[str, Any]:
+    """A KAI Topology; a level's name becomes its alias."""
+    levels = [
+        kai_scheduler_v1alpha1.TopologyLevel(node_label=level.label, alias=level.name or "")
+        for level in topology.levels
+    ]
+    return _plain(
+        kai_scheduler_v1alpha1.Topology(
+            api_version="kai.scheduler/v1alpha1",
+            kind="Topology",
+            metadata=ObjectMeta(name=topology.name),
+            spec=kai_scheduler_v1alpha1.TopologySpec(levels=levels),
+        )
+    )
+
+
+def to_pod_group(request: Request, *, queue: str = "", priority_class: str = "") -> dict[str, Any]:
+    """A PodGroup that asks for the same: tree, levels and minimums.
+
+    Pods are not part of it. How many there are beyond the minimum and what each asks for is
+    said by the pods themselves; only where all ask for the same is it noted for planning
+    without them. A pod set becomes a leaf of its own, except where it is all that a
+    group needs: then the group is the leaf.
+    """
+    namespace, _, name = request.name.rpartition("/")
+    pods = _only_pods(request.root)
+    spec = PodGroupSpec(
+        min_member=pods.least if pods else None,
+        min_sub_group=None if pods else request.root.minimum,
+        priority_class_name=priority_class,
+        topology_constraint=_constraint(request.root, request.topology),
+        sub_groups=_subgroups(request) or None,
+    )
+    group = _plain(
+        scheduling_run_ai_v2alpha2.PodGroup(
+            api_version="scheduling.run.ai/v2alpha2",
+            kind="PodGroup",
+            metadata=ObjectMeta(
+                name=name, namespace=namespace or DEFAULT_NAMESPACE, annotations=_annotations(request)
+            ),
+            spec=spec,
+        )
+    )
+    return {**group, "spec": {**({"queue": queue} if queue else {}), **group.get("spec", {})}}
+
+
+def _subgroups(request: Request) -> list[SubGroup]:
+    names = _names(request.root)
+    found: list[SubGroup] = []
+    for member, parent in request.root.walk():
+        if parent is None or member is _only_pods(parent):
+            continue
+        above = "" if parent is request.root else names[parent.name]
+        if isinstance(member, PodSet):
+            found.append(SubGroup(name=names[member.name], parent=above, min_member=member.least))
+            continue
+        pods = _only_pods(member)
+        # A group without members asks for nothing, which a leaf says by needing no pods.
+        least = pods.least if pods else None if member.members else 0
+        found.append(
+            SubGroup(
+                name=names[member.name],
+                parent=above,
+                min_member=least,
+                min_sub_group=member.minimum if least is None else None,
+                topology_constraint=_constraint(member, request.topology),
+            )
+        )
+    return found
+
+
+def _only_pods(group: Group) -> PodSet | None:
+    """The pod set of a group that says no more than that this one must be formed."""
+    only = group.members[0] if len(group.members) == 1 and group.least == 1 else None
+    return only if isinstance(only, PodSet) else None
+
+
+def _names(root: Group) -> dict[str, str]:
+    """A valid subgroup name for every member of the tree: its own where that is one."""
+    names: dict[str, str] = {}
+    # Groups first, so that a pod set never takes the name of a group that has a right to it.
+    for kind in (Group, PodSet):
+        for member, parent in root.walk():
+            if parent is not None and isinstance(member, kind):
+                wished = _label(member.name)
+                taken, number = set(names.values()), 1
+                while (name := wished if number == 1 else f"{wished[:58]}-{number}") in taken:
+                    number += 1
+                names[member.name] = name
+    return names
+
+
+def _label(name: str) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:63].strip("-")
+    return plain or DEFAULT
+
+
+def _constraint(group: Group, topology: str | None) -> TopologyConstraint:
+    if group.required is None and group.preferred is None:
+        return UNCONSTRAINED
+    return TopologyConstraint(
+        topology=topology or "",
+        required_topology_level=group.required or "",
+        preferred_topology_level=group.preferred or "",
+    )
+
+
+def _annotations(request: Request) -> dict[str, str]:
+    asked = {pods.resources for pods in request.root.pod_sets()}
+    if len(asked) != 1 or asked == {ONE_GPU.resources}:
+        return {}
+    (resources,) = asked
+    return {
+        RESOURCES_ANNOTATION: json.dumps({name: written(name, units) for name, units in resources.items()})
+    }
+
+
+def _plain(value: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(value)
+    return plain

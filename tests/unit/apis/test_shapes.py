@@ -1,0 +1,66 @@
+"""Wire shapes as data: what they list, and that every one can be checked and written."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+
+import msgspec
+import pytest
+
+from closeknit.apis import (
+    core_v1,
+    kai_scheduler_v1alpha1,
+    meta_v1,
+    scheduling_k8s_io_v1,
+    scheduling_run_ai_v2alpha2,
+)
+from closeknit.apis.wire import Wire
+from closeknit.dialects.shapes import decode
+
+MODULES: tuple[ModuleType, ...] = (
+    core_v1,
+    kai_scheduler_v1alpha1,
+    meta_v1,
+    scheduling_k8s_io_v1,
+    scheduling_run_ai_v2alpha2,
+)
+SHAPES = [
+    shape
+    for module in MODULES
+    for _, shape in inspect.getmembers(module, inspect.isclass)
+    if issubclass(shape, Wire) and shape.__module__ == module.__name__
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.__name__} is sound")
+def test_a_shape_never_lists_a_field_as_used_and_unused(shape: type[Wire]) -> None:
+    used = {field.encode_name for field in msgspec.structs.fields(shape)}
+
+    assert not used & shape.unused
+    assert all(name[0].islower() for name in used | shape.unused)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.__name__} can be checked")
+def test_every_shape_can_be_checked(shape: type[Wire]) -> None:
+    required = [field.encode_name for field in msgspec.structs.fields(shape) if field.required]
+    value, problems = decode(shape, {})
+
+    assert [problem.path for problem in problems] == required
+    assert (value is None) == bool(required)
+
+
+def test_a_value_is_written_as_it_was_read() -> None:
+    content = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "labels": {"a": "b"}},
+        "spec": {
+            "containers": [{"name": "c", "resources": {"limits": {"cpu": "1", "memory": 5}}}],
+            "nodeName": "n",
+        },
+    }
+    value, problems = decode(core_v1.Pod, content)
+
+    assert problems == ()
+    assert msgspec.to_builtins(value) == content
