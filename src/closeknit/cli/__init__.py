@@ -4,6 +4,18 @@ Reads files, calls the engine, prints. No rule about placement or about any
 dialect may live here; a sentence about an outcome lives nowhere else.
 """
 
-from closeknit.cli.app import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Run the command line and end the process."""
+    try:
+        # Imported only here, so that an interrupt while modules load ends as quietly as a later one.
+        from closeknit.cli import app
+
+        app.run(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -83,13 +83,12 @@ def _root(
     """Stand for the program itself; its only option acts as soon as it is seen."""
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and end the process; whatever a user gives, there is no traceback."""
+def run(arguments: Sequence[str]) -> NoReturn:
+    """Run one command and end the process; whatever a user gives, there is no traceback."""
     _write_anything()
-    command = typer.main.get_command(app)
     try:
         try:
-            command.main(args=list(sys.argv[1:] if arguments is None else arguments), prog_name="closeknit")
+            typer.main.get_command(app).main(args=list(arguments), prog_name="closeknit")
         finally:
             # What is still buffered may meet the broken pipe only now.
             sys.stdout.flush()
@@ -99,8 +98,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         raise
     except BrokenPipeError:
         _leave_quietly()
-    except KeyboardInterrupt:
-        sys.exit(ExitStatus.INTERRUPTED)
     except Exception as error:  # noqa: BLE001
         _unexpected(error)
     sys.exit(ExitStatus.DONE)

@@ -16,6 +16,7 @@ from closeknit.dialects import group_of
 from closeknit.hub.outcome import (
     Assignment,
     Change,
+    Choice,
     CountChange,
     Departure,
     DomainFit,
@@ -130,6 +131,20 @@ def shortfall(short: Shortfall, request: Request | None) -> Json:
         "best": [_fit(fit) for fit in short.best],
         "excluded": [_exclusion(excluded) for excluded in short.excluded],
         "relaxations": [_relaxation(relaxed, request) for relaxed in short.relaxations],
+    }
+
+
+def choice(made: Choice) -> Json:
+    """Which domains a placed group had to choose from."""
+    return {
+        "group": made.group,
+        "level": made.level,
+        "inside": list(made.inside),
+        "domain": list(made.domain),
+        "room": made.room,
+        "fitting": made.fitting,
+        "of": made.of,
+        "runnersUp": [_fit(fit) for fit in made.runners_up],
     }
 
 

@@ -55,7 +55,7 @@ def demo(
             name = verdict.workload.object
             _say(f"3. Why {name.name} has no place, and what would help (closeknit explain {name.name})")
             before = verdicts[: verdicts.index(verdict)]
-            display.show([explain.told(verdict, before, ())])
+            display.show([explain.told(verdict, before)])
     _say("To try it yourself: closeknit demo --write demo, then closeknit plan -f demo")
 
 

@@ -26,6 +26,7 @@ class ExitStatus(IntEnum):
     UNPLACED = 3
     """At least one workload is not placed."""
     INTERRUPTED = 130
+    """Ctrl-C; Typer ends so by itself, and so does ``main`` while modules load."""
     BROKEN_PIPE = 141
     """The reader of standard output went away, as with ``| head``."""
 

@@ -15,16 +15,14 @@ from closeknit.cli.contract import Json
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
 from closeknit.cli.planning import Status, Verdict
-from closeknit.hub.outcome import Placed, Shortfall, Unplaceable
+from closeknit.cli.verdict_tree import Detail
+from closeknit.hub.outcome import Choice, Placed, Shortfall, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
 from closeknit.hub.request import Group, Member, Request
 from closeknit.hub.workload import Workload
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
-
-DOMAINS = 10
-"""The best domains shown for each shortfall."""
 
 
 def explain(
@@ -54,11 +52,12 @@ def explain(
         )
     verdict = verdicts[-1]
     missed = list(missed_preferences(engine, verdict))
+    choices = _choices(engine, verdict)
     match output:
         case options.Text.JSON:
-            sys.stdout.write(f"{contract.written({'outcomes': [_json(verdict, missed)]})}\n")
+            sys.stdout.write(f"{contract.written({'outcomes': [_json(verdict, missed, choices)]})}\n")
         case options.Text.TEXT:
-            display.show([told(verdict, verdicts[:-1], missed)])
+            display.show([told(verdict, verdicts[:-1], missed, choices)])
     if reading.problems or verdict.status is Status.INVALID:
         finish(ExitStatus.INVALID)
     finish(ExitStatus.DONE if verdict.status is Status.PLACED else ExitStatus.UNPLACED)
@@ -126,12 +125,24 @@ def _requiring(root: Group, name: str, level: str) -> Group:
     )
 
 
-def told(verdict: Verdict, before: Sequence[Verdict], missed: Sequence[Missed]) -> Branch:
+def _choices(engine: Engine, verdict: Verdict) -> Sequence[Choice]:
+    placed, request = verdict.outcome, verdict.workload.request
+    return engine.explain(request, placed) if isinstance(placed, Placed) and request is not None else ()
+
+
+def told(
+    verdict: Verdict,
+    before: Sequence[Verdict],
+    missed: Sequence[Missed] = (),
+    choices: Sequence[Choice] = (),
+) -> Branch:
     """The whole explanation as a tree."""
-    return branch(*verdict_tree.heading(verdict), below=_parts(verdict, before, missed))
+    return branch(*verdict_tree.heading(verdict), below=_parts(verdict, before, missed, choices))
 
 
-def _parts(verdict: Verdict, before: Sequence[Verdict], missed: Sequence[Missed]) -> Iterator[Branch]:
+def _parts(
+    verdict: Verdict, before: Sequence[Verdict], missed: Sequence[Missed], choices: Sequence[Choice]
+) -> Iterator[Branch]:
     if before:
         titles = wording.listed([wording.title(each.workload.object) for each in before])
         placed = sum(each.status is Status.PLACED for each in before)
@@ -141,11 +152,19 @@ def _parts(verdict: Verdict, before: Sequence[Verdict], missed: Sequence[Missed]
         yield branch(
             ("Where its groups are", Tone.TITLE), below=verdict_tree.placement(verdict.outcome, request)
         )
+        if choices:
+            yield branch(("What they could choose from", Tone.TITLE), below=map(_choice, choices))
         yield from (_missed(each, request) for each in missed)
         wishes = wording.wishes(verdict.outcome, verdict.topology)
         yield branch(("How good that is", Tone.TITLE), below=(branch(wish) for wish in wishes))
     else:
-        yield from verdict_tree.tree(verdict, domains=DOMAINS).below
+        yield from verdict_tree.tree(verdict, Detail.FULL).below
+
+
+def _choice(made: Choice) -> Branch:
+    return branch(
+        wording.choice(made), below=(branch((wording.runner_up(fit), Tone.QUIET)) for fit in made.runners_up)
+    )
 
 
 def _missed(missed: Missed, request: Request) -> Branch:
@@ -156,13 +175,14 @@ def _missed(missed: Missed, request: Request) -> Branch:
     # What would relax a requirement is no advice for a preference: it is relaxed already.
     bare = [dataclasses.replace(each, relaxations=()) for each in missed.shortfalls]
     return branch(
-        (words, Tone.TITLE), below=(verdict_tree.shortfall(each, request, DOMAINS) for each in bare)
+        (words, Tone.TITLE), below=(verdict_tree.shortfall(each, request, Detail.FULL) for each in bare)
     )
 
 
-def _json(verdict: Verdict, missed: Sequence[Missed]) -> Json:
+def _json(verdict: Verdict, missed: Sequence[Missed], choices: Sequence[Choice]) -> Json:
     entry = contract.outcome(verdict)
     if isinstance(verdict.outcome, Placed):
+        entry["choices"] = [contract.choice(each) for each in choices]
         entry["missedPreferences"] = [
             {
                 "group": each.group,

@@ -81,7 +81,7 @@ def _content(name: str, found: list[Problem]) -> Iterator[bytes]:
     try:
         yield Path(name).read_bytes()
     except FileNotFoundError:
-        found.append(Problem(name, f"There is no file or directory {shown(name)}.{_near(Path(name))}"))
+        found.append(Problem(name, f"There is no such file or directory.{_near(Path(name))}"))
     except OSError as error:
         found.append(Problem(name, f"The file cannot be read: {error.strerror}."))
 

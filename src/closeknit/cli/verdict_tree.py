@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 
 from closeknit.cli import wording
 from closeknit.cli.display import Branch, Tone, branch
@@ -23,14 +24,21 @@ _TONES = {
 }
 
 
-def tree(verdict: Verdict, *, domains: int = 3) -> Branch:
-    """What became of one workload, with so many of the best domains for each shortfall."""
+class Detail(Enum):
+    """How much is told about a shortfall; the value is how many of the best domains."""
+
+    BRIEF = 3
+    FULL = 10
+
+
+def tree(verdict: Verdict, detail: Detail = Detail.BRIEF) -> Branch:
+    """What became of one workload."""
     request, decided = verdict.workload.request, verdict.outcome
     below: Iterable[Branch] = ()
     if isinstance(decided, Placed) and request is not None:
         below = placement(decided, request)
     elif isinstance(decided, Unplaceable | Undecided) and request is not None:
-        below = (shortfall(each, request, domains) for each in decided.shortfalls)
+        below = (shortfall(each, request, detail) for each in decided.shortfalls)
     elif decided is None:
         below = problems(verdict.problems)
     return branch(*heading(verdict), below=below)
@@ -89,17 +97,22 @@ def _nodes(assignments: Iterable[Assignment]) -> Iterator[Branch]:
         )
 
 
-def shortfall(short: Shortfall, request: Request, domains: int) -> Branch:
+def shortfall(short: Shortfall, request: Request, detail: Detail) -> Branch:
     """Why one group cannot be placed, and what would help."""
-    return branch((wording.need(short), Tone.BAD), below=_reasons(short, request, domains))
-
-
-def _reasons(short: Shortfall, request: Request, domains: int) -> Iterator[Branch]:
-    yield from (branch(wording.domain_fit(fit)) for fit in short.best[:domains])
-    if len(short.best) > domains:
-        yield branch((f"and {counted(len(short.best) - domains, 'more domain')}", Tone.QUIET))
-    yield from (branch((wording.exclusion(excluded), Tone.QUIET)) for excluded in short.excluded)
-    yield from (branch((wording.relaxation(relaxed, request), Tone.GOOD)) for relaxed in short.relaxations)
+    domains = [branch(wording.domain_fit(fit)) for fit in short.best[: detail.value]]
+    if len(short.best) > detail.value:
+        domains.append(branch((f"and {counted(len(short.best) - detail.value, 'more domain')}", Tone.QUIET)))
+    excluded = [branch((wording.exclusion(each), Tone.QUIET)) for each in short.excluded]
+    helps = [branch((wording.relaxation(each, request), Tone.GOOD)) for each in short.relaxations]
+    below = [*domains, *excluded, *helps]
+    if detail is Detail.FULL:
+        parts = (
+            ("Where most would fit", domains),
+            ("Nodes that take none", excluded),
+            ("What would help", helps),
+        )
+        below = [branch((name, Tone.TITLE), below=part) for name, part in parts if part]
+    return branch((wording.need(short), Tone.BAD), below=below)
 
 
 def problems(found: Sequence[Problem]) -> Iterator[Branch]:

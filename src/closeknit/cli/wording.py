@@ -14,6 +14,7 @@ from closeknit.hub import quantities
 from closeknit.hub.drawing import HOSTNAME
 from closeknit.hub.outcome import (
     Assignment,
+    Choice,
     CountChange,
     Departure,
     DomainFit,
@@ -131,6 +132,23 @@ def _holders(limiting: str, holders: Iterable[Holder]) -> Iterator[str]:
     for holder in holders:
         held = quantity(limiting, holder.amount)
         yield f"{printable(holder.workload)} ({held} with {counted(holder.pods, 'pod')})"
+
+
+def choice(made: Choice) -> str:
+    """How many domains a placed group could choose from, and which it took."""
+    level, inside = printable(made.level), f" in {place(made.inside)}" if made.inside else ""
+    if made.of == 1:
+        had = f"there is one {level}{inside}, {place(made.domain)}"
+    elif made.fitting == 1:
+        had = f"of {made.of} {level}{inside} only {place(made.domain)} has room for it"
+    else:
+        had = f"{made.fitting} of {made.of} {level}{inside} have room for it; it took {place(made.domain)}"
+    return f"{printable(made.group)}: {had}, where {counted(made.room, 'pod')} would fit."
+
+
+def runner_up(fit: DomainFit) -> str:
+    """A domain that was not taken, and how many pods would fit there."""
+    return f"not taken: {place(fit.domain)}, where {counted(fit.fits, 'pod')} would fit."
 
 
 _EXCLUSIONS = {

@@ -260,6 +260,8 @@ def test_explain_a_placed_workload(cluster: str) -> None:
         "    all pods in one rack: b1/r2 (required)\n"
         "    x3: 1 pod (a-0)\n"
         "    x4: 1 pod (a-1)\n"
+        "  What they could choose from\n"
+        "    default/a: of 3 rack only b1/r2 has room for it, where 2 pods would fit.\n"
         "  How good that is\n"
         "    No pod is left out.\n"
         "    It uses 1 of block, 1 of rack, 2 nodes.\n"
@@ -274,7 +276,8 @@ def test_explain_a_workload_that_cannot_be_placed(cluster: str) -> None:
     assert run.out.startswith(
         "PodGroup default/a: cannot be placed\n"
         "  default/a needs room for 3 pods in one rack; the best has room for 2.\n"
-        "    b1/r2: room for 2 pods; nvidia.com/gpu runs out.\n"
+        "    Where most would fit\n"
+        "      b1/r2: room for 2 pods; nvidia.com/gpu runs out.\n"
     )
     assert "Require block instead of rack for default/a, and it can be placed." in run.out
     assert "Ask for 2 pods of default/a instead of 3, and it can be placed." in run.out
@@ -445,7 +448,7 @@ def test_pods_of_a_drawing_use_what_they_are_drawn_with(tmp_path: Path) -> None:
         (["--shape", "host=1", "--cpu", "many", "--memory", "-1"], "--cpu: "),
         (["--shape", "host=1", "--cpu", "many", "--memory", "-1"], "--memory: "),
         (["--drawing", "."], "A drawing is a file"),
-        (["--drawing", "no-such-file"], "There is no file"),
+        (["--drawing", "no-such-file"], "There is no such file"),
     ],
 )
 def test_nodes_refuses_what_makes_no_sense(arguments: list[str], told: str) -> None:

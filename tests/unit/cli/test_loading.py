@@ -43,7 +43,7 @@ def test_everything_that_cannot_be_read_is_told_at_once(tmp_path: Path) -> None:
 
     assert {problem.path for problem in refused.value.problems} == {"-f -", missing, empty}
     messages = " ".join(problem.message for problem in refused.value.problems)
-    assert 'node.yaml". Did you mean "nodes.yaml"?' in messages
+    assert 'There is no such file or directory. Did you mean "nodes.yaml"?' in messages
     assert "The directory holds no file that ends in .yaml, .yml, .json." in messages
     assert "Standard input is named twice" in messages
 

@@ -35,16 +35,20 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
         assert process.wait(30) == 141
 
 
-def test_an_interrupt_ends_it_quietly() -> None:
+@pytest.mark.parametrize("after", [0.0, 2.0], ids=["while modules load", "while it waits for input"])
+def test_an_interrupt_ends_it_quietly(after: float) -> None:
+    ready = "from closeknit.cli import main; print('ready', flush=True); main()"
     with subprocess.Popen(
-        [*RUN, "plan", "-f", "-"],
+        [sys.executable, "-c", ready, "plan", "-f", "-"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
     ) as process:
+        assert process.stdout is not None
         assert process.stderr is not None
-        time.sleep(2)
+        process.stdout.readline()
+        time.sleep(after + 0.05)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
         assert process.stderr.read() == b""

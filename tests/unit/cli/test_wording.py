@@ -7,6 +7,7 @@ import pytest
 from closeknit.cli import wording
 from closeknit.hub.outcome import (
     Assignment,
+    Choice,
     CountChange,
     Departure,
     DomainFit,
@@ -226,6 +227,30 @@ def reached(
 )
 def test_a_group_says_how_close_it_came(group: GroupReach, phrase: str) -> None:
     assert wording.reach(group) == phrase
+
+
+@pytest.mark.parametrize(
+    ("made", "sentence"),
+    [
+        pytest.param(
+            Choice("g", RACK, ("z", "b"), ("z", "b", "r1"), 4, 2, 3, ()),
+            "g: 2 of 3 topology/rack in z/b have room for it; it took z/b/r1, where 4 pods would fit.",
+            id="one of several",
+        ),
+        pytest.param(
+            Choice("g", ZONE, (), ("z",), 1, 1, 2, ()),
+            "g: of 2 topology/zone only z has room for it, where 1 pod would fit.",
+            id="the only one with room",
+        ),
+        pytest.param(
+            Choice("g", ZONE, (), ("z",), 9, 1, 1, ()),
+            "g: there is one topology/zone, z, where 9 pods would fit.",
+            id="no choice at all",
+        ),
+    ],
+)
+def test_a_choice_says_what_there_was_to_choose_from(made: Choice, sentence: str) -> None:
+    assert wording.choice(made) == sentence
 
 
 def placed(*, proven: bool = True, left_out: int = 0, preferences: tuple[int, ...] = (0, 0, 0)) -> Placed:
