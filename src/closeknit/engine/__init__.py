@@ -5,7 +5,7 @@ a log, or knows of Kubernetes. What a caller needs is exported here; the other
 modules are nobody else's business.
 """
 
+from closeknit.engine.budget import Budget
 from closeknit.engine.engine import Engine, solve
-from closeknit.engine.search import Budget
 
 __all__ = ["Budget", "Engine", "solve"]

@@ -220,7 +220,9 @@ class Candidates:
         """
         wanted = self._siblings[main] + self._knot.need[main]
         first, _ = self._problem.tree.span(*self._inside, coarser)
-        short: Ints = np.maximum(wanted - self._whole_groups(coarser, main)[self._around(coarser, domains) - first], 0)
+        short: Ints = np.maximum(
+            wanted - self._whole_groups(coarser, main)[self._around(coarser, domains) - first], 0
+        )
         return short
 
     def _whole_groups(self, coarser: int, main: int) -> Ints:

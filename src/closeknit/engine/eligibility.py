@@ -45,7 +45,10 @@ def welcome(ledger: Ledger, accepts: NodeFilter, slots: Ints) -> Ints | None:
     None where the filter and the taints leave all nodes equal.
     """
     soft = [
-        -100 * sum(not hard(taint) and not any(t.tolerates(taint) for t in accepts.tolerations) for taint in taints)
+        -100
+        * sum(
+            not hard(taint) and not any(t.tolerates(taint) for t in accepts.tolerations) for taint in taints
+        )
         for taints in ledger.taint_sets
     ]
     if not accepts.preferences and not any(soft):
@@ -75,7 +78,9 @@ def _holds(ledger: Ledger, requirement: Requirement, slots: Ints) -> Flags:
     match requirement.operator:
         case Operator.IN | Operator.NOT_IN:
             wanted = [column.code_of[value] for value in requirement.values if value in column.code_of]
-            among: Flags = np.isin(codes, np.array(wanted, dtype=np.int64)) if wanted else np.zeros(len(slots), np.bool_)
+            among: Flags = (
+                np.isin(codes, np.array(wanted, dtype=np.int64)) if wanted else np.zeros(len(slots), np.bool_)
+            )
             return among if requirement.operator is Operator.IN else ~among
         case Operator.EXISTS:
             present: Flags = codes >= 0

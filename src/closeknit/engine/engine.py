@@ -10,12 +10,13 @@ from functools import partial
 import numpy as np
 
 from closeknit.engine import score
+from closeknit.engine.budget import Budget
 from closeknit.engine.choice import choices
 from closeknit.engine.explain import shortfalls
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.problem import Heed, compile_request
 from closeknit.engine.problem import Problem as Compiled
-from closeknit.engine.search import Budget, Found, find
+from closeknit.engine.search import Found, find
 from closeknit.engine.shapes import Shape, ShapeKey, Table
 from closeknit.engine.tree import Tree
 from closeknit.engine.trials import Trials

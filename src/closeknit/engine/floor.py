@@ -82,7 +82,10 @@ def _narrowed(problem: Problem, pool: Pool, level: int, domains: Ints) -> tuple[
 def _certain(knot: Knot) -> list[Knot]:
     """Groups that every placement has to form."""
     found = [knot]
-    if sum(formed(part) for part in knot.members) + sum(not formed(part) for part in knot.members) <= knot.least:
+    if (
+        sum(formed(part) for part in knot.members) + sum(not formed(part) for part in knot.members)
+        <= knot.least
+    ):
         for part in knot.members:
             if isinstance(part, Knot):
                 found.extend(_certain(part))
@@ -103,7 +106,9 @@ def _distance(problem: Problem, knot: Knot) -> int:
         return knot.preferred - reachable
     pieces = 1
     for shape, need in enumerate(knot.need):
-        pieces = max(pieces, fewest(problem.tables[shape].sums[knot.preferred], need) if not knot.bound else 1)
+        pieces = max(
+            pieces, fewest(problem.tables[shape].sums[knot.preferred], need) if not knot.bound else 1
+        )
     return knot.preferred + 1 + pieces
 
 

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from closeknit.engine.pack import Item, OutOfBudgetError, Packing, Site, Steps, Weights
+from closeknit.engine.budget import OutOfBudgetError, Steps
+from closeknit.engine.pack import Item, Packing, Site, Weights
 from closeknit.engine.pieces import fewest
 from closeknit.engine.problem import Leaf, Problem
 from closeknit.engine.room import Room
+from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 
+_BITS = 24
+"""Room for one count in a packed cost; more than any cluster has nodes."""
 _MOST_SITES = 64
 """Above this many nodes an exact layout is not tried."""
 
@@ -51,21 +55,31 @@ class Layout:
     """Per item: positions and counts."""
 
 
+class Weighing:
+    """Costs as whole numbers that compare like the list of wishes: one field of bits for each count."""
+
+    def __init__(self, depth: int) -> None:
+        weights = [1 << (_BITS * i) for i in reversed(range(2 * depth + 2))]
+        self.left_out = weights[0]
+        self.preferences = weights[1 : 1 + depth]
+        """By level, what a domain of a preferred level costs a group that shares none."""
+        self.domains = weights[1 + depth :]
+        """By level, what a domain that comes into use costs; last, a node."""
+
+
 class Layouts:
     """Lays out components and remembers the results."""
 
-    def __init__(self, problem: Problem, free: Ints, weight: list[int], weight_left_out: int, weight_colors: list[int]) -> None:
+    def __init__(self, problem: Problem, free: Ints, weighing: Weighing) -> None:
         self._problem = problem
         self._free = free
-        self._levels = weight
-        """By level, what a domain that comes into use costs; last, a node."""
-        self._left_out = weight_left_out
-        self._color_weights = weight_colors
-        """By level, what a domain of a preferred level costs a group that shares none."""
+        self._weigh = weighing
         self._known: dict[object, Layout | None] = {}
         running = sorted({position for leaf in problem.leaves for position in leaf.bound})
         self._running = np.array(running, dtype=np.int64)
-        self._running_domains = [set(problem.tree.dom[level][self._running].tolist()) for level in range(problem.tree.depth + 1)]
+        self._running_domains = [
+            set(problem.tree.dom[level][self._running].tolist()) for level in range(problem.tree.depth + 1)
+        ]
 
     def components(self, contents: list[Content]) -> list[tuple[int, int, list[Content]]]:
         """Contents by the outermost domain that holds them, in tree order."""
@@ -110,17 +124,40 @@ class Layouts:
             for (shape, first, last), need in pooled.items()
         )
 
-    def _items(self, contents: list[Content]) -> list[Item]:
-        merged: dict[tuple[int, int, int, tuple[int, ...]], list[int]] = {}
+    def _merged(self, contents: list[Content]) -> dict[tuple[int, int, int, tuple[int, ...]], list[Content]]:
+        """Contents of one shape that may go to the same nodes, together."""
+        merged: dict[tuple[int, int, int, tuple[int, ...]], list[Content]] = {}
         for content in contents:
             first, last = self._problem.tree.bounds(content.level, content.domain)
-            counts = merged.setdefault((first, last, content.leaf.shape, content.colors), [0, 0])
-            counts[0] += content.leaf.need
-            counts[1] += content.leaf.open
+            merged.setdefault((first, last, content.leaf.shape, content.colors), []).append(content)
+        return merged
+
+    def _items(self, contents: list[Content]) -> list[Item]:
         return [
-            Item(shape, need, total, first, last, colors)
-            for (first, last, shape, colors), (need, total) in merged.items()
+            Item(
+                shape, sum(c.leaf.need for c in inside), sum(c.leaf.open for c in inside), first, last, colors
+            )
+            for (first, last, shape, colors), inside in self._merged(contents).items()
         ]
+
+    def share(self, contents: list[Content], layout: Layout, spread: Spread) -> None:
+        """Hand the pods of each item to the pod sets it was made of: what they need first, then the rest."""
+        for inside, (positions, counts) in zip(self._merged(contents).values(), layout.takes, strict=True):
+            if len(inside) == 1:
+                if len(positions):
+                    spread[inside[0].leaf.index] = (positions, counts)
+                continue
+            spare = int(counts.sum()) - sum(content.leaf.need for content in inside)
+            each = np.repeat(positions, counts)
+            at = 0
+            for content in inside:
+                extra = min(spare, content.leaf.open - content.leaf.need)
+                spare -= extra
+                mine = each[at : at + content.leaf.need + extra]
+                at += len(mine)
+                if len(mine):
+                    unique, amount = np.unique(mine, return_counts=True)
+                    spread[content.leaf.index] = (unique, amount.astype(np.int64))
 
     def _quick(self, level: int, domain: int, items: list[Item], colors: list[Color]) -> Layout | None:
         """Lay out items one after the other, the most confined and the bulkiest first; None where one is stuck."""
@@ -129,8 +166,12 @@ class Layouts:
         pieces: list[list[tuple[Ints, Ints]]] = [[] for _ in items]
         left_out = 0
         fresh = [0] * (tree.depth + 1)
-        order = sorted(range(len(items)), key=lambda i: (items[i].last - items[i].first, -self._bulk(items[i]), i))
-        rounds = [(i, items[i].need, True) for i in order] + [(i, items[i].open - items[i].need, False) for i in order]
+        order = sorted(
+            range(len(items)), key=lambda i: (items[i].last - items[i].first, -self._bulk(items[i]), i)
+        )
+        rounds = [(i, items[i].need, True) for i in order] + [
+            (i, items[i].open - items[i].need, False) for i in order
+        ]
         if len(items) == 1:
             rounds = [(0, min(items[0].open, room.capacity(items[0].shape, level, domain)), True)]
             if rounds[0][1] < items[0].need:
@@ -175,16 +216,18 @@ class Layouts:
         self, top: int, left_out: int, takes: list[tuple[Ints, Ints]], items: list[Item], colors: list[Color]
     ) -> int:
         tree = self._problem.tree
-        used = np.unique(np.concatenate([positions for positions, _ in takes])) if takes else self._running[:0]
-        cost = left_out * self._left_out
+        used = (
+            np.unique(np.concatenate([positions for positions, _ in takes])) if takes else self._running[:0]
+        )
+        cost = left_out * self._weigh.left_out
         for level in range(top + 1, tree.depth + 1):
             domains = set(tree.dom[level][used].tolist())
-            cost += len(domains - self._running_domains[level]) * self._levels[level]
+            cost += len(domains - self._running_domains[level]) * self._weigh.domains[level]
         for color in sorted({color for item in items for color in item.colors}):
             level = colors[color].level
             parts = [takes[i][0] for i, item in enumerate(items) if color in item.colors]
             domains = set(tree.dom[level][np.concatenate(parts)].tolist())
-            cost += len(domains - colors[color].running) * self._color_weights[level]
+            cost += len(domains - colors[color].running) * self._weigh.preferences[level]
         return cost
 
     def _bound(self, top: int, domain: int, items: list[Item], colors: list[Color]) -> int | None:
@@ -197,7 +240,7 @@ class Layouts:
             pooled[key] = pooled.get(key, 0) + item.open
         for (shape, first, last), total in pooled.items():
             at = self._domain_of(top, Item(shape, 0, 0, first, last))
-            cost += max(total - tables[shape].capacity(*at), 0) * self._left_out
+            cost += max(total - tables[shape].capacity(*at), 0) * self._weigh.left_out
         for level in range(top + 1, tree.depth + 1):
             first, last = tree.span(top, domain, level)
             gratis = sum(first <= inner < last for inner in self._running_domains[level])
@@ -208,14 +251,20 @@ class Layouts:
                     # With one item only, leaving a pod out costs more than any domain, so all that fit will be placed.
                     need = min(items[0].open, tables[shape].capacity(top, domain))
                 pieces = max(pieces, fewest(tables[shape].sums[level][first:last], need))
-            cost += max(pieces - gratis, 0) * self._levels[level]
+            cost += max(pieces - gratis, 0) * self._weigh.domains[level]
         for color in {color for item in items for color in item.colors}:
             if sum(item.need for item in items if color in item.colors) and not colors[color].running:
-                cost += self._color_weights[colors[color].level]
+                cost += self._weigh.preferences[colors[color].level]
         return cost
 
     def _exactly(
-        self, level: int, domain: int, items: list[Item], colors: list[Color], quick: Layout | None, steps: Steps
+        self,
+        level: int,
+        domain: int,
+        items: list[Item],
+        colors: list[Color],
+        quick: Layout | None,
+        steps: Steps,
     ) -> Layout | None:
         packing = self._packing(level, domain, items, colors, steps)
         if packing is None:
@@ -235,7 +284,10 @@ class Layouts:
         for i in range(len(items)):
             rows = sorted((position, pattern[i]) for position, pattern in layout if pattern[i])
             takes.append(
-                (np.array([p for p, _ in rows], dtype=np.int64), np.array([c for _, c in rows], dtype=np.int64))
+                (
+                    np.array([p for p, _ in rows], dtype=np.int64),
+                    np.array([c for _, c in rows], dtype=np.int64),
+                )
             )
         return Layout(cost, True, takes)
 
@@ -280,9 +332,9 @@ class Layouts:
                 )
             )
         weights = Weights(
-            self._left_out,
-            tuple(self._levels[m] for m in (*walked, tree.depth)),
-            tuple(self._color_weights[colors[c].level] for c in shown),
+            self._weigh.left_out,
+            tuple(self._weigh.domains[m] for m in (*walked, tree.depth)),
+            tuple(self._weigh.preferences[colors[c].level] for c in shown),
         )
         return Packing(items, _walk_order(sites, len(walked)), problem.demand, weights, steps)
 
@@ -292,7 +344,9 @@ def _walk_order(sites: list[Site], levels: int) -> list[Site]:
 
     def arranged(group: list[Site], level: int) -> list[Site]:
         if level == levels:
-            return sorted(group, key=lambda s: (not s.paid[-1], tuple(-f for f in s.fits), s.free, s.position))
+            return sorted(
+                group, key=lambda s: (not s.paid[-1], tuple(-f for f in s.fits), s.free, s.position)
+            )
         parts: dict[int, list[Site]] = {}
         for site in group:
             parts.setdefault(site.domains[level], []).append(site)
@@ -317,4 +371,3 @@ def _joined(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     counts = np.concatenate([c for _, c in parts])
     unique, back = np.unique(positions, return_inverse=True)
     return unique, np.bincount(back, weights=counts, minlength=len(unique)).astype(np.int64)
-

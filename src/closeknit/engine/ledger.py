@@ -198,7 +198,9 @@ class Ledger:
 
     def _taint_set(self, node: Node) -> int:
         # The order in which taints are listed has no meaning, so equal sets share a number.
-        taints = tuple(sorted(set(node.taints), key=lambda taint: (taint.key, taint.value, taint.effect.value)))
+        taints = tuple(
+            sorted(set(node.taints), key=lambda taint: (taint.key, taint.value, taint.effect.value))
+        )
         code = self._taint_code.setdefault(taints, len(self.taint_sets))
         if code == len(self.taint_sets):
             self.taint_sets.append(taints)

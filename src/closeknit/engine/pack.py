@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from closeknit.engine.budget import Steps
+
 Pattern = tuple[int, ...]
 
 
@@ -60,41 +62,6 @@ class Weights:
     """Per color, for a domain of its level that it comes to use."""
 
 
-class OutOfBudgetError(Exception):
-    """The search was stopped before it could decide."""
-
-
-class Steps:
-    """Counters that stop a search when its budget is used up.
-
-    Steps are the same for every cluster; work weighs them by how much each looks at.
-    """
-
-    def __init__(self, most_steps: int) -> None:
-        self.taken = 0
-        self.work = 0
-        self._most_steps = most_steps
-        self._most_work: int | None = None
-
-    def take(self, work: int = 1) -> None:
-        """Count one step of so much work; raises when the budget is used up."""
-        self.taken += 1
-        self.work += work
-        if self.used_up:
-            raise OutOfBudgetError
-
-    @property
-    def used_up(self) -> bool:
-        """Whether the search has to stop."""
-        if self._most_work is not None:
-            return self.work > self._most_work
-        return self.taken > self._most_steps
-
-    def allow(self, work: int) -> None:
-        """From here on, only so much more work counts."""
-        self._most_work = self.work + work
-
-
 class Packing:
     """One layout problem. ``sites`` must keep each domain's nodes together."""
 
@@ -120,7 +87,10 @@ class Packing:
         for row in range(len(self._demand[0]) if self._items else 0):
             sets.add(tuple(i for i, demand in enumerate(self._demand) if demand[row]))
         return [
-            (list(members), [min(amounts) for amounts in zip(*(self._demand[i] for i in members), strict=True)])
+            (
+                list(members),
+                [min(amounts) for amounts in zip(*(self._demand[i] for i in members), strict=True)],
+            )
             for members in sorted(sets)
             if len(members) > 1
         ]
@@ -155,7 +125,9 @@ class Packing:
                     max(a, b) for a, b in zip(self._best[i + 1][level], running[level], strict=True)
                 ]
                 self._gratis[i][level] = self._gratis[i + 1][level] + (site.paid[level] and not same)
-            self._best[i][levels] = [max(a, b) for a, b in zip(self._best[i + 1][levels], site.fits, strict=True)]
+            self._best[i][levels] = [
+                max(a, b) for a, b in zip(self._best[i + 1][levels], site.fits, strict=True)
+            ]
             self._gratis[i][levels] = self._gratis[i + 1][levels] + site.paid[levels]
             twin = (
                 after is not None
@@ -178,7 +150,12 @@ class Packing:
     def best(self, below: int) -> tuple[int, list[tuple[int, Pattern]]] | None:
         """The cheapest layout that costs less than ``below``: its cost, and per position how many of each item."""
         levels = len(self._weights.levels) - 1
-        state = (0, tuple(item.open for item in self._items), (False,) * levels, (False,) * len(self._weights.colors))
+        state = (
+            0,
+            tuple(item.open for item in self._items),
+            (False,) * levels,
+            (False,) * len(self._weights.colors),
+        )
         cost = self._walk(*state, below)
         if cost is None:
             return None
@@ -190,7 +167,9 @@ class Packing:
             assert pattern is not None
             if any(pattern):
                 layout.append((self._sites[at].position, pattern))
-                _, remaining, open_domains, open_colors = self._use(at, remaining, open_domains, open_colors, pattern)
+                _, remaining, open_domains, open_colors = self._use(
+                    at, remaining, open_domains, open_colors, pattern
+                )
                 at += 1
             else:
                 at = self._next_other[at]
@@ -224,7 +203,9 @@ class Packing:
                 return None
             left_out += max(left - most, 0)
         hosts = 0
-        for (members, _), most, best_of in zip(self._pools, self._pooled[at], self._pooled_best[at], strict=True):
+        for (members, _), most, best_of in zip(
+            self._pools, self._pooled[at], self._pooled_best[at], strict=True
+        ):
             need = sum(must[item] for item in members)
             if need > most:
                 return None
@@ -247,7 +228,12 @@ class Packing:
         return cost
 
     def _walk(
-        self, at: int, remaining: Pattern, open_domains: tuple[bool, ...], open_colors: tuple[bool, ...], below: int
+        self,
+        at: int,
+        remaining: Pattern,
+        open_domains: tuple[bool, ...],
+        open_colors: tuple[bool, ...],
+        below: int,
     ) -> int | None:
         """The least cost of placing the rest from a node on, if less than ``below``."""
         if at == len(self._sites) or not any(remaining):
@@ -323,7 +309,8 @@ class Packing:
         found: list[Pattern] = []
         for banned in _subsets(sorted({c for i in self._items for c in i.colors if c in closed})):
             allowed = [
-                0 if banned & set(item.colors) else bound for item, bound in zip(self._items, most, strict=True)
+                0 if banned & set(item.colors) else bound
+                for item, bound in zip(self._items, most, strict=True)
             ]
             found.extend(self._full(allowed, site.free))
         unique = sorted(set(found), key=lambda pattern: (-sum(pattern), tuple(-count for count in pattern)))

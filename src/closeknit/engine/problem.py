@@ -121,7 +121,9 @@ def compile_request(
     def leaf(pods: PodSet) -> Leaf:
         bound = sorted(int(tree.positions[slot_of[node]]) for node in pods.bound)
         need = max(pods.least - len(bound), 0)
-        made = Leaf(len(leaves), pods.name, pods, shape_of[pods.name], need, pods.open if wishful else need, bound)
+        made = Leaf(
+            len(leaves), pods.name, pods, shape_of[pods.name], need, pods.open if wishful else need, bound
+        )
         made.twin = (made.shape, need, made.open) if not bound else ("only", pods.name)
         leaves.append(made)
         return made
@@ -149,7 +151,7 @@ def compile_request(
         lacking = [need_of(part, len(tables)) for part in made.members if not formed(part)]
         made.need = [sum(sorted(need[s] for need in lacking)[: max(missing, 0)]) for s in shapes]
         made.twin = (
-            (made.required, made.preferred, made.least, tuple(sorted((repr(p.twin) for p in made.members))))
+            (made.required, made.preferred, made.least, tuple(sorted(repr(p.twin) for p in made.members)))
             if not made.bound
             else ("only", made.name)
         )
@@ -168,7 +170,7 @@ def need_of(part: Part, shapes: int) -> list[int]:
     return [part.need if s == part.shape else 0 for s in range(shapes)]
 
 
-def choices(knot: Knot, heed: Heed) -> Iterator[tuple[list[Part], int]]:
+def memberships(knot: Knot, heed: Heed) -> Iterator[tuple[list[Part], int]]:
     """Which members to form, fewest pods left out first, with the number of those.
 
     Members formed by running pods alone are always in. Of twins, those first by name are in.
@@ -187,7 +189,9 @@ def choices(knot: Knot, heed: Heed) -> Iterator[tuple[list[Part], int]]:
     for left_out, dropped in _droppings(kinds, sizes, spare):
         if heed is Heed.CONSTRAINTS and sum(dropped) < spare:
             continue
-        kept = [part for parts, drop in zip(kinds, dropped, strict=True) for part in parts[: len(parts) - drop]]
+        kept = [
+            part for parts, drop in zip(kinds, dropped, strict=True) for part in parts[: len(parts) - drop]
+        ]
         yield sorted([*fixed, *kept], key=lambda part: part.name), left_out
 
 
@@ -195,7 +199,9 @@ def _open_pods(part: Part) -> int:
     return part.open if isinstance(part, Leaf) else sum(part.open)
 
 
-def _droppings(kinds: list[list[Part]], sizes: list[int], spare: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _droppings(
+    kinds: list[list[Part]], sizes: list[int], spare: int
+) -> Iterator[tuple[int, tuple[int, ...]]]:
     """All ways to drop up to ``spare`` members, by kind, in order of the pods dropped."""
     heap: list[tuple[int, tuple[int, ...]]] = [(0, (0,) * len(kinds))]
     seen = {heap[0][1]}

@@ -95,7 +95,9 @@ class Room:
             before = self._fit[other].get(position, whole)
             if whole == 0:
                 continue
-            now = min(amount // units for amount, units in zip(left, problem.demand[other], strict=True) if units)
+            now = min(
+                amount // units for amount, units in zip(left, problem.demand[other], strict=True) if units
+            )
             now = max(min(now, whole), 0)
             self._fit[other][position] = now
             for level in range(tree.depth):
@@ -120,7 +122,9 @@ class Room:
             return self._plan_nodes(shape, first, capacities, in_use, settled, count)
         if settled >= count:
             assert in_use is not None
-            return self._fill_in_order(shape, level, first, capacities, self._settled(shape, level, first, capacities, in_use), count)
+            return self._fill_in_order(
+                shape, level, first, capacities, self._settled(shape, level, first, capacities, in_use), count
+            )
         order = self._settled(shape, level, first, capacities, in_use) if in_use is not None else []
         rest = count - settled
         open_children = capacities if in_use is None else np.where(in_use, 0, capacities)
@@ -147,7 +151,9 @@ class Room:
         flags[inside] = True
         return flags
 
-    def _settled(self, shape: int, level: int, first: int, capacities: Ints, in_use: Flags | None) -> list[int]:
+    def _settled(
+        self, shape: int, level: int, first: int, capacities: Ints, in_use: Flags | None
+    ) -> list[int]:
         """Children in use, those first whose nodes in use take the most."""
         if in_use is None:
             return []
@@ -236,7 +242,9 @@ class Room:
         takes = np.zeros(len(capacities), dtype=np.int64)
         rest = count
         if in_use is not None:
-            for node in sorted(np.flatnonzero(in_use).tolist(), key=lambda node: (int(capacities[node]), node)):
+            for node in sorted(
+                np.flatnonzero(in_use).tolist(), key=lambda node: (int(capacities[node]), node)
+            ):
                 takes[node] = min(rest, int(capacities[node]))
                 rest -= int(takes[node])
         fresh = 0

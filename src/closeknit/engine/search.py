@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from closeknit.engine import floor, pool, score
-from closeknit.engine.candidates import Candidates, Loads
-from closeknit.engine.layout import Color, Content, Layouts
-from closeknit.engine.pack import OutOfBudgetError, Steps
-from closeknit.engine.problem import Heed, Knot, Leaf, Part, Problem, choices, need_of
+from closeknit.engine import floor, score
+from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
+from closeknit.engine.candidates import Candidates
+from closeknit.engine.choices import Choices, Place
+from closeknit.engine.layout import Content, Layouts, Weighing
+from closeknit.engine.likeness import Likeness
+from closeknit.engine.pool import Pool
+from closeknit.engine.problem import Heed, Knot, Leaf, Problem, memberships
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Wishes
-
-_BITS = 24
-"""Room for one count in a packed cost; more than any cluster has nodes."""
 
 _SMALL = 2048
 """Nodes up to which counting over all of them costs less than a step of the search."""
@@ -31,20 +31,10 @@ _FIRST_TRY = 400
 """Steps after which it is time to ask whether there is any placement at all."""
 _FEW = 8
 """Steps of a search that is over as soon as it has begun: one group, one domain."""
-_COMPARED = 64
-"""Nodes up to which domains are compared with each other, node by node."""
 _PATIENCE = 24
-"""Steps after which a bound over the whole cluster is worth its cost."""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How long a search may go on, in counted steps."""
-
-    find: int = 100_000
-    """Steps until a first placement is found."""
-    improve: int = 4_000
-    """Work after that until it is proven best: a step weighs more the more nodes it looks at."""
+"""Work after which a bound over the whole cluster is worth its cost."""
+_CHECKED = 64
+"""Nodes up to which a domain is laid out as soon as pods are confined to it, and not only at the end."""
 
 
 @dataclass(slots=True)
@@ -69,11 +59,11 @@ def find(problem: Problem, bare: Callable[[], Problem], free: Ints, budget: Budg
     first = Search(problem, free, replace(budget, find=min(budget.find, _FIRST_TRY))).run()
     if first.spread is not None or first.complete:
         return first
-    any_ = Search(bare(), free, budget).run()
-    steps, examined = first.steps + any_.steps, first.candidates + any_.candidates
-    if any_.spread is None:
-        return Found(None, None, any_.complete, steps, examined)
-    best = Search(problem, free, budget).run(any_.spread)
+    some = Search(bare(), free, budget).run()
+    steps, examined = first.steps + some.steps, first.candidates + some.candidates
+    if some.spread is None:
+        return Found(None, None, some.complete, steps, examined)
+    best = Search(problem, free, budget).run(some.spread)
     return Found(best.spread, best.wishes, best.complete, steps + best.steps, examined + best.candidates)
 
 
@@ -88,6 +78,10 @@ class _Task:
     struck: dict[int, set[int]] = field(default_factory=dict)
     """By level, domains that an exchangeable sibling has been through already."""
 
+    def beside(self, other: _Task) -> bool:
+        """Whether both wait inside the same domain."""
+        return (self.level, self.domain) == (other.level, other.domain)
+
 
 class Search:
     """One search over one problem. The ledger must not change meanwhile."""
@@ -95,30 +89,12 @@ class Search:
     def __init__(self, problem: Problem, free: Ints, budget: Budget) -> None:
         self._problem = problem
         self._tree = tree = problem.tree
-        self._free = free
         self._budget = budget
         self._steps = Steps(budget.find)
-        self._fields = 1 + tree.depth + tree.depth + 1
-        weights = [1 << (_BITS * (self._fields - 1 - i)) for i in range(self._fields)]
-        self._weight_left_out = weights[0]
-        self._weight_preferences = weights[1 : 1 + tree.depth]
-        self._weight_domains = weights[1 + tree.depth :]
-        self._layouts = Layouts(problem, free, self._weight_domains, weights[0], self._weight_preferences)
-        self._agenda: list[_Task] = []
-        self._contents: list[Content] = []
-        self._colors: list[Color] = []
-        self._loads: Loads = {}
-        running = sorted({position for leaf in problem.leaves for position in leaf.bound})
-        self._used: list[dict[int, int]] = []
-        for level in range(tree.depth + 1):
-            domains = tree.dom[level][np.array(running, dtype=np.int64)].tolist()
-            self._used.append({domain: domains.count(domain) for domain in dict.fromkeys(domains)})
-        self._add_load(-1, 0, problem.root.need)
-        self._open_pods = list(problem.root.open)
-        """Per shape, the pods asked for, less those of members left out."""
-        self._pool = pool.Pool(problem, free)
-        self._left_out = 0
-        self._preferences = [0] * tree.depth
+        self._layouts = Layouts(problem, free, Weighing(tree.depth))
+        self._made = Choices(problem, free)
+        self._likeness = Likeness(problem, free, self._made)
+        self._pool = Pool(problem, free)
         self._failures = [0] * len(problem.knots)
         self._best: list[int] | None = None
         self._found_at = 0
@@ -133,33 +109,29 @@ class Search:
         choosing = sum(max(knot.required, knot.preferred) >= 0 for knot in problem.knots)
         self._guide = floor.guide(problem, self._pool) if choosing > 1 else None
         """Where several groups choose, a domain that could take them all and would need the fewest pieces for it."""
-        self._signatures: dict[tuple[int, int], object] = {}
 
     def run(self, known: Spread | None = None) -> Found:
         """Search until done or out of budget, for something better than a placement already known."""
         complete = True
-        root = self._problem.root
         try:
             if known is not None:
                 self._keep(known)
             if not self._pinned_apart():
-                self._explore([_Task(root, -1, 0, ())])
+                self._explore([_Task(self._problem.root, -1, 0, ())])
         except OutOfBudgetError:
             complete = False
         except _Done:
             complete = self._sure = True
-        return Found(
-            self._spread, self._wishes, complete and self._sure, self._steps.taken, self._examined
-        )
+        return Found(self._spread, self._wishes, complete and self._sure, self._steps.taken, self._examined)
 
     def _pinned_apart(self) -> bool:
         """Whether running pods already break a requirement."""
-        for knot in self._problem.knots:
-            if knot.required >= 0 and knot.bound:
-                bound = np.array(knot.bound, dtype=np.int64)
-                if score.shared_level(self._tree, bound) < knot.required:
-                    return True
-        return False
+        return any(
+            knot.required >= 0
+            and knot.bound
+            and score.shared_level(self._tree, np.array(knot.bound, dtype=np.int64)) < knot.required
+            for knot in self._problem.knots
+        )
 
     # ---- going down the request tree ----
 
@@ -167,73 +139,83 @@ class Search:
         if not agenda:
             self._finish()
             return
-        at = self._pick(agenda)
-        task, rest = agenda[at], agenda[:at] + agenda[at + 1 :]
+        task = min(agenda, key=self._urgency)
+        rest = [other for other in agenda if other is not task]
         tried: dict[int, set[int]] = {}
         found_before = self._best
-        for level, domain, distance in self._options(task, rest):
+        for place in self._options(task, rest):
             self._steps.take(self._heft)
-            self._enter(task, level, domain, distance, rest, tried)
-            tried.setdefault(level, set()).add(domain)
+            colors = self._made.make(task.knot, place, task.colors)
+            if self._made.fits_by_sum(place) and self._hopeful():
+                self._open(task.knot, place, colors, _without_tried(task, rest, tried))
+            self._made.unmake(task.knot, place)
+            tried.setdefault(place.level, set()).add(place.domain)
         if self._best is found_before:
             # Whoever failed goes earlier next time: most dead ends come from one demanding group.
             self._failures[task.knot.index] += 1
 
-    def _pick(self, agenda: list[_Task]) -> int:
-        def urgency(i: int) -> tuple[bool, int, int, int, str]:
-            task = agenda[i]
-            knot = task.knot
-            free_choice = max(knot.required, knot.preferred) > task.level
-            return (free_choice, -self._failures[knot.index], -knot.size, -sum(knot.open), knot.name)
+    def _urgency(self, task: _Task) -> tuple[bool, int, int, int, str]:
+        """Groups without a choice first, then those that failed, then the largest."""
+        knot = task.knot
+        chooses = max(knot.required, knot.preferred) > task.level
+        return (chooses, -self._failures[knot.index], -knot.size, -sum(knot.open), knot.name)
 
-        return min(range(len(agenda)), key=urgency)
+    def _open(self, knot: Knot, place: Place, colors: tuple[int, ...], rest: list[_Task]) -> None:
+        """Hand the decided domain to the members, for each way to choose which of them to form."""
+        made = self._made
+        for members, left_out in memberships(knot, self._problem.heed):
+            self._steps.take()
+            made.form(knot, members, left_out, place, 1)
+            if self._possible(place) and self._hopeful():
+                tasks, before = list(rest), len(made.contents)
+                for part in members:
+                    if not isinstance(part, Leaf):
+                        tasks.append(_Task(part, place.level, place.domain, colors))
+                    elif part.open:
+                        made.contents.append(Content(place.level, place.domain, part, colors))
+                if len(made.contents) == before or self._lays_out(place):
+                    self._explore(tasks)
+                del made.contents[before:]
+            made.form(knot, members, left_out, place, -1)
 
-    def _options(self, task: _Task, rest: list[_Task]) -> Iterator[tuple[int, int, int]]:
-        """Levels and domains to try for a group, with the distance from its preference; best first."""
+    def _options(self, task: _Task, rest: list[_Task]) -> Iterator[Place]:
+        """Domains to try for a group, best first."""
         knot = task.knot
         base = max(knot.required, task.level)
         top = max(knot.preferred, base)
+        stay = Place(task.level, task.level, task.domain, _distance(knot, task.level))
         if top == task.level:
-            yield task.level, task.domain, self._distance(knot, task.level)
+            yield stay
             return
         siblings = [0] * len(self._problem.tables)
         for other in rest:
-            if (other.level, other.domain) == (task.level, task.domain):
+            if other.beside(task):
                 siblings = [a + b for a, b in zip(siblings, other.knot.need, strict=True)]
         tried: list[tuple[int, int]] = []
         for level, stream in self._ladder(task, base, top, siblings):
-            yield from self._drain(task, stream, level, self._distance(knot, level), tried)
-        if base == task.level and self._hopeful(knot, self._distance(knot, base)):
-            yield task.level, task.domain, self._distance(knot, base)
+            yield from self._drain(task, stream, level, tried)
+        if base == task.level and self._hopeful(knot, stay.distance):
+            yield stay
 
-    @staticmethod
-    def _distance(knot: Knot, level: int) -> int:
-        """How far a domain of a level is from what a group prefers."""
-        return max(knot.preferred - level, 0) if knot.preferred >= 0 else 0
-
-    def _ladder(self, task: _Task, base: int, top: int, siblings: list[int]) -> Iterator[tuple[int, Candidates]]:
+    def _ladder(
+        self, task: _Task, base: int, top: int, siblings: list[int]
+    ) -> Iterator[tuple[int, Candidates]]:
         """Levels to try and their candidates: from the preferred one up to the required one."""
+        knot, made = task.knot, self._made
 
         def rung(level: int) -> Candidates:
+            inside = (task.level, task.domain)
             stream = Candidates(
-                self._problem,
-                knot,
-                (task.level, task.domain),
-                level,
-                self._loads,
-                self._used,
-                siblings,
-                self._guide,
+                self._problem, knot, inside, level, made.loads, made.used, siblings, self._guide
             )
             for struck in task.struck.get(level, ()):
                 stream.strike(struck)
             return stream
 
-        knot = task.knot
         levels = range(top, max(base, task.level + 1) - 1, -1)
         if knot.open == knot.need:
             for level in levels:
-                if self._hopeful(knot, self._distance(knot, level)):
+                if self._hopeful(knot, _distance(knot, level)):
                     yield level, rung(level)
             return
         # A finer level is closer to the preference, but pods left out weigh more than any preference.
@@ -241,11 +223,11 @@ class Search:
         yield from sorted(rungs, key=lambda rung: (rung[1].least_left_out(), -rung[0]))
 
     def _drain(
-        self, task: _Task, stream: Candidates, level: int, distance: int, tried: list[tuple[int, int]]
-    ) -> Iterator[tuple[int, int, int]]:
+        self, task: _Task, stream: Candidates, level: int, tried: list[tuple[int, int]]
+    ) -> Iterator[Place]:
         seen: set[object] | None = None
         while True:
-            self._strike_hopeless(stream, task.knot, level, distance)
+            self._strike_hopeless(stream, task.knot, level)
             domain = stream.next()
             if domain is None:
                 return
@@ -253,292 +235,93 @@ class Search:
             if tried:
                 # Comparing looks costs more than most first tries, so it waits for the second.
                 if seen is None:
-                    seen = {(at, self._signature(task, at, before)) for at, before in tried}
-                signature = (level, self._signature(task, level, domain))
-                if signature in seen:
+                    seen = {(at, self._likeness.of(task.level, at, before)) for at, before in tried}
+                look = (level, self._likeness.of(task.level, level, domain))
+                if look in seen:
                     continue
-                seen.add(signature)
+                seen.add(look)
             tried.append((level, domain))
-            yield level, domain, distance
+            yield Place(task.level, level, domain, _distance(task.knot, level))
 
-    def _strike_hopeless(self, stream: Candidates, knot: Knot, level: int, distance: int) -> None:
+    # ---- giving up early ----
+
+    def _strike_hopeless(self, stream: Candidates, knot: Knot, level: int) -> None:
         """Take candidates out of the stream whose bounds reach the best placement known."""
         if self._best is None:
             return
-        base, depth = self._so_far(), self._tree.depth
-        floor_ = [0] * self._fields
+        base, depth = self._cost(), self._tree.depth
+        lower = [0] * len(base)
 
         def bound(field: int, own: Ints | int) -> Ints | int:
             if field == 0:
                 # Pods that a candidate leaves out may be among those that the cluster lacks room for.
-                value = _larger(own + self._left_out, base[0])
+                value = _larger(own + self._made.left_out, base[0])
             elif field <= depth:
-                value = base[field] + (distance if knot.preferred == field - 1 else 0)
+                value = base[field] + (_distance(knot, level) if knot.preferred == field - 1 else 0)
             elif field - 1 - depth <= level:
                 value = own + base[field]
             else:
                 value = _larger(own, base[field])
-            return _larger(value, floor_[field])
+            return _larger(value, lower[field])
 
         stream.strike_hopeless(self._best, bound)
         if len(stream):
             # The bound over the whole cluster costs more, so it is asked for what is left.
-            floor_ = self._lower()
+            lower = self._lower()
             stream.strike_hopeless(self._best, bound)
 
-    def _signature(self, task: _Task, level: int, domain: int) -> object:
-        """Equal for candidates between which nothing can tell, as far as is worth finding out."""
-        tree = self._tree
-        marks: list[object] = []
-        for at in range(task.level + 1, level + 1):
-            around = tree.above(level, domain, at)
-            marks.append(self._look(at, around))
-        return tuple(marks)
+    def _possible(self, place: Place) -> bool:
+        """Whether counts leave room for all that must be placed."""
+        if not self._made.covered(place.level, place.domain):
+            return False
+        return len(self._problem.tables) == 1 or not self._drags_on() or self._made.fits_in(self._pool)
 
-    def _look(self, level: int, domain: int) -> object:
-        """What a domain looks like; its own number where it is in use or too large to compare."""
-        if domain in self._used[level] or (level, domain) in self._loads:
-            return domain
-        key = (level, domain)
-        known = self._signatures.get(key)
-        if known is None:
-            start, end = self._tree.bounds(level, domain)
-            known = (domain,) if end - start > _COMPARED else ("like", self._content(level, domain))
-            self._signatures[key] = known
-        return known
-
-    def _content(self, level: int, domain: int) -> object:
-        tree, problem = self._tree, self._problem
-        if level == tree.depth:
-            slot = int(tree.slots[domain])
-            fits = tuple(int(table.fit[domain]) for table in problem.tables)
-            prices = tuple(int(t.price[domain]) if t.price is not None else 0 for t in problem.tables)
-            return (fits, prices, tuple(int(self._free[row, slot]) for row in problem.rows))
-        first, last = tree.span(level, domain, level + 1)
-        inner = sorted((self._content(level + 1, child) for child in range(first, last)), key=repr)
-        return (bool(tree.real[level][domain]), tuple(inner))
-
-    # ---- making and unmaking a choice ----
-
-    def _enter(
-        self, task: _Task, level: int, domain: int, distance: int, rest: list[_Task], tried: dict[int, set[int]]
-    ) -> None:
-        knot = task.knot
-        colors = task.colors
-        if distance and level < 0:
-            distance = knot.preferred + 1
-            running = frozenset(self._tree.dom[knot.preferred][np.array(knot.bound, dtype=np.int64)].tolist())
-            colors = (*colors, len(self._colors))
-            self._colors.append(Color(knot.preferred, running))
-            distance += len(running)
-        marked = self._mark(knot, task.level, level, domain)
-        if distance:
-            self._preferences[knot.preferred] += distance
-        if self._fits_by_sum(task.level, level, domain) and self._hopeful():
-            following = self._inherit_struck(knot, rest, task, tried)
-            self._open(knot, level, domain, colors, following)
-        if distance:
-            self._preferences[knot.preferred] -= distance
-        self._unmark(knot, task.level, level, domain, marked)
-        if colors is not task.colors:
-            self._colors.pop()
-
-    def _inherit_struck(
-        self, knot: Knot, rest: list[_Task], task: _Task, tried: dict[int, set[int]]
-    ) -> list[_Task]:
-        """Siblings that can be exchanged with this group need not try what it has been through."""
-        if not tried:
-            return rest
-        following = []
-        for other in rest:
-            if other.knot.twin == knot.twin and (other.level, other.domain) == (task.level, task.domain):
-                struck = {level: set(domains) for level, domains in other.struck.items()}
-                for level, domains in tried.items():
-                    struck.setdefault(level, set()).update(domains)
-                other = _Task(other.knot, other.level, other.domain, other.colors, struck)
-            following.append(other)
-        return following
-
-    def _mark(self, knot: Knot, above: int, level: int, domain: int) -> bool:
-        """Note what the group will take of the domains between its parent's and its own."""
-        uses = bool(knot.size)
-        for at in range(max(above + 1, 0), level + 1):
-            around = self._tree.above(level, domain, at)
-            load = self._loads.get((at, around))
-            if load is None:
-                load = self._loads[at, around] = [0] * len(self._problem.tables)
-            for shape, need in enumerate(knot.need):
-                load[shape] += need
-        if uses:
-            for at in range(level + 1):
-                around = self._tree.above(level, domain, at)
-                self._used[at][around] = self._used[at].get(around, 0) + 1
-        return uses
-
-    def _unmark(self, knot: Knot, above: int, level: int, domain: int, uses: bool) -> None:
-        for at in range(max(above + 1, 0), level + 1):
-            around = self._tree.above(level, domain, at)
-            load = self._loads.get((at, around))
-            if load is None:
-                # Nothing but zeros was noted here, and was tidied away meanwhile.
-                continue
-            for shape, need in enumerate(knot.need):
-                load[shape] -= need
-            if not any(load):
-                del self._loads[at, around]
-        if uses:
-            for at in range(level + 1):
-                around = self._tree.above(level, domain, at)
-                self._used[at][around] -= 1
-                if not self._used[at][around]:
-                    del self._used[at][around]
-
-    def _fits_by_sum(self, above: int, level: int, domain: int) -> bool:
-        """Whether the free amounts of each domain on the way cover what is confined to it."""
-        problem = self._problem
-        if len(problem.tables) == 1:
+    def _lays_out(self, place: Place) -> bool:
+        """Whether a domain that just got pods can lay out all that is confined to it, by itself."""
+        start, end = self._tree.bounds(place.level, place.domain)
+        if place.level < 0 or end - start > _CHECKED or len(self._made.contents) == 1:
             return True
-        for at in range(max(above + 1, 0), level + 1):
-            around = self._tree.above(level, domain, at)
-            load = self._loads.get((at, around))
-            if load is None:
-                continue
-            start, end = self._tree.bounds(at, around)
-            slots = self._tree.slots[start:end]
-            for i, row in enumerate(problem.rows):
-                wanted = sum(count * problem.demand[shape][i] for shape, count in enumerate(load))
-                # Sums in floating point cannot overflow; the margin keeps rounding on the safe side.
-                free = float(self._free[row, slots].clip(0).sum(dtype=np.float64))
-                if wanted > free * (1 + 1e-9):
-                    return False
-        return True
-
-    def _open(self, knot: Knot, level: int, domain: int, colors: tuple[int, ...], rest: list[_Task]) -> None:
-        """Hand the decided domain to the members, for each way to choose which of them to form."""
-        for members, left_out in choices(knot, self._problem.heed):
-            self._steps.take()
-            self._left_out += left_out
-            added = self._extra_need(knot, members)
-            self._add_load(level, domain, added)
-            dropped = self._drop(knot, members)
-            if self._covered(level, domain) and self._hopeful():
-                tasks, before = list(rest), len(self._contents)
-                for part in members:
-                    if isinstance(part, Leaf):
-                        if part.open:
-                            self._contents.append(Content(level, domain, part, colors))
-                    else:
-                        tasks.append(_Task(part, level, domain, colors))
-                if self._contents_fit(before):
-                    self._explore(tasks)
-                del self._contents[before:]
-            self._drop_back(dropped)
-            self._add_load(level, domain, [-extra for extra in added])
-            self._left_out -= left_out
-
-    def _extra_need(self, knot: Knot, members: list[Part]) -> list[int]:
-        """What the chosen members need beyond what was counted for the group before they were chosen."""
-        need = [0] * len(self._problem.tables)
-        for part in members:
-            for shape, count in enumerate(need_of(part, len(need))):
-                need[shape] += count
-        return [now - before for now, before in zip(need, knot.need, strict=True)]
-
-    def _drop(self, knot: Knot, members: list[Part]) -> list[int]:
-        """Note per shape how many pods are no longer asked for because their members were left out."""
-        dropped = [0] * len(self._open_pods)
-        if len(members) != len(knot.members):
-            kept = {part.name for part in members}
-            for part in knot.members:
-                if part.name not in kept:
-                    for leaf in [part] if isinstance(part, Leaf) else part.leaves:
-                        dropped[leaf.shape] += leaf.open
-            self._open_pods = [a - b for a, b in zip(self._open_pods, dropped, strict=True)]
-        return dropped
-
-    def _drop_back(self, dropped: list[int]) -> None:
-        if any(dropped):
-            self._open_pods = [a + b for a, b in zip(self._open_pods, dropped, strict=True)]
-
-    def _covered(self, level: int, domain: int) -> bool:
-        """Whether each domain on the way up takes what is confined to it, one shape at a time and all together."""
-        tables = self._problem.tables
-        for at in range(-1, level + 1):
-            around = self._tree.above(level, domain, at)
-            load = self._loads.get((at, around))
-            if load is None:
-                continue
-            if any(count > tables[shape].capacity(at, around) for shape, count in enumerate(load) if count):
-                return False
-        whole = self._loads.get((-1, 0))
-        if whole is None or len(tables) == 1 or not self._drags_on():
+        inside = [
+            content
+            for content in self._made.contents
+            if content.level >= place.level
+            and self._tree.above(content.level, content.domain, place.level) == place.domain
+        ]
+        try:
+            return (
+                self._layouts.lay_out(place.level, place.domain, inside, self._made.colors, self._steps)
+                is not None
+            )
+        except OutOfBudgetError:
+            if self._steps.used_up:
+                raise
             return True
-        return sum(whole) <= self._pool.total
-
-    def _add_load(self, level: int, domain: int, added: list[int]) -> None:
-        if not any(added):
-            return
-        for at in range(-1, level + 1):
-            around = self._tree.above(level, domain, at)
-            load = self._loads.setdefault((at, around), [0] * len(added))
-            for shape, extra in enumerate(added):
-                load[shape] += extra
-            if not any(load):
-                del self._loads[at, around]
-
-    def _contents_fit(self, before: int) -> bool:
-        """Whether the domains that just got pods can still lay out all that is confined to them, each by itself."""
-        checked: set[tuple[int, int]] = set()
-        for content in self._contents[before:]:
-            at = (content.level, content.domain)
-            if at in checked or content.level < 0:
-                continue
-            checked.add(at)
-            start, end = self._tree.bounds(*at)
-            if end - start > 64 or (len(self._contents) == 1 and not self._agenda):
-                continue
-            inside = [
-                other
-                for other in self._contents
-                if other.level >= content.level and self._tree.above(other.level, other.domain, at[0]) == at[1]
-            ]
-            try:
-                if self._layouts.lay_out(*at, inside, self._colors, self._steps) is None:
-                    return False
-            except OutOfBudgetError:
-                if self._steps.used_up:
-                    raise
-        return True
-
-    # ---- bounds ----
-
-    def _so_far(self) -> list[int]:
-        """What the choices made so far cost at least, field by field."""
-        domains = [len(self._used[level]) for level in range(self._tree.depth + 1)]
-        tables = self._problem.tables
-        short = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(self._open_pods))
-        if len(tables) > 1 and self._drags_on():
-            short = max(short, sum(self._open_pods) - self._pool.total)
-        return [self._left_out + short, *self._preferences, *domains]
 
     def _hopeful(self, knot: Knot | None = None, distance: int = 0) -> bool:
         """Whether the choices made so far, and a distance yet to be added, can still beat the best placement known."""
         if self._best is None:
             return True
-        fields = self._so_far()
+        fields = self._cost()
         if knot is not None and distance:
             fields[1 + knot.preferred] += distance
         # The first comparison is cheap, and mostly enough.
-        return fields < self._best and [max(a, b) for a, b in zip(fields, self._lower(), strict=True)] < self._best
+        return (
+            fields < self._best
+            and [max(a, b) for a, b in zip(fields, self._lower(), strict=True)] < self._best
+        )
+
+    def _cost(self) -> list[int]:
+        mixed = len(self._problem.tables) > 1 and self._drags_on()
+        return self._made.cost(self._pool if mixed else None)
 
     def _lower(self) -> list[int]:
-        """What any placement of the request costs at least, field by field.
+        """What any placement better than the best known costs at least, field by field.
 
         Counting over a large cluster takes longer than most searches, so it waits until one drags on.
         """
         if self._floor is None:
             if self._best is None or not self._drags_on():
-                return [0] * self._fields
+                return [0] * (2 * self._tree.depth + 2)
             self._floor = floor.fields(self._problem, self._pool, self._best)
         return self._floor
 
@@ -548,14 +331,15 @@ class Search:
     # ---- the end of a branch ----
 
     def _finish(self) -> None:
-        """All groups have their domains: lay out the pods, and keep the placement if it is the best so far."""
+        """All groups have their domains: lay out the pods."""
         self._steps.take()
-        layouts = []
-        for level, domain, inside in self._layouts.components(self._contents):
+        spread: Spread = {}
+        exact = True
+        for level, domain, inside in self._layouts.components(self._made.contents):
             start, end = self._tree.bounds(level, domain)
             self._steps.work += (end - start) // 4
             try:
-                layout = self._layouts.lay_out(level, domain, inside, self._colors, self._steps)
+                layout = self._layouts.lay_out(level, domain, inside, self._made.colors, self._steps)
             except OutOfBudgetError:
                 if self._steps.used_up:
                     raise
@@ -563,11 +347,9 @@ class Search:
                 return
             if layout is None:
                 return
-            layouts.append((inside, layout))
-        spread: Spread = {}
-        for inside, layout in layouts:
-            self._share(inside, layout.takes, spread)
-            self._sure &= layout.exact
+            exact &= layout.exact
+            self._layouts.share(inside, layout, spread)
+        self._sure &= exact
         self._keep(spread)
 
     def _keep(self, spread: Spread) -> None:
@@ -587,28 +369,26 @@ class Search:
         if self._steps.taken > _FEW and self._best <= self._lower():
             raise _Done
 
-    def _share(self, inside: list[Content], takes: list[tuple[Ints, Ints]], spread: Spread) -> None:
-        """Hand the pods of each item to the pod sets it was made of: what they need first, then the rest."""
-        by_item: dict[tuple[int, int, int, tuple[int, ...]], list[Content]] = {}
-        for content in inside:
-            first, last = self._tree.bounds(content.level, content.domain)
-            by_item.setdefault((first, last, content.leaf.shape, content.colors), []).append(content)
-        for contents, (positions, counts) in zip(by_item.values(), takes, strict=True):
-            if len(contents) == 1:
-                if len(positions):
-                    spread[contents[0].leaf.index] = (positions, counts)
-                continue
-            spare = int(counts.sum()) - sum(content.leaf.need for content in contents)
-            each = np.repeat(positions, counts)
-            at = 0
-            for content in contents:
-                extra = min(spare, content.leaf.open - content.leaf.need)
-                spare -= extra
-                mine = each[at : at + content.leaf.need + extra]
-                at += len(mine)
-                if len(mine):
-                    unique, amount = np.unique(mine, return_counts=True)
-                    spread[content.leaf.index] = (unique, amount.astype(np.int64))
+
+def _without_tried(task: _Task, rest: list[_Task], tried: dict[int, set[int]]) -> list[_Task]:
+    """Siblings that can be exchanged with a group need not try what it has been through."""
+    if not tried:
+        return rest
+    following = []
+    for other in rest:
+        if other.knot.twin == task.knot.twin and other.beside(task) and other.colors == task.colors:
+            struck = {level: set(domains) for level, domains in other.struck.items()}
+            for level, domains in tried.items():
+                struck.setdefault(level, set()).update(domains)
+            following.append(replace(other, struck=struck))
+        else:
+            following.append(other)
+    return following
+
+
+def _distance(knot: Knot, level: int) -> int:
+    """How far a domain of a level is from what a group prefers."""
+    return max(knot.preferred - level, 0) if knot.preferred >= 0 else 0
 
 
 def _larger(a: Ints | int, b: int) -> Ints | int:

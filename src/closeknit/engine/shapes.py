@@ -195,4 +195,3 @@ class Table:
     def capacity(self, level: int, domain: int) -> int:
         """How many pods of this shape alone a domain takes."""
         return self.total if level < 0 else int(self.sums[level][domain])
-

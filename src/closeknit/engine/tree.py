@@ -51,7 +51,7 @@ class Tree:
         fresh = np.zeros(len(rows), dtype=np.bool_)
         for level in range(self.depth + 1):
             column = np.array([key[level] for key in self._keys], dtype=object)
-            if len(rows):
+            if rows:
                 fresh[0] = True
                 fresh[1:] |= column[1:] != column[:-1]
             start = np.flatnonzero(fresh).astype(np.int64)

@@ -1,0 +1,170 @@
+"""The choices that a search has made so far, what they take, and what they cost at least.
+
+Every ``make`` has its ``unmake``; between the two, all counts are those of the
+choices in force, and nothing is counted again from the start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from closeknit.engine.candidates import Loads
+from closeknit.engine.layout import Color, Content
+from closeknit.engine.pool import Pool
+from closeknit.engine.problem import Knot, Leaf, Part, Problem, need_of
+from closeknit.engine.tree import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A domain chosen for a group inside a coarser one."""
+
+    above: int
+    """The level of the coarser one."""
+    level: int
+    domain: int
+    distance: int
+    """How far it is from what the group prefers."""
+
+
+class Choices:
+    """Domains given to groups, members left out, and pod sets confined to domains."""
+
+    def __init__(self, problem: Problem, free: Ints) -> None:
+        self._problem = problem
+        self._tree = tree = problem.tree
+        self._free = free
+        self.contents: list[Content] = []
+        self.colors: list[Color] = []
+        self.loads: Loads = {}
+        """By level and domain, per shape the fewest pods that the choices confine there."""
+        running = np.array(problem.root.bound, dtype=np.int64)
+        self.used: list[dict[int, int]] = [
+            dict.fromkeys(tree.dom[level][running].tolist(), 1) for level in range(tree.depth + 1)
+        ]
+        """By level, domains that are in use for certain, and for how many reasons."""
+        self._touched: dict[tuple[int, int], int] = {}
+        self.left_out = 0
+        """Pods of members left out."""
+        self.preferences = [0] * tree.depth
+        self._open = list(problem.root.open)
+        """Per shape, the pods asked for, less those of members left out."""
+        self._add(-1, 0, problem.root.need, -1)
+
+    # ---- a domain for a group ----
+
+    def make(self, knot: Knot, place: Place, colors: tuple[int, ...]) -> tuple[int, ...]:
+        """Give a group its domain; returns the colors that its pods carry."""
+        distance = place.distance
+        if distance and place.level < 0:
+            # Nothing is shared: each domain of the preferred level counts, those of running pods at once.
+            running = frozenset(self._tree.dom[knot.preferred][np.array(knot.bound, dtype=np.int64)].tolist())
+            colors = (*colors, len(self.colors))
+            self.colors.append(Color(knot.preferred, running))
+        self._count(knot, place, 1)
+        return colors
+
+    def unmake(self, knot: Knot, place: Place) -> None:
+        """Take back what ``make`` did."""
+        self._count(knot, place, -1)
+        if place.distance and place.level < 0:
+            self.colors.pop()
+
+    def _count(self, knot: Knot, place: Place, sign: int) -> None:
+        if place.distance:
+            distance = place.distance
+            if place.level < 0:
+                color = self.colors[-1]
+                distance = knot.preferred + 1 + len(color.running)
+            self.preferences[knot.preferred] += sign * distance
+        self._add(place.level, place.domain, [sign * need for need in knot.need], place.above + 1)
+        for at in range(place.level + 1):
+            around = self._tree.above(place.level, place.domain, at)
+            _tally(self._touched, (at, around), sign)
+            if knot.size:
+                _tally(self.used[at], around, sign)
+
+    def touches(self, level: int, domain: int) -> bool:
+        """Whether a choice has anything to do with a domain."""
+        return (level, domain) in self._touched or domain in self.used[level]
+
+    # ---- members for a group ----
+
+    def form(self, knot: Knot, members: list[Part], left_out: int, place: Place, sign: int) -> None:
+        """Form these members of a group and leave out the others; with -1, take that back."""
+        self.left_out += sign * left_out
+        need = [0] * len(self._open)
+        for part in members:
+            need = [a + b for a, b in zip(need, need_of(part, len(need)), strict=True)]
+        extra = [sign * (now - before) for now, before in zip(need, knot.need, strict=True)]
+        self._add(place.level, place.domain, extra, -1)
+        if len(members) != len(knot.members):
+            kept = {part.name for part in members}
+            for part in knot.members:
+                if part.name not in kept:
+                    for leaf in [part] if isinstance(part, Leaf) else part.leaves:
+                        self._open[leaf.shape] -= sign * leaf.open
+
+    def _add(self, level: int, domain: int, added: list[int], top: int) -> None:
+        """Count pods in a domain and in those around it, up to a coarser level."""
+        if not any(added):
+            return
+        for at in range(top, level + 1):
+            around = self._tree.above(level, domain, at)
+            load = self.loads.setdefault((at, around), [0] * len(added))
+            for shape, extra in enumerate(added):
+                load[shape] += extra
+            if not any(load):
+                del self.loads[at, around]
+
+    # ---- what that means ----
+
+    def covered(self, level: int, domain: int) -> bool:
+        """Whether each domain on the way up takes what is confined to it, one shape at a time."""
+        tables = self._problem.tables
+        for at in range(-1, level + 1):
+            around = self._tree.above(level, domain, at)
+            load = self.loads.get((at, around), ())
+            if any(count > tables[shape].capacity(at, around) for shape, count in enumerate(load) if count):
+                return False
+        return True
+
+    def fits_by_sum(self, place: Place) -> bool:
+        """Whether the free amounts of each domain on the way cover what is confined to it, all shapes together."""
+        problem = self._problem
+        if len(problem.tables) == 1:
+            return True
+        for at in range(max(place.above + 1, 0), place.level + 1):
+            around = self._tree.above(place.level, place.domain, at)
+            load = self.loads.get((at, around))
+            if load is None:
+                continue
+            start, end = self._tree.bounds(at, around)
+            slots = self._tree.slots[start:end]
+            for i, row in enumerate(problem.rows):
+                wanted = sum(count * problem.demand[shape][i] for shape, count in enumerate(load))
+                # Sums in floating point cannot overflow; the margin keeps rounding on the safe side.
+                free = float(self._free[row, slots].clip(0).sum(dtype=np.float64))
+                if wanted > free * (1 + 1e-9):
+                    return False
+        return True
+
+    def fits_in(self, pool: Pool) -> bool:
+        """Whether the cluster takes as many pods of any shape as the choices need."""
+        return sum(self.loads.get((-1, 0), ())) <= pool.total
+
+    def cost(self, pool: Pool | None) -> list[int]:
+        """What the choices cost at least, field by field; a pool makes it closer where shapes differ."""
+        tables = self._problem.tables
+        short = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(self._open))
+        if pool is not None:
+            short = max(short, sum(self._open) - pool.total)
+        return [self.left_out + short, *self.preferences, *map(len, self.used)]
+
+
+def _tally(counts: dict[object, int], key: object, sign: int) -> None:  # type: ignore[type-arg]
+    counts[key] = counts.get(key, 0) + sign
+    if not counts[key]:
+        del counts[key]
