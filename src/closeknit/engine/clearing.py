@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from closeknit.engine import eligibility
 from closeknit.engine.fits import Survey
-from closeknit.engine.ledger import Ledger
-from closeknit.engine.problem import Problem
+from closeknit.engine.problem import Knot, Problem
 from closeknit.engine.tree import Ints
 from closeknit.hub.cluster import Holding
 
@@ -19,17 +20,17 @@ class Clearing:
     """
 
     def __init__(
-        self, survey: Survey, ledger: Ledger, problem: Problem, at: tuple[int, int], positions: Ints
+        self, survey: Survey, problem: Problem, knot: Knot, *, at: tuple[int, int], positions: Ints
     ) -> None:
         self._survey = survey
-        self._ledger = ledger
-        self._needs = [(shape, need) for shape, need in enumerate(problem.root.need) if need]
+        self._ledger = ledger = survey.ledger
+        self._needs = [(shape, need) for shape, need in enumerate(knot.need) if need]
         self._demand = [problem.tables[shape].shape.demand for shape, _ in self._needs]
         self._rooms = [problem.tables[shape].capacity(*at) for shape, _ in self._needs]
         slots = problem.tree.slots[positions]
         self.slots: list[int] = slots.tolist()
         rows = sorted({row for demand in self._demand for row, _ in demand})
-        amounts = ledger.free[rows][:, slots].T.tolist()
+        amounts = ledger.free[np.ix_(np.array(rows), slots)].T.tolist()
         self._free = {
             slot: dict(zip(rows, free, strict=True)) for slot, free in zip(self.slots, amounts, strict=True)
         }

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from closeknit.engine.blame import Culprit
+from closeknit.engine.blame import Culprit, plain
 from closeknit.engine.clearing import Clearing
-from closeknit.engine.fits import Survey
-from closeknit.engine.problem import Knot, Problem
+from closeknit.engine.fill import Fill
+from closeknit.engine.fits import Prospect, Survey
+from closeknit.engine.problem import Knot, Leaf, Problem
 from closeknit.engine.tree import Ints
 from closeknit.engine.trials import Trials
 from closeknit.hub.outcome import Departure, Relaxation
@@ -59,7 +60,7 @@ class Departures:
         return None
 
     def _proposals(self, culprits: Sequence[Culprit]) -> Iterable[tuple[str, ...]]:
-        """Sets of workloads worth a try, the cheapest first; at last the holders of all promising domains."""
+        """Sets of workloads worth a try, the cheapest first."""
         ways: list[list[_Way]] = []
         known: dict[object, list[_Way]] = {}
         for culprit in culprits:
@@ -70,7 +71,9 @@ class Departures:
             yield from (way.workloads for way in ways[0])
         elif all(ways):
             yield _together(ways)
-        yield self._everyone(culprits)
+        tree = culprits[0].problem.tree
+        if len(tree) <= _SMALL_CLUSTER:
+            yield tuple(self._leaving(tree.slots.tolist()))
 
     # ---- by counts ----
 
@@ -78,17 +81,42 @@ class Departures:
         """Ways to make room for a culprit, one for each promising domain, the cheapest first."""
         prospect = self._survey.prospect(problem)
         able = np.flatnonzero(prospect.emptied >= problem.root.size)
-        if not len(able):
-            return []
         # The less is missing, the fewer have to leave.
-        order = able[np.argsort(-prospect.room[able], kind="stable")[:_DOMAINS]]
-        found = [self._way(problem, int(prospect.domains[at])) for at in order.tolist()]
+        hopeful = Prospect(prospect.domains[able], prospect.room[able], prospect.emptied[able])
+        level, number = problem.root.required, _DOMAINS if plain(problem.root) else _DOMAINS // 2
+        found = [self._way(problem, (level, int(hopeful.domains[at]))) for at in hopeful.best(number)]
         return sorted((way for way in found if way is not None), key=lambda way: way.cost)
 
-    def _way(self, problem: Problem, domain: int) -> _Way | None:
-        at = (problem.root.required, domain)
-        positions = self._promising(problem, *problem.tree.bounds(*at))
-        clearing = Clearing(self._survey, self._ledger, problem, at, positions)
+    def _way(self, problem: Problem, at: tuple[int, int]) -> _Way | None:
+        """Who would have to leave a domain, so that every group inside the culprit gets what it needs."""
+        gone: dict[str, None] = {}
+        for knot, home in self._short(problem, at):
+            workloads = self._needed(problem, knot, home)
+            if workloads is None:
+                return None
+            gone.update(dict.fromkeys(workloads))
+        pods = {workload: self._pods(workload) for workload in gone}
+        return _Way(at, tuple(gone), _cost(list(gone), pods))
+
+    def _short(self, problem: Problem, at: tuple[int, int]) -> list[tuple[Knot, tuple[int, int]]]:
+        """The groups that stay short when a domain is filled with the culprit, and where each was put."""
+        if plain(problem.root):
+            return [(problem.root, at)]
+        fill = Fill(problem, self._ledger.free, at)
+        lacking = {leaf.index for leaf in problem.leaves if leaf.need > fill.placed(leaf)}
+        found: dict[int, tuple[Knot, tuple[int, int]]] = {}
+        for knot in problem.knots:
+            for leaf in (member for member in knot.members if isinstance(member, Leaf)):
+                if leaf.index in lacking:
+                    # Whoever shares a place is short together.
+                    around = _confining(knot)
+                    found[around.index] = (around, fill.homes.get(around.index, at))
+        return list(found.values())
+
+    def _needed(self, problem: Problem, knot: Knot, at: tuple[int, int]) -> list[str] | None:
+        """Who would have to leave a domain for one group; None where all departures are not enough."""
+        positions = self._promising(problem, knot, *problem.tree.bounds(*at))
+        clearing = Clearing(self._survey, problem, knot, at=at, positions=positions)
         leaving = self._leaving(clearing.slots)
         for workload in leaving:
             clearing.leave(workload)
@@ -96,13 +124,12 @@ class Departures:
             return None
         pods = {workload: self._pods(workload) for workload in leaving}
         orders = (_dearest_first(leaving, pods), clearing.node_by_node(leaving, pods))
-        best = min((clearing.needed(order) for order in orders), key=lambda gone: _cost(gone, pods))
-        return _Way(at, tuple(best), _cost(best, pods))
+        return min((clearing.needed(order) for order in orders), key=lambda gone: _cost(gone, pods))
 
-    def _promising(self, problem: Problem, start: int, end: int) -> Ints:
+    def _promising(self, problem: Problem, knot: Knot, start: int, end: int) -> Ints:
         """The positions of a domain that have the most to gain from departures."""
         gain = np.zeros(end - start, dtype=np.int64)
-        for shape, need in enumerate(problem.root.need):
+        for shape, need in enumerate(knot.need):
             if need:
                 table = problem.tables[shape]
                 gain += np.clip(self._survey.emptied(table)[start:end] - table.fit[start:end], 0, need)
@@ -122,34 +149,6 @@ class Departures:
 
     # ---- by trial ----
 
-    def _everyone(self, culprits: Sequence[Culprit]) -> tuple[str, ...]:
-        """The holders of all promising domains, for requests whose parts stand in each other's way."""
-        problem = culprits[0].problem
-        if len(problem.tree) <= _SMALL_CLUSTER:
-            return tuple(self._leaving(problem.tree.slots.tolist()))
-        slots: dict[int, None] = {}
-        for culprit in culprits:
-            for knot in _confined(culprit.problem.root):
-                for start, end in self._spots(culprit.problem, knot):
-                    positions = self._promising(culprit.problem, start, end)
-                    slots.update(dict.fromkeys(culprit.problem.tree.slots[positions].tolist()))
-                if len(slots) > 2 * _NODES:
-                    break
-        return tuple(self._leaving(slots))
-
-    def _spots(self, problem: Problem, knot: Knot) -> list[tuple[int, int]]:
-        """The bounds of the domains that would have the most room for a group."""
-        tree, level = problem.tree, knot.required
-        if level < 0:
-            return [(0, len(tree))]
-        room = np.zeros(tree.count(level), dtype=np.int64)
-        for shape, need in enumerate(knot.need):
-            if need:
-                emptied = np.add.reduceat(self._survey.emptied(problem.tables[shape]), tree.start[level])
-                room += np.minimum(emptied, need)
-        room[~tree.real[level]] = -1
-        return [tree.bounds(level, int(domain)) for domain in np.argsort(-room, kind="stable")[:_DOMAINS]]
-
     def _enough(self, root: Group, workloads: Iterable[str]) -> bool:
         mark = self._ledger.begin()
         try:
@@ -159,8 +158,11 @@ class Departures:
         finally:
             self._ledger.undo(mark)
 
-    def _pruned(self, root: Group, workloads: Sequence[str]) -> list[str]:
+    def _pruned(self, root: Group, workloads: Sequence[str]) -> Sequence[str]:
         """The workloads that must leave: whoever can stay does, in ever smaller parts, the dearest first."""
+        if len(self._ledger.nodes) > _SMALL_CLUSTER:
+            # By counts, every one of them had to leave the domain that was looked at.
+            return workloads
         kept = _dearest_first(workloads, {workload: self._pods(workload) for workload in workloads})
         size = len(kept) // 2
         while size and not self._trials.spent:
@@ -186,11 +188,11 @@ def _together(ways: Sequence[Sequence[_Way]]) -> tuple[str, ...]:
     return tuple(workloads)
 
 
-def _confined(knot: Knot) -> list[Knot]:
-    """The innermost groups that require a level; the group itself where none does."""
-    inner = [found for member in knot.members if isinstance(member, Knot) for found in _confined(member)]
-    required = [each for each in inner if each.required >= 0]
-    return required or [knot]
+def _confining(knot: Knot) -> Knot:
+    """The innermost group around a knot that requires a level; the root where none does."""
+    while knot.required < 0 and knot.parent is not None:
+        knot = knot.parent
+    return knot
 
 
 def _dearest_first(workloads: Iterable[str], pods: dict[str, int]) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from closeknit.engine import eligibility, variants
 from closeknit.engine.blame import Culprit, plain
-from closeknit.engine.ledger import PODS, Ledger, port_resource
+from closeknit.engine.ledger import PODS, port_resource
 from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.shapes import MOST, ShapeKey, Table
@@ -53,7 +53,7 @@ class Survey:
 
     def __init__(self, trials: Trials) -> None:
         self._trials = trials
-        self._ledger: Ledger = trials.ledger
+        self.ledger = trials.ledger
         self._emptied: dict[ShapeKey, Ints] = {}
         self._held: dict[str, dict[int, list[Holding]]] = {}
 
@@ -61,7 +61,7 @@ class Survey:
         """How many pods of a shape each node, in tree order, would take if nothing were held on it."""
         key = table.shape.key
         if key not in self._emptied:
-            ledger, slots = self._ledger, table.tree.slots
+            ledger, slots = self.ledger, table.tree.slots
             fit = np.full(len(slots), MOST, dtype=np.int64)
             for row, units in table.shape.demand:
                 np.minimum(fit, ledger.allocatable[row][slots] // units, out=fit)
@@ -73,8 +73,8 @@ class Survey:
         """What a workload holds, by slot."""
         if workload not in self._held:
             by_slot = self._held[workload] = {}
-            for holding in self._ledger.holdings[workload]:
-                by_slot.setdefault(self._ledger.slot_of[holding.node], []).append(holding)
+            for holding in self.ledger.holdings[workload]:
+                by_slot.setdefault(self.ledger.slot_of[holding.node], []).append(holding)
         return self._held[workload]
 
     def prospect(self, problem: Problem) -> Prospect:
@@ -119,11 +119,8 @@ class Survey:
             if len(enough) == _SHOWN and int(prospect.room[at]) <= enough[-1]:
                 break
             domain = int(prospect.domains[at])
-            most = self._trials.most(loose, (level, domain) if level >= 0 else None)
-            if most is None:
-                continue
-            placed = sum(most.placed(leaf.index) for leaf in most.problem.leaves)
-            found.append((placed, at, self._fit(culprit, level, domain, placed, most.spread)))
+            most = self._trials.most(loose, (level, domain))[0]
+            found.append((most.total, at, self._fit(culprit, level, domain, most.total, most.spread)))
         found.sort(key=lambda each: (-each[0], each[1]))
         return tuple(fit for _, _, fit in found[:_SHOWN])
 
@@ -131,7 +128,7 @@ class Survey:
         problem = culprit.problem
         start, end = problem.tree.bounds(level, domain)
         row = self._limiting(problem, start, end, spread) if fits < culprit.wanted else None
-        name = None if row is None else next(name for name, at in self._ledger.resources.items() if at == row)
+        name = None if row is None else next(name for name, at in self.ledger.resources.items() if at == row)
         holders = () if name is None else self._holders(problem.tree.slots[start:end], name)
         return DomainFit(problem.tree.path(level, domain), fits, name, holders)
 
@@ -140,11 +137,11 @@ class Survey:
 
         Without a spread, the domain is taken to be filled with the one shape there is.
         """
-        ledger, slots = self._ledger, problem.tree.slots[start:end]
+        ledger, slots = self.ledger, problem.tree.slots[start:end]
         shape = _most_lacking(problem, spread)
         table = problem.tables[shape]
         rows = [row for row, _ in table.shape.demand]
-        free = ledger.free[rows][:, slots]
+        free = ledger.free[np.ix_(np.array(rows), slots)]
         for leaf in problem.leaves if spread is not None else ():
             if spread is not None and leaf.index in spread:
                 positions, counts = spread[leaf.index]
@@ -167,14 +164,14 @@ class Survey:
         return rows[chosen]
 
     def _filtered(self, problem: Problem, shape: int, start: int, end: int) -> bool:
-        """Whether nodes that the pods do not accept would make up for what is missing, and no departure would."""
+        """Whether nodes that the filter refuses would make up for what is missing, and no departure would."""
         table, need = problem.tables[shape], problem.root.need[shape]
         if int(self.emptied(table)[start:end].sum()) >= need:
             return False
         slots = problem.tree.slots[start:end]
         room = np.full(len(slots), MOST, dtype=np.int64)
         for row, units in table.shape.demand:
-            np.minimum(room, self._ledger.free[row][slots] // units, out=room)
+            np.minimum(room, self.ledger.free[row][slots] // units, out=room)
         return int(np.clip(room, 0, MOST).sum()) >= need
 
     def _holders(self, slots: Ints, resource: str) -> tuple[Holder, ...]:
@@ -183,7 +180,7 @@ class Survey:
         pods: dict[str, int] = {}
         amounts: dict[str, int] = {}
         for slot in slots.tolist():
-            for workload in self._ledger.holders_on.get(slot, ()):
+            for workload in self.ledger.holders_on.get(slot, ()):
                 if workload == self._trials.request.name:
                     continue
                 for holding in self.held(workload)[slot]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from closeknit.engine import variants
 from closeknit.engine.blame import Blame, Culprit
@@ -15,6 +16,8 @@ _ROUNDS = 6
 """How often coarser levels may bring the next obstacle to light."""
 _SINGLES = 3
 """Groups inside a culprit that are tried one by one before all of them change together."""
+_ONE_BY_ONE = 2
+"""Pod sets whose counts may change each in its own way."""
 
 
 class Levels:
@@ -27,12 +30,11 @@ class Levels:
 
     def relaxation(self, root: Group, culprits: Sequence[Culprit]) -> Relaxation | None:
         """Coarser levels with which the whole request can be placed; None where none were found."""
-        bound = [name for name, label in _levels(root).items() if label is not None]
-        # Were this not placeable, no change of levels would be enough.
-        if not bound or not self._trials.placeable(variants.releveled(root, dict.fromkeys(bound))):
-            return None
-        relaxed = root
-        for _ in range(_ROUNDS):
+        relaxed, without = root, variants.releveled(root, dict.fromkeys(_levels(root)))
+        for number in range(_ROUNDS):
+            if number == 1 and not self._trials.placeable(without):
+                # No change of levels would be enough.
+                return None
             coarser = self._coarsened(relaxed, culprits)
             if coarser is None:
                 return None
@@ -167,36 +169,36 @@ class Counts:
         blamed = {pods.name for core in cores for pods in core.pod_sets() if variants.wanted(pods)}
         every = {pods.name for pods in root.pod_sets()}
         for pod_sets in (blamed, every):
-            counts = self._placed(root, pod_sets)
-            if counts is not None:
-                break
-        else:
-            return None
-        if not counts or not self._trials.placeable(variants.recounted(root, counts)):
-            return None
-        counts = self._raised(root, counts)
-        return Relaxation(tuple(CountChange(name, to) for name, to in counts.items()))
-
-    def _placed(self, root: Group, pod_sets: Collection[str]) -> dict[str, int] | None:
-        """How many pods of each set go together, where that is too few; None where nothing does."""
-        most = self._trials.most(variants.loosened(root, pod_sets, 1))
-        return None if most is None else _fewer(root, most)
+            for most in self._trials.most(variants.loosened(root, pod_sets, 1)):
+                counts = _evened(root, _fewer(root, most))
+                if counts and self._trials.placeable(variants.recounted(root, counts)):
+                    counts = self._raised(root, counts)
+                    return Relaxation(tuple(CountChange(name, to) for name, to in counts.items()))
+        return None
 
     def _raised(self, root: Group, counts: dict[str, int]) -> dict[str, int]:
-        """The same counts, each as large as the others allow; one that need not change at all is dropped."""
+        """The same counts, each as large as the others allow; what need not change at all is dropped.
+
+        Pod sets that are alike and have come down to the same count go up together.
+        """
         least = {pods.name: pods.least for pods in root.pod_sets()}
+        dials: dict[object, list[str]] = {}
         for name in sorted(counts):
-            low, high = counts[name], least[name] - (len(counts) == 1)
+            dials.setdefault((_likeness(root, name), counts[name]), []).append(name)
+        for names in dials.values():
+            # With everything back at its minimum, the request is known not to be placeable.
+            low, high = counts[names[0]], least[names[0]] - (len(names) == len(counts))
             probe = low + 1
             while low < high:
-                if self._trials.placeable(variants.recounted(root, {**counts, name: probe})):
+                if self._trials.placeable(
+                    variants.recounted(root, {**counts, **dict.fromkeys(names, probe)})
+                ):
                     low = probe
                 else:
                     high = probe - 1
                 probe = (low + high + 1) // 2
-            counts = {**counts, name: low}
-            if low == least[name]:
-                del counts[name]
+            counts = {**counts, **dict.fromkeys(names, low)}
+            counts = {name: to for name, to in counts.items() if to < least[name]}
         return counts
 
 
@@ -210,3 +212,21 @@ def _fewer(root: Group, most: Most) -> dict[str, int]:
         if 0 < running < pods.least:
             counts[leaf.name] = running
     return counts
+
+
+def _evened(root: Group, counts: dict[str, int]) -> dict[str, int]:
+    """Where many counts change, one for all pod sets that are alike: that is how people write replicas."""
+    if len(counts) <= _ONE_BY_ONE:
+        return counts
+    lowest: dict[PodSet, int] = {}
+    for name, to in counts.items():
+        like = _likeness(root, name)
+        lowest[like] = min(to, lowest.get(like, to))
+    likeness = {pods.name: _likeness(root, pods.name) for pods in root.pod_sets()}
+    return {name: lowest[like] for name, like in likeness.items() if like in lowest}
+
+
+def _likeness(root: Group, name: str) -> PodSet:
+    """A pod set but for its name; one with running pods is like no other."""
+    pods = next(pods for pods in root.pod_sets() if pods.name == name)
+    return pods if pods.bound else replace(pods, name="", pods=())

@@ -8,17 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from closeknit.engine.budget import Budget
+from closeknit.engine.fill import Fill
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.problem import Heed, Problem
 from closeknit.engine.score import Spread
-from closeknit.engine.search import Budget, Search
+from closeknit.engine.search import Search
 from closeknit.hub.request import Group, Request
 
-_STEPS = 600
-"""Steps of the search that one question may take."""
-_STEPS_IN_ALL = 6_000
+_STEPS, _STEPS_IN_ALL = 600, 6_000
+"""Steps of the search that one question may take, and all questions together."""
+_LARGE, _FEWER = 2048, 4
+"""On more nodes than this a step costs more, so there are fewer of them by this factor."""
 _IMPROVE = 32
 """Steps after a first placement, where the most pods are asked for."""
+
+_SMALL = 64
+"""Nodes among which a search for the most pods is worth a try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,11 @@ class Most:
 
     problem: Problem
     spread: Spread
+
+    @property
+    def total(self) -> int:
+        """New pods in all."""
+        return sum(int(counts.sum()) for _, counts in self.spread.values())
 
     def placed(self, leaf: int) -> int:
         """New pods of a pod set."""
@@ -43,7 +54,9 @@ class Trials:
         self.ledger = ledger
         self._compiler = compiler
         self._left = 0
-        self._steps = _STEPS_IN_ALL
+        self._known: dict[tuple[int, Group], bool | None] = {}
+        scale = _FEWER if len(ledger.nodes) > _LARGE else 1
+        self._steps, self._steps_each = _STEPS_IN_ALL // scale, _STEPS // scale
 
     def grant(self, questions: int) -> None:
         """Allow so many questions from here on; what was left of the last grant is lost."""
@@ -60,28 +73,38 @@ class Trials:
 
     def placeable(self, root: Group) -> bool | None:
         """Whether a variant can be placed; None where that was not found out."""
-        if self.spent:
-            return None
-        return self._run(self.compiled(root), improve=0)[1]
+        key = (self.ledger.version, root)
+        if key not in self._known:
+            if self.spent:
+                return None
+            self._known[key] = self._run(self.compiled(root), improve=0)[1]
+        return self._known[key]
 
-    def most(self, root: Group, within: tuple[int, int] | None = None) -> Most | None:
-        """Place as many pods of a variant as are found to go together; None where nothing was found.
+    def most(self, root: Group, within: tuple[int, int] = (-1, 0)) -> list[Most]:
+        """Ways to place many pods of a variant together, the most first; the first one costs no question.
 
-        ``within`` is the level and domain that all of it has to stay in.
+        ``within`` is the level and domain that all of it has to stay in. Minimums of pod
+        sets and groups are kept by what the search finds, and not heeded by the rest.
         """
-        if self.spent:
-            return None
         problem = self.compiled(root, Heed.WISHES)
-        if within is not None and not problem.root.bound:
-            # A group stays where its pods run, so a position to start from confines it to a domain.
-            problem.root.required = within[0]
-            problem.root.bound = [problem.tree.bounds(*within)[0]]
-        spread, _ = self._run(problem, improve=_IMPROVE)
-        return None if spread is None else Most(problem, spread)
+        found = [Most(problem, Fill(problem, self.ledger.free, within).spread)]
+        start, end = problem.tree.bounds(*within)
+        nested = any(knot.required > within[0] for knot in problem.knots)
+        # Where groups compete for domains and none of them must have one, a search finds nothing better soon.
+        several = sum(leaf.open > 0 for leaf in problem.leaves) > 1
+        if several and not self.spent and (end - start <= _SMALL or not nested):
+            if within[0] >= 0 and not problem.root.bound:
+                # A group stays where its pods run, so a position to start from confines it to a domain.
+                problem.root.required = within[0]
+                problem.root.bound = [start]
+            spread, _ = self._run(problem, improve=_IMPROVE)
+            if spread is not None:
+                found.append(Most(problem, spread))
+        return sorted(found, key=lambda each: -each.total)
 
     def _run(self, problem: Problem, improve: int) -> tuple[Spread | None, bool | None]:
         self._left -= 1
-        budget = Budget(min(_STEPS, self._steps), improve)
+        budget = Budget(min(self._steps_each, self._steps), improve)
         found = Search(problem, self.ledger.free, budget).run()
         self._steps -= found.steps
         if found.spread is not None:

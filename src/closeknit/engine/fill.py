@@ -1,0 +1,102 @@
+"""As many pods as go together, when not all of them have to: good and true, not proven to be the most.
+
+Groups are taken one after the other, the most confined and the largest first, and
+each goes where most of it fits, into the tightest such domain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from closeknit.engine.problem import Knot, Leaf, Problem
+from closeknit.engine.score import Spread
+from closeknit.engine.tree import Ints
+
+
+class Fill:
+    """Fills a domain with the open pods of a problem, within the required levels and nothing else."""
+
+    def __init__(self, problem: Problem, free: Ints, within: tuple[int, int] = (-1, 0)) -> None:
+        self.spread: Spread = {}
+        self.homes: dict[int, tuple[int, int]] = {}
+        """By knot: the level and domain it was filled into."""
+        self._problem = problem
+        self._start, self._end = problem.tree.bounds(*within)
+        slots = problem.tree.slots[self._start : self._end]
+        self._left: Ints = free[np.ix_(np.array(problem.rows), slots)]
+        """By row of the problem and node of the domain."""
+        self._fits = [table.fit[self._start : self._end].copy() for table in problem.tables]
+        """By shape: how many pods each node still takes."""
+        self._alone = len(problem.tables) == 1
+        self._fill(problem.root, within)
+
+    def placed(self, leaf: Leaf) -> int:
+        """New pods of a pod set."""
+        return int(self.spread[leaf.index][1].sum()) if leaf.index in self.spread else 0
+
+    def _fill(self, knot: Knot, inside: tuple[int, int]) -> None:
+        at = inside if knot.required <= inside[0] else self._roomiest(knot, inside)
+        if at is None:
+            return
+        self.homes[knot.index] = at
+        groups = [member for member in knot.members if isinstance(member, Knot)]
+        for group in sorted(groups, key=lambda each: (-each.required, -sum(each.open), each.name)):
+            self._fill(group, at)
+        first, last = self._bounds(at)
+        leaves = [member for member in knot.members if isinstance(member, Leaf)]
+        # What finds the least room goes first.
+        for leaf in sorted(
+            leaves, key=lambda each: (int(self._fits[each.shape][first:last].sum()), each.name)
+        ):
+            self._place(leaf, first, last)
+
+    def _bounds(self, at: tuple[int, int]) -> tuple[int, int]:
+        start, end = self._problem.tree.bounds(*at)
+        return start - self._start, end - self._start
+
+    def _place(self, leaf: Leaf, first: int, last: int) -> None:
+        """Take from the nodes with the least room first, so that the others stay whole."""
+        fit = self._fits[leaf.shape][first:last]
+        order = np.argsort(fit, kind="stable")
+        order = order[fit[order] > 0]
+        reached = np.cumsum(fit[order])
+        order = order[: int(np.searchsorted(reached, leaf.open)) + 1]
+        if not leaf.open or not len(order):
+            return
+        counts = fit[order].copy()
+        counts[-1] -= max(int(reached[len(order) - 1]) - leaf.open, 0)
+        order, counts = order[np.argsort(order)], counts[np.argsort(order)]
+        self.spread[leaf.index] = (order + first + self._start, counts)
+        self._take(leaf.shape, order + first, counts)
+
+    def _take(self, shape: int, nodes: Ints, counts: Ints) -> None:
+        problem = self._problem
+        if self._alone:
+            self._fits[shape][nodes] -= counts
+            return
+        for i, units in enumerate(problem.demand[shape]):
+            if units:
+                self._left[i, nodes] -= units * counts
+        for other, fit in enumerate(self._fits):
+            for i, units in enumerate(problem.demand[other]):
+                if units:
+                    np.minimum(fit, np.maximum(self._left[i] // units, 0), out=fit)
+
+    def _roomiest(self, knot: Knot, inside: tuple[int, int]) -> tuple[int, int] | None:
+        """The domain that takes the most of a group; of equal ones the tightest, then the first by path."""
+        tree, level = self._problem.tree, knot.required
+        first, last = tree.span(*inside, level)
+        if knot.bound:
+            domain = int(tree.dom[level][knot.bound[0]])
+            return (level, domain) if first <= domain < last else None
+        begin, end = self._bounds(inside)
+        cuts = tree.start[level][first:last] - self._start - begin
+        takes, room = np.zeros((2, last - first), dtype=np.int64)
+        for shape, count in enumerate(knot.open):
+            if count:
+                sums = np.add.reduceat(self._fits[shape][begin:end], cuts)
+                takes += np.minimum(sums, count)
+                room += sums
+        takes[~tree.real[level][first:last]] = -1
+        best = np.flatnonzero(takes == takes.max(initial=0))
+        return (level, first + int(best[room[best].argmin()])) if len(best) else None
