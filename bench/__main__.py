@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
 import sys
 from pathlib import Path
 
@@ -31,6 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file too")
     options = parser.parse_args(arguments)
     figures = {size: run(size, options.seed, CLOCKS[options.clock], options.only) for size in options.sizes}
+    print(_machine(), end="\n\n")
     print("\n".join(report.table(figures)), end="\n\n")
     if found := list(report.remarks(figures)):
         print("\n".join(found), end="\n\n")
@@ -62,6 +65,12 @@ def _sizes(text: str) -> list[int]:
     if min(sizes) < 1_000:
         raise argparse.ArgumentTypeError("The requests need at least 1,000 nodes.")
     return sizes
+
+
+def _machine() -> str:
+    """What the figures were taken on: with a load above 1, neighbours made them higher than need be."""
+    load = ", ".join(f"{average:.1f}" for average in os.getloadavg())
+    return f"Python {platform.python_version()}, {os.cpu_count()} processors, load {load} at the end"
 
 
 def _say(text: str) -> None:

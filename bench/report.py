@@ -15,7 +15,8 @@ def table(figures: Mapping[int, Figures]) -> Iterator[str]:
     rows = [("milliseconds, median / p99", *(f"{size:,} nodes" for size in sizes), "ratio")]
     for measure in MEASURES:
         samples = [figures[size].samples.get(measure.key) for size in sizes]
-        rows.append((measure.title, *(_times(found) for found in samples), _ratio(samples)))
+        if any(samples):
+            rows.append((measure.title, *(_times(found) for found in samples), _ratio(samples)))
     rows.append(("make an engine, decide once", *(_milliseconds(figures[size].build) for size in sizes), ""))
     rows.append(
         ("bytes a node, one shape known", *(f"{figures[size].memory.engine:.0f}" for size in sizes), "")

@@ -60,9 +60,15 @@ def verdicts(figures: Mapping[int, Figures]) -> Iterator[Verdict]:
     """Every target, whether measured or not. Times are medians at 100,000 nodes."""
     large, small = figures.get(LARGE), figures.get(SMALL)
     for key in ("warm-1", "warm-2"):
-        ratio = large.samples[key].median / small.samples[key].median if large and small else None
+        high, low = _median(large, key), _median(small, key)
+        ratio = high / low if high is not None and low is not None else None
         yield Verdict(f"{key}, 100,000 nodes to 1,000", 3.0, ratio, "times")
     for key, title, limit in _MEDIANS:
-        median = large.samples[key].median * 1000 if large else None
-        yield Verdict(title, limit, median, "ms")
+        yield Verdict(title, limit, _median(large, key), "ms")
     yield Verdict("memory a node, one shape known", 1024.0, large.memory.engine if large else None, "bytes")
+
+
+def _median(figures: Figures | None, key: str) -> float | None:
+    """In milliseconds; None where it was not measured."""
+    samples = figures.samples.get(key) if figures is not None else None
+    return samples.median * 1000 if samples is not None else None
