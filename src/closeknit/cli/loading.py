@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from closeknit.dialects import Reading, Source, read
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.problems import InvalidError, Problem, nearest, shown
 
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -87,8 +87,6 @@ def _content(name: str, found: list[Problem]) -> Iterator[bytes]:
 
 
 def _near(path: Path) -> str:
-    from closeknit.hub.problems import nearest
-
     try:
         near = nearest(path.name, [each.name for each in path.parent.iterdir()])
     except OSError:
@@ -97,16 +95,19 @@ def _near(path: Path) -> str:
 
 
 @contextmanager
-def working(what: str, *, big: bool) -> Iterator[None]:
-    """Show on standard error, where that is a terminal, that a long step is under way."""
+def working(what: str, *, big: bool, steps: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show on standard error, where that is a terminal, that a long task is under way.
+
+    Gives what to call after each of its steps; without a number of steps the bar
+    moves by itself, as how far a parser has come inside one file is not known.
+    """
     if not big or not sys.stderr.isatty():
-        yield
+        yield lambda: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        # How far a parser has come inside one file is not known: the bar moves without a measure.
-        progress.add_task(what, total=None)
-        yield
+        task = progress.add_task(what, total=steps)
+        yield lambda: progress.advance(task)

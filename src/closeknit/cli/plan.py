@@ -51,9 +51,16 @@ def decided(reading: Reading) -> list[Verdict]:
     """What becomes of every workload that was read, in queue order."""
     from closeknit.engine import Engine
 
-    many = len(reading.cluster.nodes) + 10 * len(reading.workloads) > 20_000
-    with loading.working(f"Placing {wording.counted(len(reading.workloads), 'workload')}", big=many):
-        return list(planning.plan(Engine(reading.cluster), reading.cluster, reading.workloads))
+    cluster, workloads = reading.cluster, reading.workloads
+    verdicts: list[Verdict] = []
+    what = f"Placing {wording.counted(len(workloads), 'workload')}"
+    with loading.working(
+        what, big=len(cluster.nodes) + 10 * len(workloads) > 20_000, steps=len(workloads)
+    ) as step:
+        for verdict in planning.plan(Engine(cluster), cluster, workloads):
+            verdicts.append(verdict)
+            step()
+    return verdicts
 
 
 def status(verdicts: Sequence[Verdict], reading: Reading) -> ExitStatus:

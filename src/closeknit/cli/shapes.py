@@ -51,7 +51,7 @@ def parse(text: str) -> tuple[Step, ...]:
             found.append(
                 Problem(
                     "--shape",
-                    f"{shown(number)} is not a number of {name}s. Write a whole number from 1 on.",
+                    f"{shown(number)} is not a number of {shown(name)}. Write a whole number from 1 on.",
                 )
             )
     if HOST in named[:-1]:

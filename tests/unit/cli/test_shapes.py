@@ -41,7 +41,7 @@ def test_a_level_with_a_slash_is_a_label_already() -> None:
         pytest.param(
             "rack=0,hst=3",
             [
-                '"0" is not a number of racks. Write a whole number from 1 on.',
+                '"0" is not a number of "rack". Write a whole number from 1 on.',
                 'The finest level is "hst". End with the hosts in each, such as host=16.',
             ],
             id="all problems come at once",
@@ -52,7 +52,7 @@ def test_a_level_with_a_slash_is_a_label_already() -> None:
         ),
         pytest.param(
             "rack=-1,host=1",
-            ['"-1" is not a number of racks. Write a whole number from 1 on.'],
+            ['"-1" is not a number of "rack". Write a whole number from 1 on.'],
             id="negative",
         ),
         pytest.param(
@@ -67,7 +67,7 @@ def test_a_level_with_a_slash_is_a_label_already() -> None:
         ),
         pytest.param(
             "rack=99999999999999999999,host=1",
-            ['"99999999999999999999" is not a number of racks. Write a whole number from 1 on.'],
+            ['"99999999999999999999" is not a number of "rack". Write a whole number from 1 on.'],
             id="a number that is no count",
         ),
     ],
