@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.dialects.kit import TOPOLOGY, pod_group, problems, reading
+from tests.unit.dialects.kit import TOPOLOGY, pod, pod_group, problems, reading
 
 
 def close(required: str = "", preferred: str = "", topology: str = "tree") -> dict[str, Any]:
@@ -334,6 +334,24 @@ def test_all_problems_come_at_once() -> None:
         "2:spec.topologyConstraint.requiredTopologyLevel",
         "2:spec.subGroups[4].topologyConstraint.preferredTopologyLevel",
     ]
+
+
+def test_what_stands_in_a_circle_is_checked_all_the_same() -> None:
+    spec = {
+        "subGroups": [
+            {"name": "a", "parent": "b", "topologyConstraint": close("topology/rack")},
+            {"name": "b", "parent": "a", "topologyConstraint": close("topology/zone")},
+            {"name": "c", "parent": "b", "minMember": 1},
+        ]
+    }
+    found = problems(TOPOLOGY, pod_group(spec), pod("p", "g", "d"))
+
+    assert [line.partition(": ")[0] for line in found] == [
+        "2:spec.subGroups[0].parent",
+        "2:spec.subGroups[1].topologyConstraint.requiredTopologyLevel",
+        '3:metadata.labels["kai.scheduler/subgroup-name"]',
+    ]
+    assert found[-1].endswith('Allowed: "c".')
 
 
 def test_a_second_topology_is_a_problem_that_names_both() -> None:
