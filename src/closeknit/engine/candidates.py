@@ -29,6 +29,7 @@ class Candidates:
         knot: Knot,
         inside: tuple[int, int],
         level: int,
+        *,
         loads: Loads,
         used: list[dict[int, int]],
         siblings: list[int],
@@ -173,7 +174,9 @@ class Candidates:
             # One piece, or pieces of one pod each, leave nothing to count more closely.
             close = np.flatnonzero((quick > 1) & (biggest > 1))
             if len(close) and len(close) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
-                quick[close] = fewest_inside(tree, level, finer, domains[close], table.sums[finer], count)
+                quick[close] = fewest_inside(
+                    tree, level, finer, domains[close], sizes=table.sums[finer], count=count
+                )
             np.maximum(pieces, quick, out=pieces)
         return pieces
 

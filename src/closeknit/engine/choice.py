@@ -68,7 +68,7 @@ def _choice(problem: Problem, knot: Knot, inside: tuple[int, int], at: tuple[int
     tree, (level, domain) = problem.tree, at
     first, last = tree.span(*inside, level)
     used: list[dict[int, int]] = [{} for _ in range(tree.depth + 1)]
-    stream = Candidates(problem, knot, inside, level, {}, used, [0] * len(problem.tables))
+    stream = Candidates(problem, knot, inside, level, loads={}, used=used, siblings=[0] * len(problem.tables))
     fitting = len(stream)
     stream.strike(domain)
     main = max(range(len(knot.need)), key=lambda shape: (knot.need[shape], -shape))

@@ -7,14 +7,17 @@ choices in force, and nothing is counted again from the start.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from closeknit.engine.candidates import Loads
-from closeknit.engine.layout import Color, Content
+from closeknit.engine.component import Color, Content
 from closeknit.engine.pool import Pool
 from closeknit.engine.problem import Knot, Leaf, Part, Problem, need_of
 from closeknit.engine.tree import Ints
+
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class Choices:
         return True
 
     def fits_by_sum(self, place: Place) -> bool:
-        """Whether the free amounts of each domain on the way cover what is confined to it, all shapes together."""
+        """Whether the free amounts of each domain on the way cover all that is confined to it."""
         problem = self._problem
         if len(problem.tables) == 1:
             return True
@@ -164,7 +167,7 @@ class Choices:
         return [self.left_out + short, *self.preferences, *map(len, self.used)]
 
 
-def _tally(counts: dict[object, int], key: object, sign: int) -> None:  # type: ignore[type-arg]
+def _tally(counts: dict[_Key, int], key: _Key, sign: int) -> None:
     counts[key] = counts.get(key, 0) + sign
     if not counts[key]:
         del counts[key]

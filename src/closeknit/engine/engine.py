@@ -17,7 +17,8 @@ from closeknit.engine.ledger import Ledger
 from closeknit.engine.problem import Heed, compile_request
 from closeknit.engine.problem import Problem as Compiled
 from closeknit.engine.search import Found, find
-from closeknit.engine.shapes import Shape, ShapeKey, Table
+from closeknit.engine.shapes import ShapeKey
+from closeknit.engine.shelf import Shelf
 from closeknit.engine.tree import Tree
 from closeknit.engine.trials import Trials
 from closeknit.hub.cluster import Cluster, Holding
@@ -27,8 +28,7 @@ from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.request import Request, problems
 from closeknit.hub.topology import Topology
 
-_MOST_SHAPES = 256
-"""Shapes remembered; the one that was not asked for the longest goes first."""
+_USUAL = Budget()
 
 
 class Engine:
@@ -38,13 +38,12 @@ class Engine:
     Two engines told the same facts in any order decide alike.
     """
 
-    def __init__(self, cluster: Cluster, budget: Budget = Budget()) -> None:
+    def __init__(self, cluster: Cluster, budget: Budget = _USUAL) -> None:
         self._ledger = Ledger(cluster)
         self._topologies: dict[str, Topology] = {topology.name: topology for topology in cluster.topologies}
         self._budget = budget
         self._trees: dict[str | None, Tree] = {}
-        self._shapes: dict[ShapeKey, Shape] = {}
-        self._tables: dict[tuple[ShapeKey, str | None], Table] = {}
+        self._shelf = Shelf(self._ledger)
 
     # ---- asking ----
 
@@ -84,20 +83,24 @@ class Engine:
         return choices(Trials(request, self._ledger, self._compile), placed)
 
     def _search(self, request: Request) -> tuple[Compiled, Found, int]:
-        before = sum(shape.touched for shape in self._shapes.values())
+        before = self._shelf.touched
         compiled = self._compile(request, Heed.WISHES)
-        touched = sum(shape.touched for shape in self._shapes.values()) - before
+        touched = self._shelf.touched - before
         bare = partial(self._compile, request, Heed.CONSTRAINTS)
         return compiled, find(compiled, bare, self._ledger.free, self._budget), touched
 
     def _compile(self, request: Request, heed: Heed) -> Compiled:
         tree = self._tree(request.topology)
         keys = {pods.name: ShapeKey.of(pods) for pods in request.root.pod_sets()}
-        shapes = sorted(dict.fromkeys(keys.values()), key=_shape_order)
-        tables = [self._table(key, request.topology, tree) for key in shapes]
+        shapes = list(dict.fromkeys(keys.values()))
+        if len(shapes) > 1:
+            shapes.sort(key=_shape_order)
+        tables = [self._shelf.table(key, tree) for key in shapes]
         number = {key: i for i, key in enumerate(shapes)}
         shape_of = {name: number[key] for name, key in keys.items()}
-        return compile_request(request.root, tree, shape_of, tables, self._ledger.slot_of, heed)
+        return compile_request(
+            request.root, tree, tables, shape_of=shape_of, slot_of=self._ledger.slot_of, heed=heed
+        )
 
     def _assignments(self, compiled: Compiled, spread: score.Spread) -> tuple[Assignment, ...]:
         tree, nodes = compiled.tree, self._ledger.nodes
@@ -131,22 +134,6 @@ class Engine:
             tree = Tree(self._topologies[topology] if topology is not None else None, nodes)
             self._trees[topology] = tree
         return tree
-
-    def _table(self, key: ShapeKey, topology: str | None, tree: Tree) -> Table:
-        shape = self._shapes.pop(key, None)
-        if shape is None:
-            shape = Shape(self._ledger, key)
-            while len(self._shapes) >= _MOST_SHAPES:
-                oldest = next(iter(self._shapes))
-                del self._shapes[oldest]
-                for known in [k for k in self._tables if k[0] == oldest]:
-                    del self._tables[known]
-        self._shapes[key] = shape
-        table = self._tables.get((key, topology))
-        if table is None:
-            table = self._tables[key, topology] = Table(shape, tree)
-        table.refresh(self._ledger)
-        return table
 
     # ---- telling ----
 

@@ -38,7 +38,7 @@ def fields(problem: Problem, pool: Pool, best: list[int]) -> list[int]:
 
 
 def guide(problem: Problem, pool: Pool) -> tuple[int, int] | None:
-    """The domain that promises the fewest pieces if it takes the whole request, of the finest level that has one."""
+    """A domain that can take the whole request, of the finest level that has one, in the fewest pieces."""
     tree, root = problem.tree, problem.root
     if not root.size:
         return None
@@ -52,7 +52,7 @@ def guide(problem: Problem, pool: Pool) -> tuple[int, int] | None:
 
 
 def _inside_one(problem: Problem, pool: Pool, level: int) -> list[int]:
-    """The least number of domains of each finer level, and of nodes, if all pods go to one domain of a level."""
+    """The fewest domains of each finer level, and nodes, if all pods go to one domain of a level."""
     # A node without labels counts as a domain of its own, so domains need not be real here.
     anywhere = np.ones(problem.tree.count(level), dtype=np.bool_)
     domains = np.flatnonzero(_with_room(problem, problem.root, level, anywhere))
@@ -60,7 +60,7 @@ def _inside_one(problem: Problem, pool: Pool, level: int) -> list[int]:
 
 
 def _narrowed(problem: Problem, pool: Pool, level: int, domains: Ints) -> tuple[list[int], Ints]:
-    """The least number of pieces by finer level if one of the domains takes all, and the domains that offer it."""
+    """The fewest pieces by finer level if one of the domains takes all, and the domains that offer it."""
     tree, root = problem.tree, problem.root
     least: list[int] = []
     for finer in range(level + 1, tree.depth + 1):
@@ -73,7 +73,7 @@ def _narrowed(problem: Problem, pool: Pool, level: int, domains: Ints) -> tuple[
             wanted.append((pool.sums(finer), root.size))
         pieces = np.zeros(len(domains), dtype=np.int64)
         for sums, need in wanted:
-            np.maximum(pieces, fewest_inside(tree, level, finer, domains, sums, need), out=pieces)
+            np.maximum(pieces, fewest_inside(tree, level, finer, domains, sizes=sums, count=need), out=pieces)
         least.append(int(pieces.min(initial=1 << 20)))
         domains = domains[pieces == least[-1]]
     return least, domains

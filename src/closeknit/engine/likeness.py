@@ -20,7 +20,7 @@ class Likeness:
         self._known: dict[tuple[int, int], object] = {}
 
     def of(self, above: int, level: int, domain: int) -> object:
-        """Equal for domains of a level that are alike and lie in domains that are alike, up to a coarser level."""
+        """Equal for domains that are alike and lie in domains that are alike, up to a coarser level."""
         tree = self._problem.tree
         return tuple(self._look(at, tree.above(level, domain, at)) for at in range(above + 1, level + 1))
 

@@ -79,8 +79,9 @@ class Packing:
         self._look_ahead()
 
     def _make_pools(self) -> list[tuple[list[int], list[int]]]:
-        """Sets of items, each with the least that any of its pods takes: a node holds no more pods of the set than of that.
+        """Sets of items, each with the least that any of its pods takes.
 
+        A node holds no more pods of the set than it would hold of that.
         All items together make one set, and those that ask for the same resource another.
         """
         sets = {tuple(range(len(self._items)))}
@@ -148,7 +149,7 @@ class Packing:
         return bound
 
     def best(self, below: int) -> tuple[int, list[tuple[int, Pattern]]] | None:
-        """The cheapest layout that costs less than ``below``: its cost, and per position how many of each item."""
+        """The cheapest layout below a cost: what it costs, and per position how many of each item."""
         levels = len(self._weights.levels) - 1
         state = (
             0,

@@ -33,7 +33,7 @@ def fewest(sizes: Ints, count: int) -> int:
     return int(np.searchsorted(reached, count)) + 1
 
 
-def fewest_inside(tree: Tree, level: int, finer: int, domains: Ints, sizes: Ints, count: int) -> Ints:
+def fewest_inside(tree: Tree, level: int, finer: int, domains: Ints, *, sizes: Ints, count: int) -> Ints:
     """For each domain of a level, the fewest domains of a finer level inside it that reach a count.
 
     ``sizes`` are those of all domains of the finer level.
@@ -54,10 +54,10 @@ def fewest_inside(tree: Tree, level: int, finer: int, domains: Ints, sizes: Ints
     inside = columns < last[:, None]
     rows = np.where(inside, sizes[np.where(inside, columns, 0)], 0)
     # No piece counts for more than the whole, so small numbers do, and those sort several times faster.
-    rows = np.minimum(rows, count).astype(np.int16) if count < 1 << 15 else rows
-    reached = np.cumsum(-np.sort(-rows, axis=1), axis=1, dtype=np.int64)
-    counted: Ints = np.sum(reached < count, axis=1, dtype=np.int64) + 1
-    return counted
+    lack: Ints = -np.minimum(rows, count)
+    ordered = np.sort(lack.astype(np.int16), axis=1) if count < 1 << 15 else np.sort(lack, axis=1)
+    reached = -np.cumsum(ordered, axis=1, dtype=np.int64)
+    return np.asarray(np.sum(reached < count, axis=1, dtype=np.int64) + 1)
 
 
 def _by_size(sizes: Ints, first: Ints, last: Ints, most: int, count: int) -> Ints:

@@ -81,9 +81,9 @@ class Heed(Enum):
     WISHES = "wishes"
     """All of it."""
     CONSTRAINTS = "constraints"
-    """What a placement must satisfy: no preference, no pod above a minimum, no more members than must be formed.
+    """What a placement must satisfy: no preference, no pod above a minimum, no member that need not be.
 
-    Whatever satisfies the whole request satisfies this after leaving pods out, so the two are placeable together.
+    What satisfies the whole request satisfies this once pods are left out, so both are placeable or neither.
     """
 
 
@@ -107,8 +107,9 @@ class Problem:
 def compile_request(
     root: Group,
     tree: Tree,
-    shape_of: dict[str, int],
     tables: list[Table],
+    *,
+    shape_of: dict[str, int],
     slot_of: dict[str, int],
     heed: Heed = Heed.WISHES,
 ) -> Problem:

@@ -8,6 +8,7 @@ check against a bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -31,14 +32,12 @@ class Plan:
 class Room:
     """What is left of the nodes while one request is laid out; the tables themselves are not changed."""
 
-    def __init__(self, problem: Problem, free: Ints, running: Ints) -> None:
+    def __init__(self, problem: Problem, free: Ints, in_use: list[set[int]]) -> None:
         self._problem = problem
         self._tree = problem.tree
         self._free = free
         """Free amounts by ledger row and slot."""
-        self.used: list[set[int]] = [
-            set(self._tree.dom[level][running].tolist()) for level in range(self._tree.depth + 1)
-        ]
+        self.used = [set(domains) for domains in in_use]
         """By level, the domains in use by the request; the last entry lists positions."""
         self._left: dict[int, list[int]] = {}
         self._fit: list[dict[int, int]] = [{} for _ in problem.tables]
@@ -74,13 +73,21 @@ class Room:
                     sums[domain - first] -= less
         return sums
 
-    def take(self, shape: int, plan: Plan, *, alone: bool) -> None:
-        """Carry out a plan; ``alone`` says that no other plan will follow, so nothing need be tracked."""
-        for positions, counts in plan.pieces:
-            if alone:
-                continue
-            for position, count in zip(positions.tolist(), counts.tolist(), strict=True):
-                self._take(shape, position, count)
+    def place(
+        self, shape: int, home: tuple[int, int], count: int, pieces: list[tuple[Ints, Ints]], *, alone: bool
+    ) -> int:
+        """Lay out pods in a domain that has the capacity; returns their number.
+
+        ``alone`` says that nothing else will be placed, so that what is left need not be tracked.
+        """
+        if count:
+            plan = self.plan(shape, *home, count)
+            pieces.extend(plan.pieces)
+            if not alone:
+                for positions, counts in plan.pieces:
+                    for position, taken in zip(positions.tolist(), counts.tolist(), strict=True):
+                        self._take(shape, position, taken)
+        return count
 
     def _take(self, shape: int, position: int, count: int) -> None:
         problem, tree = self._problem, self._tree
@@ -119,23 +126,21 @@ class Room:
         in_use = self._in_use(level + 1, first, last)
         settled = int(capacities[in_use].sum()) if in_use is not None else 0
         if level == depth - 1:
-            return self._plan_nodes(shape, first, capacities, in_use, settled, count)
+            return self._plan_nodes(shape, first, capacities, in_use, count)
+        order = self._settled(shape, level, first, capacities, in_use)
+        fill = partial(self._fill_in_order, shape, level, first, capacities)
         if settled >= count:
-            assert in_use is not None
-            return self._fill_in_order(
-                shape, level, first, capacities, self._settled(shape, level, first, capacities, in_use), count
-            )
-        order = self._settled(shape, level, first, capacities, in_use) if in_use is not None else []
+            return fill(order=order, count=count)
         rest = count - settled
         open_children = capacities if in_use is None else np.where(in_use, 0, capacities)
         whole = np.flatnonzero(open_children >= rest)
         if len(whole):
-            one = self._best_child(shape, level + 1, first, whole, open_children, rest)
-            return self._fill_in_order(shape, level, first, capacities, [*order, one], count)
+            one = self._best_child(shape, level + 1, first, whole, capacities=open_children, count=rest)
+            return fill(order=[*order, one], count=count)
         largest, tightest = _few(open_children, self._prices(shape, level + 1, first, last), rest)
-        plan = self._fill_in_order(shape, level, first, capacities, [*order, *largest], count)
+        plan = fill(order=[*order, *largest], count=count)
         if tightest != largest:
-            other = self._fill_in_order(shape, level, first, capacities, [*order, *tightest], count)
+            other = fill(order=[*order, *tightest], count=count)
             if (other.fresh, other.waste) <= (plan.fresh, plan.waste):
                 return other
         return plan
@@ -178,9 +183,9 @@ class Room:
         return cheapest
 
     def _best_child(
-        self, shape: int, level: int, first: int, children: Ints, capacities: Ints, count: int
+        self, shape: int, level: int, first: int, children: Ints, *, capacities: Ints, count: int
     ) -> int:
-        """Of children that each take everything, the one that promises the fewest pieces, then the tightest."""
+        """Of children that each take everything, the one with the fewest pieces, then the tightest."""
         if len(children) > 1:
             table = self._problem.tables[shape]
             tree = self._tree
@@ -188,7 +193,9 @@ class Room:
                 biggest = table.biggest_inside(level, finer)[first + children]
                 children = _least(children, -(-count // np.maximum(biggest, 1)))
                 if count > 1 and len(children) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
-                    exact = fewest_inside(tree, level, finer, first + children, table.sums[finer], count)
+                    exact = fewest_inside(
+                        tree, level, finer, first + children, sizes=table.sums[finer], count=count
+                    )
                     children = _least(children, exact)
             prices = self._prices(shape, level, first, first + len(capacities))
             if prices is not None:
@@ -197,7 +204,7 @@ class Room:
         return int(children[0])
 
     def _fill_in_order(
-        self, shape: int, level: int, first: int, capacities: Ints, order: list[int], count: int
+        self, shape: int, level: int, first: int, capacities: Ints, *, order: list[int], count: int
     ) -> Plan:
         tree = self._tree
         fresh = [0] * (tree.depth - level)
@@ -235,9 +242,7 @@ class Room:
             fresh.append(sum(inner not in self.used[finer] for inner in domains))
         return Plan(tuple(fresh), 0, [(positions, counts[taken])])
 
-    def _plan_nodes(
-        self, shape: int, first: int, capacities: Ints, in_use: Flags | None, settled: int, count: int
-    ) -> Plan:
+    def _plan_nodes(self, shape: int, first: int, capacities: Ints, in_use: Flags | None, count: int) -> Plan:
         """The last step down: nodes in use first, then as few others as possible, the tightest of those."""
         takes = np.zeros(len(capacities), dtype=np.int64)
         rest = count

@@ -15,10 +15,11 @@ Spread = dict[int, tuple[Ints, Ints]]
 def positions_of(leaves: list[Leaf], spread: Spread) -> Ints:
     """Every position that the leaves use, running pods included, each once."""
     parts = [spread[leaf.index][0] for leaf in leaves if leaf.index in spread]
-    parts += [np.array(leaf.bound, dtype=np.int64) for leaf in leaves if leaf.bound]
-    if not parts:
-        return np.zeros(0, dtype=np.int64)
-    return np.unique(np.concatenate(parts)) if len(parts) > 1 else np.unique(parts[0])
+    running = [position for leaf in leaves for position in leaf.bound]
+    if len(parts) == 1 and not running:
+        # What one pod set got is in order already, and each position stands there once.
+        return parts[0]
+    return np.unique(np.concatenate([*parts, np.array(running, dtype=np.int64)]))
 
 
 def shared_level(tree: Tree, positions: Ints) -> int:

@@ -17,7 +17,8 @@ from closeknit.engine import floor, score
 from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices, Place
-from closeknit.engine.layout import Content, Layouts, Weighing
+from closeknit.engine.component import Content, component, outermost, share
+from closeknit.engine.layout import Layout, Layouts
 from closeknit.engine.likeness import Likeness
 from closeknit.engine.pool import Pool
 from closeknit.engine.problem import Heed, Knot, Leaf, Problem, memberships
@@ -91,7 +92,7 @@ class Search:
         self._tree = tree = problem.tree
         self._budget = budget
         self._steps = Steps(budget.find)
-        self._layouts = Layouts(problem, free, Weighing(tree.depth))
+        self._layouts = Layouts(problem, free)
         self._made = Choices(problem, free)
         self._likeness = Likeness(problem, free, self._made)
         self._pool = Pool(problem, free)
@@ -108,7 +109,7 @@ class Search:
         self._floor: list[int] | None = None
         choosing = sum(max(knot.required, knot.preferred) >= 0 for knot in problem.knots)
         self._guide = floor.guide(problem, self._pool) if choosing > 1 else None
-        """Where several groups choose, a domain that could take them all and would need the fewest pieces for it."""
+        """Where several groups choose, a domain that could take them all in the fewest pieces."""
 
     def run(self, known: Spread | None = None) -> Found:
         """Search until done or out of budget, for something better than a placement already known."""
@@ -120,7 +121,7 @@ class Search:
                 self._explore([_Task(self._problem.root, -1, 0, ())])
         except OutOfBudgetError:
             complete = False
-        except _Done:
+        except _NothingBetterError:
             complete = self._sure = True
         return Found(self._spread, self._wishes, complete and self._sure, self._steps.taken, self._examined)
 
@@ -206,7 +207,14 @@ class Search:
         def rung(level: int) -> Candidates:
             inside = (task.level, task.domain)
             stream = Candidates(
-                self._problem, knot, inside, level, made.loads, made.used, siblings, self._guide
+                self._problem,
+                knot,
+                inside,
+                level,
+                loads=made.loads,
+                used=made.used,
+                siblings=siblings,
+                guide=self._guide,
             )
             for struck in task.struck.get(level, ()):
                 stream.strike(struck)
@@ -288,17 +296,17 @@ class Search:
             and self._tree.above(content.level, content.domain, place.level) == place.domain
         ]
         try:
-            return (
-                self._layouts.lay_out(place.level, place.domain, inside, self._made.colors, self._steps)
-                is not None
-            )
+            return self._lay_out((place.level, place.domain), inside) is not None
         except OutOfBudgetError:
             if self._steps.used_up:
                 raise
             return True
 
+    def _lay_out(self, top: tuple[int, int], inside: list[Content]) -> Layout | None:
+        return self._layouts.lay_out(component(self._problem, top, inside, self._made.colors), self._steps)
+
     def _hopeful(self, knot: Knot | None = None, distance: int = 0) -> bool:
-        """Whether the choices made so far, and a distance yet to be added, can still beat the best placement known."""
+        """Whether the choices so far, and a distance to be added, can still beat the best placement known."""
         if self._best is None:
             return True
         fields = self._cost()
@@ -335,11 +343,11 @@ class Search:
         self._steps.take()
         spread: Spread = {}
         exact = True
-        for level, domain, inside in self._layouts.components(self._made.contents):
+        for level, domain, inside in outermost(self._tree, self._made.contents):
             start, end = self._tree.bounds(level, domain)
             self._steps.work += (end - start) // 4
             try:
-                layout = self._layouts.lay_out(level, domain, inside, self._made.colors, self._steps)
+                layout = self._lay_out((level, domain), inside)
             except OutOfBudgetError:
                 if self._steps.used_up:
                     raise
@@ -348,7 +356,7 @@ class Search:
             if layout is None:
                 return
             exact &= layout.exact
-            self._layouts.share(inside, layout, spread)
+            share(inside, layout.takes, spread)
         self._sure &= exact
         self._keep(spread)
 
@@ -364,10 +372,10 @@ class Search:
             self._floor = None
             self._spread, self._wishes = spread, wishes
         if self._problem.heed is Heed.CONSTRAINTS:
-            raise _Done
+            raise _NothingBetterError
         # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.
         if self._steps.taken > _FEW and self._best <= self._lower():
-            raise _Done
+            raise _NothingBetterError
 
 
 def _without_tried(task: _Task, rest: list[_Task], tried: dict[int, set[int]]) -> list[_Task]:
@@ -398,5 +406,5 @@ def _larger(a: Ints | int, b: int) -> Ints | int:
     return larger
 
 
-class _Done(Exception):
+class _NothingBetterError(Exception):
     """No placement can be better than the one found."""

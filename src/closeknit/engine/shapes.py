@@ -49,7 +49,7 @@ class Shape:
         self._version = -1
         self.fit: Ints = np.zeros(0, dtype=np.int64)
         self.price: Ints | None = None
-        """Per slot, lower first among equals: unwelcome nodes and stranded resources cost; None where all are equal."""
+        """Per slot: unwelcome nodes and stranded resources cost; None where all slots are equal."""
         self.refresh(ledger)
 
     def refresh(self, ledger: Ledger) -> None:
@@ -98,7 +98,7 @@ class Shape:
             return None
         price = np.zeros(len(slots), dtype=np.int64)
         for row in spared:
-            # A node's free share of the largest offer, in 64ths, is what a pod that asks for none of it strands.
+            # What a pod strands is the node's free share of the largest offer, in 64ths.
             largest = int(ledger.allocatable[row].max(initial=0))
             if largest:
                 share = np.clip(ledger.free[row, slots], 0, largest).astype(np.float64) / largest

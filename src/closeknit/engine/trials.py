@@ -16,8 +16,8 @@ from closeknit.engine.score import Spread
 from closeknit.engine.search import Search
 from closeknit.hub.request import Group, Request
 
-_STEPS, _STEPS_IN_ALL = 600, 6_000
-"""Steps of the search that one question may take, and all questions together."""
+_STEPS, _STEPS_A_GRANT = 600, 1_500
+"""Steps of the search that one question may take, and all questions of one grant."""
 _LARGE, _FEWER = 2048, 4
 """On more nodes than this a step costs more, so there are fewer of them by this factor."""
 _IMPROVE = 32
@@ -56,11 +56,11 @@ class Trials:
         self._left = 0
         self._known: dict[tuple[int, Group], bool | None] = {}
         scale = _FEWER if len(ledger.nodes) > _LARGE else 1
-        self._steps, self._steps_each = _STEPS_IN_ALL // scale, _STEPS // scale
+        self._steps, self._steps_each, self._steps_granted = 0, _STEPS // scale, _STEPS_A_GRANT // scale
 
     def grant(self, questions: int) -> None:
         """Allow so many questions from here on; what was left of the last grant is lost."""
-        self._left = questions
+        self._left, self._steps = questions, self._steps_granted
 
     @property
     def spent(self) -> bool:

@@ -1,0 +1,112 @@
+"""What a search has confined to domains, cut into parts that share no node.
+
+Domains that lie in one another form a component. Inside it, pod sets of one
+shape that may go to the same nodes are one item, since nothing tells their pods apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from closeknit.engine.pack import Item
+from closeknit.engine.problem import Leaf, Problem
+from closeknit.engine.score import Spread
+from closeknit.engine.tree import Ints, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A pod set confined to a domain."""
+
+    level: int
+    domain: int
+    leaf: Leaf
+    colors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Color:
+    """A group whose pods share no domain, and the level it prefers."""
+
+    level: int
+    running: frozenset[int]
+    """The domains of that level that its running pods use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A domain, and all that is confined to it or to domains inside it."""
+
+    level: int
+    domain: int
+    items: tuple[Item, ...]
+    homes: tuple[tuple[int, int], ...]
+    """Per item, the level and the domain that it is confined to."""
+    colors: tuple[Color, ...]
+    """What the colors of the items stand for."""
+
+    def pooled(self) -> dict[tuple[int, tuple[int, int]], tuple[int, int]]:
+        """By shape and domain: how many pods are needed, and how many are asked for."""
+        pooled: dict[tuple[int, tuple[int, int]], tuple[int, int]] = {}
+        for item, home in zip(self.items, self.homes, strict=True):
+            need, total = pooled.get((item.shape, home), (0, 0))
+            pooled[item.shape, home] = (need + item.need, total + item.open)
+        return pooled
+
+
+def outermost(tree: Tree, contents: list[Content]) -> list[tuple[int, int, list[Content]]]:
+    """Contents by the outermost domain that holds them, in tree order."""
+    tops: dict[tuple[int, int], list[Content]] = {}
+    for content in sorted(contents, key=lambda c: (c.level, c.domain, c.leaf.index)):
+        for level in range(-1, content.level + 1):
+            key = (level, tree.above(content.level, content.domain, level))
+            if key in tops or level == content.level:
+                tops.setdefault(key, []).append(content)
+                break
+    return [(level, domain, inside) for (level, domain), inside in sorted(tops.items())]
+
+
+def component(
+    problem: Problem, top: tuple[int, int], contents: list[Content], colors: list[Color]
+) -> Component:
+    """Make items of what is confined to a domain; their colors are numbered anew."""
+    shown = sorted({color for content in contents for color in content.colors})
+    number = {color: i for i, color in enumerate(shown)}
+    items, homes = [], []
+    for (level, domain, shape, marks), inside in _alike(contents).items():
+        first, last = problem.tree.bounds(level, domain)
+        need = sum(content.leaf.need for content in inside)
+        total = sum(content.leaf.open for content in inside)
+        items.append(Item(shape, need, total, first, last, tuple(number[color] for color in marks)))
+        homes.append((level, domain))
+    return Component(*top, tuple(items), tuple(homes), tuple(colors[color] for color in shown))
+
+
+def share(contents: list[Content], takes: list[tuple[Ints, Ints]], spread: Spread) -> None:
+    """Hand the pods of each item to the pod sets it was made of: what they need first, then the rest."""
+    for inside, (positions, counts) in zip(_alike(contents).values(), takes, strict=True):
+        if len(inside) == 1:
+            if len(positions):
+                spread[inside[0].leaf.index] = (positions, counts)
+            continue
+        spare = int(counts.sum()) - sum(content.leaf.need for content in inside)
+        each = np.repeat(positions, counts)
+        at = 0
+        for content in inside:
+            extra = min(spare, content.leaf.open - content.leaf.need)
+            spare -= extra
+            mine = each[at : at + content.leaf.need + extra]
+            at += len(mine)
+            if len(mine):
+                unique, amount = np.unique(mine, return_counts=True)
+                spread[content.leaf.index] = (unique, amount.astype(np.int64))
+
+
+def _alike(contents: list[Content]) -> dict[tuple[int, int, int, tuple[int, ...]], list[Content]]:
+    alike: dict[tuple[int, int, int, tuple[int, ...]], list[Content]] = {}
+    for content in contents:
+        key = (content.level, content.domain, content.leaf.shape, content.colors)
+        alike.setdefault(key, []).append(content)
+    return alike
