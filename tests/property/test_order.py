@@ -45,9 +45,20 @@ def mixed(things: list[T], rng: Random) -> list[T]:
     return rng.sample(things, len(things))
 
 
-@effort(150)
+@effort(250)
 @given(instances(), st.integers(0, 1000))
-def test_listing_order_never_shows(instance: tuple[Cluster, Request], seed: int) -> None:
+def test_listing_order_never_shows_in_a_decision(instance: tuple[Cluster, Request], seed: int) -> None:
+    cluster, request = instance
+    rng = Random(seed)
+    first = Engine(cluster).decide(request)
+
+    for _ in range(3):
+        assert Engine(relisted_cluster(cluster, rng)).decide(relisted_request(request, rng)) == first
+
+
+@effort(80)
+@given(instances(), st.integers(0, 1000))
+def test_listing_order_never_shows_in_an_explanation(instance: tuple[Cluster, Request], seed: int) -> None:
     cluster, request = instance
     rng = Random(seed)
 
