@@ -15,6 +15,7 @@ from closeknit.cli.display import branch
 from closeknit.cli.exits import complain, refusing_invalid
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing
 from closeknit.cli.planning import Status
+from closeknit.cli.wording import counted
 from closeknit.dialects import Source, read
 from closeknit.hub.problems import InvalidError, Problem
 
@@ -47,8 +48,9 @@ def demo(
     matter = occupancy.resources_that_matter(cluster)
     _say("1. A cluster, drawn in a few lines of text (closeknit topology)")
     display.show([topology_tree.drawn(tree, cluster.topology(_TOPOLOGY), matter, None)])
-    _say("2. Three workloads, placed in the order of the queue (closeknit plan)")
     verdicts = plan.decided(reading)
+    number = counted(len(verdicts), "workload")
+    _say(f"2. {number}, placed in the order of the queue (closeknit plan)")
     plan.show(verdicts)
     for verdict in verdicts:
         if verdict.status is Status.UNPLACEABLE:

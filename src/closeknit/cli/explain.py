@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from closeknit.cli import contract, display, loading, options, planning, verdict_tree, wording
+from closeknit.cli import contract, display, loading, options, planning, preferences, verdict_tree, wording
 from closeknit.cli.contract import Json
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
 from closeknit.cli.planning import Status, Verdict
+from closeknit.cli.preferences import Missed, Why
 from closeknit.cli.verdict_tree import Detail
-from closeknit.hub.outcome import Choice, Placed, Shortfall, Unplaceable
+from closeknit.hub.outcome import Choice, Placed
 from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
-from closeknit.hub.request import Group, Member, Request
+from closeknit.hub.request import Request
 from closeknit.hub.workload import Workload
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def explain(
             planning.plan(engine, reading.cluster, reading.workloads, until=lambda each: each is chosen)
         )
     verdict = verdicts[-1]
-    missed = list(missed_preferences(engine, verdict))
+    missed = list(preferences.missed(engine, verdict))
     choices = _choices(engine, verdict)
     match output:
         case options.Text.JSON:
@@ -84,45 +83,6 @@ def find(name: str, workloads: Sequence[Workload]) -> Workload:
 def _spellings(workload: Workload) -> tuple[str, str, str]:
     name = workload.object
     return name.name, f"{name.namespace}/{name.name}", f"{name.kind}/{name.namespace}/{name.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Missed:
-    """A preference that does not hold, and what a requirement in its place would lack."""
-
-    group: str
-    preferred: str
-    shortfalls: tuple[Shortfall, ...]
-    possible: bool
-    """Whether the preference could hold by itself, at the cost of a wish that goes before it."""
-
-
-def missed_preferences(engine: Engine, verdict: Verdict) -> Iterator[Missed]:
-    """For each preference that does not hold: what happens when it is required instead."""
-    placed, request = verdict.outcome, verdict.workload.request
-    if not isinstance(placed, Placed) or request is None:
-        return
-    for group in placed.groups:
-        if group.satisfied or group.preferred is None:
-            continue
-        stricter = dataclasses.replace(request, root=_requiring(request.root, group.name, group.preferred))
-        try:
-            outcome = engine.solve(stricter)
-        except InvalidError:
-            # A part of the group may ask for a coarser level, which cannot lie inside a requirement.
-            continue
-        shortfalls = outcome.shortfalls if isinstance(outcome, Unplaceable) else ()
-        yield Missed(group.name, group.preferred, shortfalls, isinstance(outcome, Placed))
-
-
-def _requiring(root: Group, name: str, level: str) -> Group:
-    def inner(member: Member) -> Member:
-        return _requiring(member, name, level) if isinstance(member, Group) else member
-
-    required = level if root.name == name else root.required
-    return dataclasses.replace(
-        root, required=required, members=tuple(inner(member) for member in root.members)
-    )
 
 
 def _choices(engine: Engine, verdict: Verdict) -> Sequence[Choice]:
@@ -167,16 +127,18 @@ def _choice(made: Choice) -> Branch:
     )
 
 
+_REASONS = {
+    Why.OUTWEIGHED: "It could, but a wish that goes before this one would suffer.",
+    Why.UNKNOWN: "That was not found out: the search budget ended before.",
+}
+
+
 def _missed(missed: Missed, request: Request) -> Branch:
     words = f"Why {wording.printable(missed.group)} does not get one {wording.printable(missed.preferred)}"
-    if missed.possible:
-        reason = "It could, but a wish that goes before this one would suffer."
-        return branch((words, Tone.TITLE), below=[branch(reason)])
-    # What would relax a requirement is no advice for a preference: it is relaxed already.
-    bare = [dataclasses.replace(each, relaxations=()) for each in missed.shortfalls]
-    return branch(
-        (words, Tone.TITLE), below=(verdict_tree.shortfall(each, request, Detail.FULL) for each in bare)
-    )
+    below = [verdict_tree.shortfall(each, request, Detail.FULL) for each in missed.shortfalls]
+    if missed.why in _REASONS:
+        below.insert(0, branch(_REASONS[missed.why]))
+    return branch((words, Tone.TITLE), below=below)
 
 
 def _json(verdict: Verdict, missed: Sequence[Missed], choices: Sequence[Choice]) -> Json:
@@ -187,9 +149,9 @@ def _json(verdict: Verdict, missed: Sequence[Missed], choices: Sequence[Choice])
             {
                 "group": each.group,
                 "preferred": each.preferred,
+                "why": each.why.value,
                 "shortfalls": [
-                    contract.shortfall(dataclasses.replace(short, relaxations=()), verdict.workload.request)
-                    for short in each.shortfalls
+                    contract.shortfall(short, verdict.workload.request) for short in each.shortfalls
                 ],
             }
             for each in missed

@@ -60,10 +60,14 @@ class Run:
         return json.loads(self.out)
 
 
-def pod_group(name: str, members: int, required: str | None = None, *, gpus: int = 8, **more: Any) -> str:
+def pod_group(
+    name: str, members: int | None, required: str | None = None, *, gpus: int = 8, **more: Any
+) -> str:
     """A PodGroup of equal pods, as YAML."""
     constraint = {"topology": "t"} | ({"requiredTopologyLevel": required} if required else {})
-    spec = {"minMember": members, "queue": "q"} | ({"topologyConstraint": constraint} if required else {})
+    spec = ({} if members is None else {"minMember": members}) | (
+        {"topologyConstraint": constraint} if required else {}
+    )
     metadata = {
         "name": name,
         "annotations": {"closeknit.dev/pod-resources": json.dumps({"nvidia.com/gpu": str(gpus)})},
@@ -294,7 +298,30 @@ def test_explain_says_why_a_preference_does_not_hold(cluster: str) -> None:
     assert "  Why default/a does not get one rack\n" in run.out
     assert "default/a needs room for 3 pods in one rack; the best has room for 2." in run.out
     assert entry["groups"][0]["satisfied"] is False
-    assert entry["missedPreferences"][0]["shortfalls"][0]["relaxations"] == []
+    (missed,) = entry["missedPreferences"]
+    assert missed["why"] == "lacking"
+    assert missed["shortfalls"][0]["relaxations"] == []
+
+
+def test_explain_says_that_a_coarser_preference_went_before(tmp_path: Path) -> None:
+    # Block b1 takes the whole tree, but only b2 has a rack for the child's four pods.
+    drawing = tmp_path / "cluster.txt"
+    drawing.write_text("b1\n  r1\n    x1: 3\n  r2\n    x2: 3\nb2\n  r3\n    x3: 4\n")
+    nodes = Run("nodes", "--drawing", str(drawing), "--prefix", "").out
+    child = {"topology": "t", "preferredTopologyLevel": "rack"}
+    stdin = pod_group(
+        "a",
+        None,
+        gpus=1,
+        topologyConstraint={"topology": "t", "preferredTopologyLevel": "block"},
+        subGroups=[{"name": "c", "minMember": 4, "topologyConstraint": child}, {"name": "d", "minMember": 2}],
+    )
+    run = Run("explain", "-f", "-", "a", stdin=TOPOLOGY + nodes + stdin)
+
+    assert (
+        "Why c does not get one rack\n    It could, but a wish that goes before this one would suffer.\n"
+        in run.out
+    )
 
 
 @pytest.mark.parametrize("name", ["a", "default/a", "PodGroup/default/a"])
@@ -436,6 +463,12 @@ def test_pods_of_a_drawing_use_what_they_are_drawn_with(tmp_path: Path) -> None:
     told = Run("topology", "-f", "-", "-o", "json", stdin=nodes.out).json()
 
     assert told["topologies"][0]["levels"] == ["example.com/rack", "kubernetes.io/hostname"]
+    assert told["topologies"][0]["cluster"]["capacity"] == {
+        "cpu": "8",
+        "memory": "1Ti",
+        "nvidia.com/gpu": "8",
+        "pods": "110",
+    }
     assert told["topologies"][0]["cluster"]["used"] == {"cpu": "4", "nvidia.com/gpu": "2", "pods": "3"}
 
 

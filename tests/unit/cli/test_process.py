@@ -109,6 +109,14 @@ def on_a_terminal(*arguments: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", seen.decode()).replace("\r\n", "\n")
 
 
+def test_a_terminal_shows_names_as_they_are(tmp_path: Path) -> None:
+    topology = "apiVersion: kai.scheduler/v1alpha1\nkind: Topology\nmetadata: {name: t}\n"
+    node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {rack: '[bold]:smile:[/bold]'}}\n"
+    (tmp_path / "a.yaml").write_text(f"{topology}spec: {{levels: [{{nodeLabel: rack}}]}}\n{node}")
+
+    assert "[bold]:smile:[/bold]: 1 node" in on_a_terminal("topology", "-f", str(tmp_path))
+
+
 def test_a_terminal_gets_trees() -> None:
     seen = on_a_terminal("plan", "-f", str(EXAMPLES / "kai"))
 

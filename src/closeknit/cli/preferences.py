@@ -1,0 +1,82 @@
+"""Why a preference of a placed workload does not hold: what happens when it is required instead."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from closeknit.cli.planning import Verdict
+from closeknit.hub.outcome import Outcome, Placed, Shortfall, Undecided, Unplaceable
+from closeknit.hub.problems import InvalidError
+from closeknit.hub.request import Group, Member
+
+if TYPE_CHECKING:
+    from closeknit.engine import Engine
+
+
+class Why(Enum):
+    """Why a preference does not hold; the values are for scripts."""
+
+    LACKING = "lacking"
+    """No domain of the level has room."""
+    OUTWEIGHED = "outweighed"
+    """It could hold, at the cost of a wish that goes before it."""
+    UNKNOWN = "unknown"
+    """The search budget ended before that was found out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A preference that does not hold."""
+
+    group: str
+    preferred: str
+    why: Why
+    shortfalls: tuple[Shortfall, ...] = ()
+    """What the level lacks. Without relaxations: what is only preferred needs none."""
+
+
+def missed(engine: Engine, verdict: Verdict) -> Iterator[Missed]:
+    """Every preference that does not hold, on the cluster as the workload found it."""
+    placed, request = verdict.outcome, verdict.workload.request
+    if not isinstance(placed, Placed) or request is None:
+        return
+    for group in placed.groups:
+        if group.satisfied or group.preferred is None:
+            continue
+        stricter = dataclasses.replace(request, root=_requiring(request.root, group.name, group.preferred))
+        try:
+            outcome = engine.solve(stricter)
+        except InvalidError:
+            # A part of the group may require a coarser level, which cannot lie inside a finer one.
+            continue
+        yield Missed(group.name, group.preferred, _why(outcome, placed), _shortfalls(outcome))
+
+
+def _why(stricter: Outcome, placed: Placed) -> Why:
+    match stricter:
+        case Unplaceable():
+            return Why.LACKING
+        case Placed():
+            return Why.OUTWEIGHED if placed.proven else Why.UNKNOWN
+        case Undecided():
+            return Why.UNKNOWN
+
+
+def _shortfalls(outcome: Outcome) -> tuple[Shortfall, ...]:
+    if isinstance(outcome, Placed):
+        return ()
+    return tuple(dataclasses.replace(each, relaxations=()) for each in outcome.shortfalls)
+
+
+def _requiring(root: Group, name: str, level: str) -> Group:
+    def inner(member: Member) -> Member:
+        return _requiring(member, name, level) if isinstance(member, Group) else member
+
+    required = level if root.name == name else root.required
+    return dataclasses.replace(
+        root, required=required, members=tuple(inner(member) for member in root.members)
+    )
