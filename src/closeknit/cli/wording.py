@@ -117,7 +117,8 @@ def need(shortfall: Shortfall) -> str:
 
 def domain_fit(fit: DomainFit) -> str:
     """How much one domain takes, what stops it there, and who holds that."""
-    room = f"{place(fit.domain)}: room for {counted(fit.fits, 'pod')}"
+    fits = f"room for {counted(fit.fits, 'pod')}" if fit.fits else "no room"
+    room = f"{place(fit.domain)}: {fits}"
     if fit.limiting is None:
         return f"{room}."
     limit = f"{room}; {printable(fit.limiting)} runs out"

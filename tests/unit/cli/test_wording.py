@@ -94,12 +94,12 @@ def test_a_shortfall_says_what_is_needed_and_what_is_there(short: Shortfall, sen
         ),
         pytest.param(
             DomainFit((), 0, "memory", (Holder("a", 1, 2**31),)),
-            "the whole cluster: room for 0 pods; memory runs out, held by a (2Gi with 1 pod).",
+            "the whole cluster: no room; memory runs out, held by a (2Gi with 1 pod).",
             id="the cluster has no path, and memory is written in its units",
         ),
         pytest.param(
             DomainFit(("r",), 0, "cpu", tuple(Holder(f"w{i}", 1, 10**9) for i in range(5))),
-            "r: room for 0 pods; cpu runs out,"
+            "r: no room; cpu runs out,"
             " held by w0 (1 with 1 pod), w1 (1 with 1 pod), w2 (1 with 1 pod) and 2 more.",
             id="many holders are counted",
         ),
