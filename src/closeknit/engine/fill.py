@@ -89,14 +89,40 @@ class Fill:
         if knot.bound:
             domain = int(tree.dom[level][knot.bound[0]])
             return (level, domain) if first <= domain < last else None
-        begin, end = self._bounds(inside)
-        cuts = tree.start[level][first:last] - self._start - begin
-        takes, room = np.zeros((2, last - first), dtype=np.int64)
-        for shape, count in enumerate(knot.open):
-            if count:
-                sums = np.add.reduceat(self._fits[shape][begin:end], cuts)
-                takes += np.minimum(sums, count)
-                room += sums
+        takes = self._promise(knot, level, first, last)
         takes[~tree.real[level][first:last]] = -1
         best = np.flatnonzero(takes == takes.max(initial=0))
-        return (level, first + int(best[room[best].argmin()])) if len(best) else None
+        if not len(best):
+            return None
+        room = sum(
+            (self._sums(shape, level, first, last) for shape, n in enumerate(knot.open) if n), takes * 0
+        )
+        return level, first + int(best[room[best].argmin()])
+
+    def _sums(self, shape: int, level: int, first: int, last: int) -> Ints:
+        """By domain of a level, from the first to behind the last: pods of a shape that it still takes."""
+        start, end = self._problem.tree.start[level][first], self._problem.tree.end[level][last - 1]
+        fit = self._fits[shape][int(start) - self._start : int(end) - self._start]
+        sums: Ints = np.add.reduceat(fit, self._problem.tree.start[level][first:last] - start)
+        return sums
+
+    def _promise(self, knot: Knot, level: int, first: int, last: int) -> Ints:
+        """By domain of a level: pods of a group that it takes at most, the levels of inner groups heeded."""
+        tree = self._problem.tree
+        together, apart = np.zeros((2, last - first), dtype=np.int64)
+        for shape, count in enumerate(knot.open):
+            if count:
+                together += np.minimum(self._sums(shape, level, first, last), count)
+        for member in knot.members:
+            if isinstance(member, Leaf):
+                apart += np.minimum(self._sums(member.shape, level, first, last), member.open)
+            elif member.required <= level:
+                apart += self._promise(member, level, first, last)
+            else:
+                inner = tree.dom[member.required][tree.start[level][first:last]]
+                end = int(tree.dom[member.required][tree.end[level][last - 1] - 1]) + 1
+                takes = self._promise(member, member.required, int(inner[0]), end)
+                takes[~tree.real[member.required][int(inner[0]) : end]] = 0
+                apart += np.maximum.reduceat(takes, inner - inner[0])
+        promise: Ints = np.minimum(together, apart)
+        return promise

@@ -17,7 +17,7 @@ _ROUNDS = 6
 _SINGLES = 3
 """Groups inside a culprit that are tried one by one before all of them change together."""
 _ONE_BY_ONE = 2
-"""Pod sets whose counts may change each in its own way."""
+"""Pod sets of several that are alike whose counts may change each in its own way."""
 
 
 class Levels:
@@ -61,7 +61,7 @@ class Levels:
                 changed = self._raised(changed, culprit.core.name, levels[culprit.twin])
             else:
                 # The culprit has no level to give up, so the groups inside it must.
-                inner = _nearest(_named(changed, culprit.core.name))
+                inner = _innermost(_named(changed, culprit.core.name))
                 single = self._single(changed, inner)
                 if single is not None:
                     return single
@@ -79,8 +79,6 @@ class Levels:
 
     def _single(self, root: Group, inner: Sequence[Group]) -> Group | None:
         """The root with one of these groups at a coarser level, if that is enough."""
-        if len(inner) < 2:
-            return None
         for group in inner[:_SINGLES]:
             for level in range(self._depth(group.required) - 1, -2, -1):
                 trial = self._raised(root, group.name, level)
@@ -148,12 +146,12 @@ def _path_to(root: Group, name: str) -> list[Group]:
     return path[::-1]
 
 
-def _nearest(group: Group) -> list[Group]:
-    """The outermost groups inside this one that require a level, by name."""
+def _innermost(group: Group) -> list[Group]:
+    """The groups inside this one that require a level and hold no other that does, by name."""
     found: list[Group] = []
     for member in group.members:
         if isinstance(member, Group):
-            found.extend([member] if member.required is not None else _nearest(member))
+            found.extend(_innermost(member) or ([member] if member.required is not None else []))
     return sorted(found, key=lambda each: each.name)
 
 
@@ -215,15 +213,16 @@ def _fewer(root: Group, most: Most) -> dict[str, int]:
 
 
 def _evened(root: Group, counts: dict[str, int]) -> dict[str, int]:
-    """Where many counts change, one for all pod sets that are alike: that is how people write replicas."""
-    if len(counts) <= _ONE_BY_ONE:
-        return counts
-    lowest: dict[PodSet, int] = {}
-    for name, to in counts.items():
-        like = _likeness(root, name)
-        lowest[like] = min(to, lowest.get(like, to))
-    likeness = {pods.name: _likeness(root, pods.name) for pods in root.pod_sets()}
-    return {name: lowest[like] for name, like in likeness.items() if like in lowest}
+    """One count for all pod sets that are alike, where many or all of them change, as for replicas."""
+    alike: dict[PodSet, list[str]] = {}
+    for pods in root.pod_sets():
+        alike.setdefault(_likeness(root, pods.name), []).append(pods.name)
+    evened = dict(counts)
+    for names in alike.values():
+        changed = [counts[name] for name in names if name in counts]
+        if len(changed) > _ONE_BY_ONE or (changed and len(changed) == len(names)):
+            evened.update(dict.fromkeys(names, min(changed)))
+    return evened
 
 
 def _likeness(root: Group, name: str) -> PodSet:

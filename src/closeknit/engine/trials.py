@@ -90,9 +90,10 @@ class Trials:
         found = [Most(problem, Fill(problem, self.ledger.free, within).spread)]
         start, end = problem.tree.bounds(*within)
         nested = any(knot.required > within[0] for knot in problem.knots)
-        # Where groups compete for domains and none of them must have one, a search finds nothing better soon.
         several = sum(leaf.open > 0 for leaf in problem.leaves) > 1
-        if several and not self.spent and (end - start <= _SMALL or not nested):
+        # Where groups compete for domains and none of them must have one, a search finds nothing better soon.
+        worthwhile = end - start <= _SMALL if nested else several
+        if worthwhile and not self.spent:
             if within[0] >= 0 and not problem.root.bound:
                 # A group stays where its pods run, so a position to start from confines it to a domain.
                 problem.root.required = within[0]
