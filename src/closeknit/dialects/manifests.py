@@ -140,7 +140,8 @@ class Catalogue:
     ) -> Iterator[Manifest[Any] | Broken | Located | Skipped]:
         kind = self._kind(content)
         if kind is None:
-            yield Skipped(document.source, document.number, content["apiVersion"], content["kind"])
+            name = _identity(content, kind)
+            yield Skipped(document.source, document.number, name.api_version, name.kind)
             return
         identity = _identity(content, kind)
         decoded, problems = (
@@ -218,26 +219,35 @@ def _unpacked(content: Any) -> Iterator[tuple[str, Any]]:
         )
 
 
-def _identity(content: Any, kind: Kind | Problem) -> ObjectName:
+def _identity(content: Any, kind: Kind | Problem | None) -> ObjectName:
     """What is known of an object's name, even where the object has problems."""
     fields = content if isinstance(content, dict) else {}
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     written = [fields.get("apiVersion"), fields.get("kind"), metadata.get("namespace"), metadata.get("name")]
-    api_version, name_of_kind, namespace, name = (text if isinstance(text, str) else "" for text in written)
+    api_version, name_of_kind, namespace, name = (
+        _safe(text) if isinstance(text, str) else "" for text in written
+    )
     if isinstance(kind, Kind):
         namespace = (namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
     return ObjectName(api_version, name_of_kind, namespace, name)
 
 
+def _safe(text: str) -> str:
+    """The text, unless it could harm a terminal; no valid name is changed."""
+    return text if text.isprintable() and len(text) <= 316 else ascii(text[:80])[1:-1]
+
+
 def _decoded(kind: Kind, content: Any, *, lenient: bool) -> tuple[Any, tuple[Problem, ...]]:
+    """The object if it has the right shape and a name that Kubernetes would accept."""
     decoded, problems = decode(kind.shape, content, lenient=lenient)
     if decoded is None:
         return None, problems
     metadata = cast(Named, decoded).metadata
     if not metadata.name:
         return None, (*problems, Problem("metadata.name", "An object needs a name."))
-    return decoded, (*problems, *_name_problems(metadata))
+    wrong = tuple(_name_problems(metadata))
+    return None if wrong else decoded, (*problems, *wrong)
 
 
 def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:

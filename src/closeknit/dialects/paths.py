@@ -37,4 +37,5 @@ def path_of(steps: Iterable[str | int]) -> str:
 
 def _cut(key: str) -> str:
     # A label's key has at most 317 characters; whatever is longer is a mistake or malice.
-    return key if len(key) <= 320 else f"{key[:80]}…"
+    short = key if len(key) <= 320 else f"{key[:80]}…"
+    return short if short.isprintable() else ascii(short)[1:-1]

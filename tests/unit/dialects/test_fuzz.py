@@ -6,6 +6,7 @@ import copy
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import astuple
 from typing import Any
 
 import pytest
@@ -108,6 +109,8 @@ ODD: list[Any] = [
     "x" * 10_000,
     "\U0001f600",
     "\u2028",
+    "\x1b[31m",
+    {"\x1b[31m": "\x1b[31m"},
     "²",
     [],
     [[]],
@@ -167,7 +170,8 @@ def sound(found: Reading) -> None:
     for problem in found.problems:
         assert problem.problem.message.endswith((".", "?", "…")), problem
         assert len(str(problem)) < 2000
-        str(problem).encode()
+        assert str(problem).isprintable(), problem
+        assert problem.object is None or "".join(astuple(problem.object)).isprintable()
     for workload in found.workloads:
         assert (workload.request is None) == bool(workload.problems)
         if workload.request is not None:
