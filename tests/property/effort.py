@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 
 def effort(examples: int) -> settings:
@@ -18,5 +18,7 @@ def effort(examples: int) -> settings:
         max_examples=examples * max(times, 1),
         derandomize=not times,
         deadline=None,
+        # An instance is drawn by its seed, and a smaller seed is no simpler instance.
+        phases=(Phase.explicit, Phase.reuse, Phase.generate),
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )

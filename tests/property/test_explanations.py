@@ -2,16 +2,77 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 from hypothesis import assume, given
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
-from closeknit.hub.outcome import Placed, Unplaceable
-from closeknit.hub.request import Group, Request, problems
+from closeknit.hub.nodes import Effect, Node, NodeFilter
+from closeknit.hub.outcome import CountChange, LevelChange, Placed, Relaxation, Shortfall, Unplaceable
+from closeknit.hub.request import Group, Member, PodSet, Request, problems
+from closeknit.hub.topology import DomainPath
 from closeknit.testing import oracle
+from closeknit.testing.drawings import free
+from closeknit.testing.meaning import Scene, accepts, ports_taken
 from closeknit.testing.relaxing import relaxed
 from closeknit.testing.strategies import instances
 from tests.property.effort import effort
+
+
+def explained(cluster: Cluster, request: Request) -> tuple[Shortfall, ...]:
+    outcome = Engine(cluster).solve(request)
+    assume(isinstance(outcome, Unplaceable))
+    assert isinstance(outcome, Unplaceable)
+    return outcome.shortfalls
+
+
+def alone(request: Request, member: Member) -> Request:
+    """The request with nothing in it but one member."""
+    return replace(request, root=member if isinstance(member, Group) else Group("alone", (member,)))
+
+
+def group_named(request: Request, name: str) -> Group:
+    return next(each for each, _ in request.root.walk() if isinstance(each, Group) and each.name == name)
+
+
+def pods_named(request: Request, name: str) -> PodSet:
+    return next(pods for pods in request.root.pod_sets() if pods.name == name)
+
+
+def inside(cluster: Cluster, request: Request, domain: DomainPath) -> Cluster:
+    """The cluster cut down to one domain."""
+    scene = Scene.of(cluster, request)
+    kept = {name for name, path in scene.paths.items() if path[: len(domain)] == domain}
+    return replace(
+        cluster,
+        nodes=tuple(node for node in cluster.nodes if node.name in kept),
+        holdings=tuple(holding for holding in cluster.holdings if holding.node in kept),
+    )
+
+
+def content_with_any(member: Member) -> Member:
+    """The member with only the pods that must run, none of which has to."""
+    if isinstance(member, PodSet):
+        count = max(member.least, len(member.bound))
+        return replace(member, count=count, minimum=len(member.bound), pods=())
+    return replace(member, members=tuple(map(content_with_any, member.members)), preferred=None)
+
+
+def groups_of(group: Group) -> list[Group]:
+    return [member for member, _ in group.walk() if isinstance(member, Group)]
+
+
+def all_needed(group: Group) -> bool:
+    """Whether no member of the group may be left out."""
+    return all(each.least == len(each.members) for each in groups_of(group))
+
+
+def simple(group: Group) -> bool:
+    """Whether the pods of a group are all alike, and only the group itself requires a level."""
+    shapes = {(pods.resources, pods.filter, pods.host_ports) for pods in group.pod_sets()}
+    return len(shapes) == 1 and all(inner.required is None for inner in groups_of(group)[1:])
 
 
 @effort(120)
@@ -48,3 +109,134 @@ def test_a_failure_names_groups_of_the_request_and_never_claims_that_they_fit(
         assert shortfall.fits == max((fit.fits for fit in shortfall.best), default=shortfall.fits)
         assert all(exclusion.nodes > 0 for exclusion in shortfall.excluded)
         assert sum(exclusion.nodes for exclusion in shortfall.excluded) <= len(cluster.nodes)
+
+
+@effort(60)
+@given(instances())
+def test_a_group_named_fails_by_itself_and_enough_of_its_members_do_not(
+    instance: tuple[Cluster, Request],
+) -> None:
+    cluster, request = instance
+
+    for shortfall in explained(cluster, request):
+        group = group_named(request, shortfall.group)
+        assert not oracle.feasible(cluster, alone(request, group))
+        standing = {m.name: oracle.feasible(cluster, alone(request, m)) for m in group.members}
+        # Pod sets have no shortfall of their own, so their group speaks for those that fail.
+        fallen = [m for m in group.members if isinstance(m, PodSet) and not standing[m.name]]
+        assert sum(standing.values()) >= group.least or fallen
+
+
+@effort(80)
+@given(instances())
+def test_what_fits_in_a_domain_is_what_the_oracle_can_place_there(
+    instance: tuple[Cluster, Request],
+) -> None:
+    cluster, request = instance
+
+    for shortfall in explained(cluster, request):
+        group = group_named(request, shortfall.group)
+        if not all_needed(group) or not shortfall.wanted:
+            continue
+        assert shortfall.wanted == sum(max(pods.least - len(pods.bound), 0) for pods in group.pod_sets())
+        for fit in shortfall.best:
+            best = oracle.best(inside(cluster, request, fit.domain), alone(request, content_with_any(group)))
+            assert best is not None
+            assert fit.fits <= shortfall.wanted - best.left_out < shortfall.wanted
+            assert not simple(group) or fit.fits == shortfall.wanted - best.left_out
+
+
+@effort(60)
+@given(instances())
+def test_no_domain_takes_more_than_the_best_one_listed(instance: tuple[Cluster, Request]) -> None:
+    cluster, request = instance
+    scene = Scene.of(cluster, request)
+
+    for shortfall in explained(cluster, request):
+        group = group_named(request, shortfall.group)
+        if shortfall.level is None or not simple(group) or not all_needed(group) or not shortfall.wanted:
+            continue
+        level = scene.labels.index(shortfall.level)
+        running = {node for pods in group.pod_sets() for node in pods.bound}
+        domains = {scene.domain(node, level) for node in running or scene.nodes} - {None}
+        for domain in domains:
+            assert domain is not None
+            best = oracle.best(inside(cluster, request, domain), alone(request, content_with_any(group)))
+            assert best is None or shortfall.wanted - best.left_out <= shortfall.fits
+
+
+@effort(80)
+@given(instances())
+def test_a_relaxation_with_one_change_asks_for_no_more_than_is_needed(
+    instance: tuple[Cluster, Request],
+) -> None:
+    cluster, request = instance
+    labels = Scene.of(cluster, request).labels
+
+    for relaxation in explained(cluster, request)[0].relaxations:
+        match relaxation.changes:
+            case (CountChange(pod_set=name, to=count),):
+                pods = pods_named(request, name)
+                assert max(len(pods.bound), 1) <= count < pods.least
+                less = [CountChange(name, count + 1)] if count + 1 < pods.least else []
+            case (LevelChange(group=name, to=level),):
+                now = group_named(request, name).required
+                assert now is not None
+                coarsest = -1 if level is None else labels.index(level)
+                less = [LevelChange(name, labels[i]) for i in range(labels.index(now) - 1, coarsest, -1)]
+            case _:
+                less = []
+        for change in less:
+            assert not oracle.feasible(*relaxed(cluster, request, Relaxation((change,))))
+
+
+def first_reason(scene: Scene, node: Node, pods: PodSet, level: int) -> str | None:
+    """Why a node takes no pod of a set, read off the node the plain way; None where it takes one."""
+    path, wanted = scene.paths[node.name], pods.filter
+    if len(path) <= level:
+        return f"unlabelled {scene.labels[len(path)]}"
+    if not node.ready:
+        return "not ready "
+    if node.unschedulable:
+        return "unschedulable "
+    for taint in sorted(node.taints, key=str):
+        if taint.effect is not Effect.PREFER_NO_SCHEDULE and not any(
+            toleration.tolerates(taint) for toleration in wanted.tolerations
+        ):
+            return f"taint {taint}"
+    for key, value in wanted.selector:
+        if node.labels.get(key) != value:
+            return f"selector {key}={value}"
+    if not accepts(node, replace(pods, filter=NodeFilter((), wanted.affinity, (), wanted.tolerations))):
+        return "affinity"
+    left = free(scene.cluster)[node.name]
+    asked = {**pods.resources, **({"pods": 1} if "pods" in node.allocatable else {})}
+    for name in sorted(asked, key=lambda name: ("/" not in name, name)):
+        if left.get(name, 0) < asked[name]:
+            return f"resource {name}"
+    taken = ports_taken(scene.cluster)
+    for port in sorted(pods.host_ports):
+        if taken[node.name, port]:
+            return f"port {port.port}/{port.protocol}"
+    return None
+
+
+@effort(100)
+@given(instances())
+def test_nodes_are_excluded_for_the_first_reason_and_counted_once(
+    instance: tuple[Cluster, Request],
+) -> None:
+    cluster, request = instance
+    scene = Scene.of(cluster, request)
+
+    for shortfall in explained(cluster, request):
+        group = group_named(request, shortfall.group)
+        if not simple(group) or not all_needed(group) or not shortfall.wanted:
+            continue
+        level = -1 if shortfall.level is None else scene.labels.index(shortfall.level)
+        pods = next(group.pod_sets())
+        reasons = [first_reason(scene, node, pods, level) for node in cluster.nodes]
+        told = Counter[str]()
+        for each in shortfall.excluded:
+            told["affinity" if each.reason == "affinity" else f"{each.reason} {each.detail}"] += each.nodes
+        assert told == Counter(reason for reason in reasons if reason is not None)

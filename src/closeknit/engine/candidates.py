@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from closeknit.engine.batches import batches
 from closeknit.engine.pieces import MOST_COUNTED, fewest_inside
 from closeknit.engine.problem import Knot, Problem
 from closeknit.engine.tree import Flags, Ints
@@ -47,6 +48,9 @@ class Candidates:
         for shape, need in enumerate(knot.need):
             if need:
                 mask &= problem.tables[shape].sums[level][first:last] >= need
+        for batch in batches(knot):
+            if batch.level > level:
+                mask &= batch.room(problem, level)[first:last] >= batch.count
         self._first = first
         self._rule_out_loaded(inside, mask, loads)
         self._left: Ints = np.flatnonzero(mask) + first
@@ -113,7 +117,7 @@ class Candidates:
             elif field - 1 - depth <= self._level:
                 own = self._new(field - 1 - depth, undecided)
             else:
-                own = self._pieces(field - 1 - depth, undecided)
+                own = self._pieces(field - 1 - depth, undecided, limit)
             value = bound(field, own)
             if isinstance(value, int):
                 if value < limit:
@@ -161,8 +165,11 @@ class Candidates:
             return int(tree.above(*self._inside, coarser) not in used)
         return (~np.isin(self._around(coarser, domains), list(used))).astype(np.int64)
 
-    def _pieces(self, finer: int, domains: Ints) -> Ints | int:
-        """How many domains of a finer level the pods needed take at least."""
+    def _pieces(self, finer: int, domains: Ints, most: int | None = None) -> Ints:
+        """How many domains of a finer level the pods needed take at least.
+
+        Bounds above ``most`` are left rough; by default only the lowest are made exact.
+        """
         tree, level = self._problem.tree, self._level
         pieces: Ints = np.zeros(len(domains), dtype=np.int64)
         for shape, count in enumerate(self._knot.need):
@@ -170,14 +177,16 @@ class Candidates:
                 continue
             table = self._problem.tables[shape]
             biggest = table.biggest_inside(level, finer)[domains]
-            quick = -(-count // np.maximum(biggest, 1))
-            # One piece, or pieces of one pod each, leave nothing to count more closely.
-            close = np.flatnonzero((quick > 1) & (biggest > 1))
-            if len(close) and len(close) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
-                quick[close] = fewest_inside(
-                    tree, level, finer, domains[close], sizes=table.sums[finer], count=count
-                )
-            np.maximum(pieces, quick, out=pieces)
+            rough = -(-count // np.maximum(biggest, 1))
+            worth = int(rough.min(initial=count)) if most is None else most
+            if worth > 1:
+                # One piece, or pieces of one pod each, leave nothing to count more closely.
+                close = np.flatnonzero((rough > 1) & (rough <= worth) & (biggest > 1))
+                if len(close) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
+                    rough[close] = fewest_inside(
+                        tree, level, finer, domains[close], sizes=table.sums[finer], count=count
+                    )
+            np.maximum(pieces, rough, out=pieces)
         return pieces
 
     # ---- which comes first ----
@@ -196,8 +205,11 @@ class Candidates:
             yield partial(self._new, coarser)
             if self._siblings[main]:
                 yield partial(self._shortage, coarser, main)
-        finer = range(level + 1, problem.tree.depth + 1)
-        yield from (partial(self._pieces, m) for m in finer)
+        tree = problem.tree
+        for finer in range(level + 1, tree.depth + 1):
+            # A level of one node a domain counts like the nodes themselves.
+            if finer == tree.depth or tree.count(finer) < len(tree):
+                yield partial(self._pieces, finer)
         if table.price is not None:
             yield partial(self._prices, main)
         yield from (partial(self._room, coarser, main) for coarser in range(level, -1, -1))

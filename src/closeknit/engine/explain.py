@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from closeknit.engine.blame import Blame, Culprit
+from closeknit.engine.coarser_levels import CoarserLevels
 from closeknit.engine.departures import Departures
 from closeknit.engine.exclusions import exclusions
+from closeknit.engine.fewer_pods import FewerPods
 from closeknit.engine.fits import Survey
-from closeknit.engine.relax import Counts, Levels
 from closeknit.engine.trials import Trials
-from closeknit.hub.outcome import Relaxation, Shortfall
+from closeknit.hub.outcome import Shortfall
 from closeknit.hub.topology import Topology
 
 # Questions to the search, by what they are for; all explanations together make do with so many.
@@ -37,9 +38,9 @@ def shortfalls(trials: Trials, topology: Topology | None) -> tuple[Shortfall, ..
         if culprit.twin not in known:
             known[culprit.twin] = _shortfall(trials, survey, culprit)
     trials.grant(_TO_RELAX_LEVELS)
-    levels = Levels(trials, topology).relaxation(root, culprits)
+    levels = CoarserLevels(trials, topology).relaxation(root, culprits)
     trials.grant(_TO_RELAX_COUNTS)
-    counts = Counts(trials).relaxation(root, culprits)
+    counts = FewerPods(trials).relaxation(root, culprits)
     trials.grant(_TO_DEPART)
     departures = Departures(trials, survey).relaxation(root, culprits)
     relaxations = tuple(each for each in (levels, counts, departures) if each is not None)
@@ -50,7 +51,6 @@ def shortfalls(trials: Trials, topology: Topology | None) -> tuple[Shortfall, ..
 
 def _shortfall(trials: Trials, survey: Survey, culprit: Culprit) -> Shortfall:
     best = survey.best(culprit)
-    no_relaxations: tuple[Relaxation, ...] = ()
     return Shortfall(
         group=culprit.core.name,
         level=culprit.core.required,
@@ -58,5 +58,5 @@ def _shortfall(trials: Trials, survey: Survey, culprit: Culprit) -> Shortfall:
         fits=max((fit.fits for fit in best), default=0),
         best=best,
         excluded=exclusions(trials.ledger, culprit.problem),
-        relaxations=no_relaxations,
+        relaxations=(),
     )

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from closeknit.engine import score
+from closeknit.engine.batches import batches, certain
 from closeknit.engine.pieces import fewest, fewest_inside
 from closeknit.engine.pool import Pool
-from closeknit.engine.problem import Knot, Problem, formed
+from closeknit.engine.problem import Knot, Problem
 from closeknit.engine.tree import Flags, Ints
 
 
@@ -24,7 +25,7 @@ def fields(problem: Problem, pool: Pool, best: list[int]) -> list[int]:
     if len(tables) > 1:
         left_out = max(left_out, sum(root.open) - pool.total)
     preferences = [0] * tree.depth
-    for knot in _certain(root):
+    for knot in certain(root):
         if knot.preferred >= 0:
             preferences[knot.preferred] += _distance(problem, knot)
     first = [left_out, *preferences]
@@ -71,25 +72,13 @@ def _narrowed(problem: Problem, pool: Pool, level: int, domains: Ints) -> tuple[
         wanted = [(problem.tables[shape].sums[finer], need) for shape, need in enumerate(root.need) if need]
         if len(wanted) > 1:
             wanted.append((pool.sums(finer), root.size))
+        wanted += [(b.room(problem, finer), b.count) for b in batches(root) if b.level >= finer]
         pieces = np.zeros(len(domains), dtype=np.int64)
         for sums, need in wanted:
             np.maximum(pieces, fewest_inside(tree, level, finer, domains, sizes=sums, count=need), out=pieces)
         least.append(int(pieces.min(initial=1 << 20)))
         domains = domains[pieces == least[-1]]
     return least, domains
-
-
-def _certain(knot: Knot) -> list[Knot]:
-    """Groups that every placement has to form."""
-    found = [knot]
-    if (
-        sum(formed(part) for part in knot.members) + sum(not formed(part) for part in knot.members)
-        <= knot.least
-    ):
-        for part in knot.members:
-            if isinstance(part, Knot):
-                found.extend(_certain(part))
-    return found
 
 
 def _distance(problem: Problem, knot: Knot) -> int:
@@ -138,6 +127,8 @@ def _domains(problem: Problem, pool: Pool, level: int) -> int:
     wanted = [(problem.tables[shape].sums[level], need) for shape, need in enumerate(root.need) if need]
     if len(wanted) > 1:
         wanted.append((pool.sums(level), root.size))
+    if not len(running):
+        wanted += [(b.room(problem, level), b.count) for b in batches(root) if b.level >= level]
     for sums, need in wanted:
         if len(running):
             # Pods go to domains in use first; only what these cannot take needs others.

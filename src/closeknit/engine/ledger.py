@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.cluster import Cluster, Holding
@@ -23,6 +24,8 @@ PODS = "pods"
 UNLIMITED = 2**40
 """Stands for the ``pods`` of a node that does not list any."""
 _LONGEST_JOURNAL = 1 << 20
+_MOST_COLUMNS = 32
+"""Labels that get a column before anyone asks for it."""
 
 
 def port_resource(port: HostPort) -> str:
@@ -34,7 +37,7 @@ def port_resource(port: HostPort) -> str:
 class _Column:
     """One label over all slots: each value as a small number, -1 where the label is missing."""
 
-    codes: Ints
+    codes: NDArray[np.int32]
     code_of: dict[str, int]
     values: list[str]
 
@@ -64,6 +67,8 @@ class Ledger:
         self._taint_code: dict[tuple[Taint, ...], int] = {(): 0}
         self.taints = np.array([self._taint_set(node) for node in nodes], dtype=np.int64)
         self._columns: dict[str, _Column] = {}
+        for key in self._usual_labels():
+            self.label_column(key)
         self.holdings: dict[str, list[Holding]] = {}
         self.holders_on: dict[int, dict[str, None]] = {}
         self._undo: list[tuple[str, tuple[int, ...], list[Holding], list[tuple[int, int, int]]]] | None = None
@@ -141,7 +146,7 @@ class Ledger:
             self.usable = np.append(self.usable, False)
             self.taints = np.append(self.taints, 0)
             for column in self._columns.values():
-                column.codes = np.append(column.codes, -1)
+                column.codes = np.append(column.codes, np.int32(-1))
         self.slot_of[node.name] = slot
         self._write(slot, node)
         return slot
@@ -206,14 +211,27 @@ class Ledger:
             self.taint_sets.append(taints)
         return code
 
+    def _usual_labels(self) -> list[str]:
+        """Labels worth a column from the start: not too many, and none with a value of its own for each node.
+
+        Going over all nodes for a label takes longer than a decision may, so it should not wait for one.
+        """
+        values: dict[str, set[str]] = {}
+        # A thousand nodes tell which labels there are; any other gets its column when asked for.
+        sample = self.nodes[:: len(self.nodes) // 1024 + 1]
+        for node in sample:
+            for key, value in (node.labels if node is not None else {}).items():
+                values.setdefault(key, set()).add(value)
+        few = [key for key, found in values.items() if len(found) * 2 <= len(sample) or len(sample) < 16]
+        return sorted(few)[:_MOST_COLUMNS]
+
     def label_column(self, key: str) -> _Column:
         """One label over all slots; made when first asked for, kept up to date from then on."""
         column = self._columns.get(key)
         if column is None:
-            column = _Column(np.full(len(self.nodes), -1, dtype=np.int64), {}, [])
-            for slot, node in enumerate(self.nodes):
-                if node is not None:
-                    column.codes[slot] = _code(column, node.labels.get(key))
+            column = _Column(np.zeros(0, dtype=np.int32), {}, [])
+            codes = [-1 if node is None else _code(column, node.labels.get(key)) for node in self.nodes]
+            column.codes = np.array(codes, dtype=np.int32)
             self._columns[key] = column
         return column
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from closeknit.engine import floor, score
+from closeknit.engine.batches import batches
 from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices, Place
@@ -117,7 +118,7 @@ class Search:
         try:
             if known is not None:
                 self._keep(known)
-            if not self._pinned_apart():
+            if not self._pinned_apart() and not self._too_many():
                 self._explore([_Task(self._problem.root, -1, 0, ())])
         except OutOfBudgetError:
             complete = False
@@ -133,6 +134,11 @@ class Search:
             and score.shared_level(self._tree, np.array(knot.bound, dtype=np.int64)) < knot.required
             for knot in self._problem.knots
         )
+
+    def _too_many(self) -> bool:
+        """Whether the whole cluster takes fewer whole groups than must be formed."""
+        root = self._problem.root
+        return any(int(b.room(self._problem, -1)[0]) < b.count for b in batches(root))
 
     # ---- going down the request tree ----
 

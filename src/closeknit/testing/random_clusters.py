@@ -111,6 +111,15 @@ def occupied(
     return replace(cluster, holdings=(*cluster.holdings, *taken))
 
 
+def overcommitted(rng: Random, cluster: Cluster) -> Cluster:
+    """The same cluster after one node came to offer less, perhaps less than what is held on it."""
+    node = rng.choice(cluster.nodes)
+    # An amount of zero is no entry, and a node without an entry for pods would take any number.
+    less = {name: rng.randint(name == "pods", units) for name, units in node.allocatable.items()}
+    smaller = replace(node, allocatable=Resources(less))
+    return replace(cluster, nodes=tuple(smaller if each is node else each for each in cluster.nodes))
+
+
 HALF_CORE = 500_000_000
 
 

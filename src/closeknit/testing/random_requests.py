@@ -32,6 +32,7 @@ from closeknit.testing.random_clusters import (
     USUAL,
     Size,
     occupied,
+    overcommitted,
     random_cluster,
 )
 
@@ -59,6 +60,8 @@ def random_instance(rng: Random, size: Size = USUAL) -> tuple[Cluster, Request]:
         cluster = replace(cluster, holdings=(*cluster.holdings, *_holdings(tree, running)))
     if rng.random() < 0.15:
         cluster = occupied(rng, cluster, share=0.2)
+    if rng.random() < 0.04:
+        cluster = overcommitted(rng, cluster)
     request = Request(WORKLOAD, tree.member(running), TOPOLOGY)
     if rng.random() < 0.3 and not any(group.required or group.preferred for group in tree.groups()):
         request = replace(request, topology=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from hypothesis import note
 from hypothesis import strategies as st
 
 from closeknit.hub.cluster import Cluster
@@ -14,10 +15,13 @@ from closeknit.testing.random_requests import random_instance
 __all__ = ["TINY", "USUAL", "Size", "instances", "random_instance"]
 
 
-def instances(size: Size = USUAL) -> st.SearchStrategy[tuple[Cluster, Request]]:
+@st.composite
+def instances(draw: st.DrawFn, size: Size = USUAL) -> tuple[Cluster, Request]:
     """Clusters with a valid request for each, about half of them feasible.
 
-    An instance is drawn by its seed, which is what a failing example shows; give
-    it to ``random_instance(Random(seed))`` to see the same again.
+    An instance is drawn by its seed. A failing example notes it, and
+    ``random_instance(Random(seed), size)`` makes the same instance again.
     """
-    return st.integers(0, 2**32 - 1).map(lambda seed: random_instance(Random(seed), size))
+    seed = draw(st.integers(0, 2**32 - 1))
+    note(f"seed {seed}")
+    return random_instance(Random(seed), size)

@@ -237,7 +237,6 @@ def test_a_shape_that_nobody_asks_for_is_not_recounted(large: Asked) -> None:
     assert large.cost(forgotten).nodes_touched == len(changed)
 
 
-@pytest.mark.xfail(reason="What a shape touched is no longer counted once the shape is forgotten.")
 def test_shapes_that_are_forgotten_do_not_blur_the_counts(small: Asked) -> None:
     for i in range(300):
         assert small.cost(rack_gang("asked", cpu=f"{i + 1}m")).nodes_touched == SMALL
