@@ -1,0 +1,73 @@
+"""Groups that must each stay whole, counted together.
+
+A rack with room for ten pods takes one group of eight, not ten eighths of one.
+So where several groups of one shape must each share a domain, what counts is how
+many whole groups each domain takes; sums of pods promise more than that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from closeknit.engine.problem import Knot, Problem
+from closeknit.engine.tree import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """So many groups, each of at least so many pods of one shape, each in one domain of a level."""
+
+    level: int
+    shape: int
+    size: int
+    count: int
+
+    def room(self, problem: Problem, level: int) -> Ints:
+        """By domain of a level, not finer than the batch's own: how many such groups it takes."""
+        tree = problem.tree
+        whole = problem.tables[self.shape].sums[self.level] // self.size * tree.real[self.level]
+        if level == self.level or not len(tree):
+            return np.asarray(whole)
+        if level < 0:
+            return np.array([whole.sum()])
+        return np.asarray(np.add.reduceat(whole, tree.dom[self.level][tree.start[level]]))
+
+
+def batches(knot: Knot) -> list[Batch]:
+    """The batches that every placement of a group has to place, the group itself not counted."""
+    sizes: dict[tuple[int, int], list[int]] = {}
+    for inner in certain(knot)[1:]:
+        wanted = [(shape, need) for shape, need in enumerate(inner.need) if need]
+        # A group inside another that is counted already would be counted twice.
+        if inner.required >= 0 and not inner.bound and not _nested(inner, knot):
+            for shape, need in wanted:
+                sizes.setdefault((inner.required, shape), []).append(need)
+    found = []
+    for (level, shape), needs in sorted(sizes.items()):
+        for size in sorted(set(needs)):
+            count = sum(need >= size for need in needs)
+            if count > 1:
+                found.append(Batch(level, shape, size, count))
+    return found
+
+
+def certain(knot: Knot) -> list[Knot]:
+    """A group and all groups inside it that every placement of it has to form, parents first."""
+    found = [knot]
+    if len(knot.members) <= knot.least:
+        for part in knot.members:
+            if isinstance(part, Knot):
+                found.extend(certain(part))
+    return found
+
+
+def _nested(inner: Knot, outer: Knot) -> bool:
+    """Whether a group between the two requires the same level as the inner one."""
+    above = inner.parent
+    while above is not None and above is not outer:
+        if above.required == inner.required:
+            return True
+        above = above.parent
+    return False
