@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import Effect, Node, NodeFilter
-from closeknit.hub.outcome import CountChange, LevelChange, Placed, Relaxation, Shortfall, Unplaceable
+from closeknit.hub.outcome import Change, CountChange, LevelChange, Placed, Relaxation, Shortfall, Unplaceable
 from closeknit.hub.request import Group, Member, PodSet, Request, problems
 from closeknit.hub.topology import DomainPath
 from closeknit.testing import oracle
@@ -174,6 +174,7 @@ def test_a_relaxation_with_one_change_asks_for_no_more_than_is_needed(
     labels = Scene.of(cluster, request).labels
 
     for relaxation in explained(cluster, request)[0].relaxations:
+        less: list[Change]
         match relaxation.changes:
             case (CountChange(pod_set=name, to=count),):
                 pods = pods_named(request, name)
