@@ -111,7 +111,7 @@ def test_a_failure_names_groups_of_the_request_and_never_claims_that_they_fit(
         assert sum(exclusion.nodes for exclusion in shortfall.excluded) <= len(cluster.nodes)
 
 
-@effort(60)
+@effort(40)
 @given(instances())
 def test_a_group_named_fails_by_itself_and_enough_of_its_members_do_not(
     instance: tuple[Cluster, Request],
@@ -127,7 +127,7 @@ def test_a_group_named_fails_by_itself_and_enough_of_its_members_do_not(
         assert sum(standing.values()) >= group.least or fallen
 
 
-@effort(80)
+@effort(50)
 @given(instances())
 def test_what_fits_in_a_domain_is_what_the_oracle_can_place_there(
     instance: tuple[Cluster, Request],
@@ -146,7 +146,7 @@ def test_what_fits_in_a_domain_is_what_the_oracle_can_place_there(
             assert not simple(group) or fit.fits == shortfall.wanted - best.left_out
 
 
-@effort(60)
+@effort(30)
 @given(instances())
 def test_no_domain_takes_more_than_the_best_one_listed(instance: tuple[Cluster, Request]) -> None:
     cluster, request = instance
@@ -158,14 +158,18 @@ def test_no_domain_takes_more_than_the_best_one_listed(instance: tuple[Cluster, 
             continue
         level = scene.labels.index(shortfall.level)
         running = {node for pods in group.pod_sets() for node in pods.bound}
-        domains = {scene.domain(node, level) for node in running or scene.nodes} - {None}
-        for domain in domains:
+        domains = {scene.domain(node, level) for node in running or scene.nodes}
+        if running and len(domains) > 1:
+            # No domain can hold them any more, and none is listed.
+            assert shortfall.best == ()
+            continue
+        for domain in domains - {None}:
             assert domain is not None
             best = oracle.best(inside(cluster, request, domain), alone(request, content_with_any(group)))
             assert best is None or shortfall.wanted - best.left_out <= shortfall.fits
 
 
-@effort(80)
+@effort(50)
 @given(instances())
 def test_a_relaxation_with_one_change_asks_for_no_more_than_is_needed(
     instance: tuple[Cluster, Request],
@@ -222,7 +226,7 @@ def first_reason(scene: Scene, node: Node, pods: PodSet, level: int) -> str | No
     return None
 
 
-@effort(100)
+@effort(60)
 @given(instances())
 def test_nodes_are_excluded_for_the_first_reason_and_counted_once(
     instance: tuple[Cluster, Request],

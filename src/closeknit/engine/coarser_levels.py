@@ -1,0 +1,152 @@
+"""Coarser levels that a user could ask for instead, tried on the whole request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from closeknit.engine import variants
+from closeknit.engine.blame import Blame, Culprit
+from closeknit.engine.trials import Trials
+from closeknit.hub.outcome import LevelChange, Relaxation
+from closeknit.hub.request import Group
+from closeknit.hub.topology import Topology
+
+_ROUNDS = 6
+"""How often coarser levels may bring the next obstacle to light."""
+_SINGLES = 3
+"""Groups inside a culprit that are tried one by one before all of them change together."""
+
+
+class CoarserLevels:
+    """Looks for the least change of required levels that makes a request placeable."""
+
+    def __init__(self, trials: Trials, topology: Topology | None) -> None:
+        self._trials = trials
+        self._labels = topology.labels if topology is not None else ()
+        self._blame = Blame(trials)
+
+    def relaxation(self, root: Group, culprits: Sequence[Culprit]) -> Relaxation | None:
+        """Coarser levels with which the whole request can be placed; None where none were found."""
+        relaxed, without = root, variants.releveled(root, dict.fromkeys(_levels(root)))
+        for number in range(_ROUNDS):
+            if number == 1 and not self._trials.placeable(without):
+                # No change of levels would be enough.
+                return None
+            coarser = self._coarsened(relaxed, culprits)
+            if coarser is None:
+                return None
+            relaxed = coarser
+            if self._trials.placeable(relaxed):
+                changes = self._pruned(root, relaxed)
+                return Relaxation(tuple(LevelChange(name, to) for name, to in changes.items()))
+            if self._trials.spent:
+                return None
+            culprits = self._blame.culprits(relaxed)
+        return None
+
+    def _coarsened(self, root: Group, culprits: Sequence[Culprit]) -> Group | None:
+        """The root with every culprit at the finest coarser level at which it stands.
+
+        None where nothing can change.
+        """
+        changed = root
+        levels: dict[object, int] = {}
+        for culprit in culprits:
+            if culprit.core.required is not None:
+                if culprit.twin not in levels:
+                    levels[culprit.twin] = self._standing(culprit)
+                changed = self._raised(changed, culprit.core.name, levels[culprit.twin])
+            else:
+                # The culprit has no level to give up, so the groups inside it must.
+                inner = _innermost(_named(changed, culprit.core.name))
+                single = self._single(changed, inner)
+                if single is not None:
+                    return single
+                for group in inner:
+                    changed = self._raised(changed, group.name, self._depth(group.required) - 1)
+        return None if changed == root else changed
+
+    def _standing(self, culprit: Culprit) -> int:
+        """The finest coarser level at which a culprit stands by itself, or -1."""
+        for level in range(culprit.level - 1, -1, -1):
+            trial = variants.releveled(culprit.core, {culprit.core.name: self._labels[level]})
+            if self._trials.placeable(trial):
+                return level
+        return -1
+
+    def _single(self, root: Group, inner: Sequence[Group]) -> Group | None:
+        """The root with one of these groups at a coarser level, if that is enough."""
+        for group in inner[:_SINGLES]:
+            for level in range(self._depth(group.required) - 1, -2, -1):
+                trial = self._raised(root, group.name, level)
+                if self._trials.placeable(trial):
+                    return trial
+        return None
+
+    def _raised(self, root: Group, name: str, level: int) -> Group:
+        """The root with one group, and so all groups around it, at this level or a coarser one."""
+        label = self._labels[level] if level >= 0 else None
+        around = [group for group in _path_to(root, name) if self._depth(group.required) > level]
+        return variants.releveled(root, {group.name: label for group in around})
+
+    def _pruned(self, root: Group, relaxed: Group) -> dict[str, str | None]:
+        """The changes from one root to the other, each taken back as far as the request stays placeable."""
+        before, after = _levels(root), _levels(relaxed)
+        changes = {name: after[name] for name in before if after[name] != before[name]}
+        if len(changes) > 1:
+            # Inner groups are taken back first, since no group may have a coarser level than one around it.
+            for name in reversed(list(changes)):
+                for label in self._finer(before[name], changes[name]):
+                    tried = {**changes, name: label}
+                    if self._allowed({**before, **tried}, root) and self._trials.placeable(
+                        variants.releveled(root, tried)
+                    ):
+                        changes = tried
+                        break
+        return {name: label for name, label in changes.items() if label != before[name]}
+
+    def _finer(self, first: str | None, last: str | None) -> Iterator[str]:
+        """Levels from the first one up to, but not including, the last."""
+        return (self._labels[level] for level in range(self._depth(first), self._depth(last), -1))
+
+    def _allowed(self, levels: dict[str, str | None], root: Group) -> bool:
+        """Whether no group would have a coarser level than one around it."""
+        pending: list[tuple[Group, int]] = [(root, -1)]
+        while pending:
+            group, above = pending.pop()
+            mine = self._depth(levels[group.name])
+            if 0 <= mine < above:
+                return False
+            pending.extend((inner, max(mine, above)) for inner in group.members if isinstance(inner, Group))
+        return True
+
+    def _depth(self, label: str | None) -> int:
+        return -1 if label is None else self._labels.index(label)
+
+
+def _levels(root: Group) -> dict[str, str | None]:
+    return {member.name: member.required for member, _ in root.walk() if isinstance(member, Group)}
+
+
+def _named(root: Group, name: str) -> Group:
+    return next(member for member, _ in root.walk() if isinstance(member, Group) and member.name == name)
+
+
+def _path_to(root: Group, name: str) -> list[Group]:
+    """The groups from the root down to one of them."""
+    parents = {member.name: parent for member, parent in root.walk()}
+    path: list[Group] = []
+    at: Group | None = _named(root, name)
+    while at is not None:
+        path.append(at)
+        at = parents[at.name]
+    return path[::-1]
+
+
+def _innermost(group: Group) -> list[Group]:
+    """The groups inside this one that require a level and hold no other that does, by name."""
+    found: list[Group] = []
+    for member in group.members:
+        if isinstance(member, Group):
+            found.extend(_innermost(member) or ([member] if member.required is not None else []))
+    return sorted(found, key=lambda each: each.name)
