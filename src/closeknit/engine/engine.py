@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from closeknit.engine import score
+from closeknit.engine.alternatives import alternatives
 from closeknit.engine.budget import Budget
-from closeknit.engine.choice import choices
 from closeknit.engine.explain import shortfalls
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.problem import Heed, compile_request
@@ -80,7 +80,7 @@ class Engine:
 
         Ask before the placement is applied: the cluster must be as it was when it was decided.
         """
-        return choices(Trials(request, self._ledger, self._compile), placed)
+        return alternatives(Trials(request, self._ledger, self._compile), placed)
 
     def _search(self, request: Request) -> tuple[Compiled, Found, int]:
         before = self._shelf.touched

@@ -16,7 +16,7 @@ from closeknit.hub.outcome import Choice, DomainFit, Placed
 _SHOWN = 5
 
 
-def choices(trials: Trials, placed: Placed) -> tuple[Choice, ...]:
+def alternatives(trials: Trials, placed: Placed) -> tuple[Choice, ...]:
     """What every group with a level of its own had to choose from, parents first, then by name.
 
     The cluster must be as it was when the placement was decided.
