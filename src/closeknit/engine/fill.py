@@ -89,6 +89,8 @@ class Fill:
         if knot.bound:
             domain = int(tree.dom[level][knot.bound[0]])
             return (level, domain) if first <= domain < last else None
+        if first == last:
+            return None
         takes = self._promise(knot, level, first, last)
         takes[~tree.real[level][first:last]] = -1
         best = np.flatnonzero(takes == takes.max(initial=0))

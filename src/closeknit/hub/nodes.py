@@ -26,7 +26,11 @@ class Taint:
     value: str = ""
 
     def __str__(self) -> str:
-        return f"{self.key}={self.value}:{self.effect.value}" if self.value else f"{self.key}:{self.effect.value}"
+        return (
+            f"{self.key}={self.value}:{self.effect.value}"
+            if self.value
+            else f"{self.key}:{self.effect.value}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
 
+DEEPEST = 64
+"""How deep groups may be nested: deeper than anyone needs, and shallow enough to walk by recursion."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class HostPort:
@@ -122,7 +125,9 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
         path, member, above_required, above_preferred = pending.pop()
         if member.name in names:
             found.append(
-                Problem(f"{path}.name", f"The name {shown(member.name)} is used twice; give each member its own.")
+                Problem(
+                    f"{path}.name", f"The name {shown(member.name)} is used twice; give each member its own."
+                )
             )
         names.add(member.name)
         size = member.count if isinstance(member, PodSet) else len(member.members)
@@ -130,7 +135,9 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
             found.extend(_pod_set_problems(path, member))
         if not 0 <= member.least <= max(size, 0):
             found.append(
-                Problem(f"{path}.minimum", f"{member.least} is not possible. Allowed are 0 to {max(size, 0)}.")
+                Problem(
+                    f"{path}.minimum", f"{member.least} is not possible. Allowed are 0 to {max(size, 0)}."
+                )
             )
         if isinstance(member, PodSet):
             continue
@@ -139,6 +146,11 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
         found.extend(_order_problems(path, member, topology, above_required, above_preferred))
         deepest = required if required is not None else above_required
         wished = preferred if preferred is not None else above_preferred
+        if path.count(".members[") >= DEEPEST:
+            found.append(
+                Problem(f"{path}.members", f"Groups are nested more than {DEEPEST} deep. Leave some out.")
+            )
+            continue
         for i, inner in reversed(list(enumerate(member.members))):
             pending.append((f"{path}.members[{i}]", inner, deepest, wished))
     return tuple(found)
@@ -153,7 +165,8 @@ def _pod_set_problems(path: str, pods: PodSet) -> Iterator[Problem]:
         )
     if pods.pods and len(pods.pods) != pods.open:
         yield Problem(
-            f"{path}.pods", f"{len(pods.pods)} names are given for {pods.open} pods. Name all of them or none."
+            f"{path}.pods",
+            f"{len(pods.pods)} names are given for {pods.open} pods. Name all of them or none.",
         )
     for name, units in pods.resources.items():
         if units < 0:
@@ -164,21 +177,28 @@ def _depth(path: str, label: str | None, topology: Topology | None, found: list[
     if label is None:
         return None
     if topology is None:
-        found.append(Problem(path, f"The level {shown(label)} is named, but the request names no known topology."))
+        found.append(
+            Problem(path, f"The level {shown(label)} is named, but the request names no known topology.")
+        )
         return None
     depth = topology.index(label)
     if depth is None:
         found.append(
             Problem(
                 path,
-                f"Topology {shown(topology.name)} has no level {shown(label)}. {suggestion(label, topology.labels)}",
+                f"Topology {shown(topology.name)} has no level {shown(label)}."
+                f" {suggestion(label, topology.labels)}",
             )
         )
     return depth
 
 
 def _order_problems(
-    path: str, group: Group, topology: Topology | None, above_required: int | None, above_preferred: int | None
+    path: str,
+    group: Group,
+    topology: Topology | None,
+    above_required: int | None,
+    above_preferred: int | None,
 ) -> Iterator[Problem]:
     """A child's level is equal to or finer than its parent's, like kind with like kind.
 
@@ -191,7 +211,12 @@ def _order_problems(
     preferred = topology.index(group.preferred) if group.preferred is not None else None
     checks = (
         ("required", required, "the level required above it", above_required),
-        ("preferred", preferred, "the level required of it", required if required is not None else above_required),
+        (
+            "preferred",
+            preferred,
+            "the level required of it",
+            required if required is not None else above_required,
+        ),
         ("preferred", preferred, "the level preferred above it", above_preferred),
     )
     for field, mine, whose, bound in checks:
