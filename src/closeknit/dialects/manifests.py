@@ -44,6 +44,8 @@ class Kind:
     """Those that are read, the preferred one first."""
     shape: type[Wire]
     namespaced: bool = True
+    named: bool = True
+    """Whether an object needs a name. A configuration file has a kind, but nobody calls it by a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +246,7 @@ def _decoded(kind: Kind, content: Any, *, lenient: bool) -> tuple[Any, tuple[Pro
     if decoded is None:
         return None, problems
     metadata = cast(Named, decoded).metadata
-    if not metadata.name:
+    if kind.named and not metadata.name:
         return None, (*problems, Problem("metadata.name", "An object needs a name."))
     wrong = tuple(_name_problems(metadata))
     return None if wrong else decoded, (*problems, *wrong)
