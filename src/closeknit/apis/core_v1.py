@@ -231,7 +231,6 @@ class PodSpec(Wire, frozen=True, kw_only=True):
             "imagePullSecrets",
             "os",
             "preemptionPolicy",
-            "priorityClassName",
             "readinessGates",
             "restartPolicy",
             "runtimeClassName",
@@ -261,6 +260,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     resource_claims: list[dict[str, object]] = []
     scheduling_gates: list[PodSchedulingGate] = []
     priority: Int32 | None = None
+    priority_class_name: str = ""
 
 
 class PodStatus(Wire, frozen=True, kw_only=True):
@@ -279,3 +279,10 @@ class Pod(Wire, frozen=True, kw_only=True):
     metadata: ObjectMeta
     spec: PodSpec
     status: PodStatus = PodStatus()
+
+
+class PodTemplateSpec(Wire, frozen=True, kw_only=True):
+    """What the pods that somebody makes have in common."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from closeknit.apis.meta_v1 import ObjectMeta
@@ -46,6 +46,8 @@ class Kind:
     namespaced: bool = True
     named: bool = True
     """Whether an object needs a name. A configuration file has a kind, but nobody calls it by a name."""
+    verbatim: bool = False
+    """Whether its documents are kept as they were written, for those who write them again with changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Manifest(Generic[_O_co]):
     content: _O_co
     problems: tuple[Problem, ...] = ()
     """What is wrong with its shape although it could be read; already reported."""
+    written: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False, compare=False)
+    """The whole object as it was written, unused fields included; empty unless its kind is kept verbatim."""
 
     @property
     def name(self) -> str:
@@ -163,7 +167,8 @@ class Catalogue:
         if decoded is None:
             yield Broken(identity, kind.shape, problems)
         else:
-            yield Manifest(document.source, document.number, prefix, identity, decoded, problems)
+            written = content if kind.verbatim else {}
+            yield Manifest(document.source, document.number, prefix, identity, decoded, problems, written)
 
     def _kind(self, content: Any) -> Kind | Problem | None:
         """The kind of a document; None for one that is of no concern here."""
@@ -171,9 +176,9 @@ class Catalogue:
             return Problem(
                 "", f"Found {found(content)} where an object with apiVersion and kind is expected."
             )
-        for field in ("apiVersion", "kind"):
-            if not isinstance(content.get(field), str) or not content[field]:
-                return Problem(field, f"An object needs {field}, a string such as {_EXAMPLES[field]}.")
+        for key in ("apiVersion", "kind"):
+            if not isinstance(content.get(key), str) or not content[key]:
+                return Problem(key, f"An object needs {key}, a string such as {_EXAMPLES[key]}.")
         group, _, version = content["apiVersion"].rpartition("/")
         name = content["kind"]
         if (kind := self._kinds.get((group, name))) is not None:
@@ -253,10 +258,10 @@ def _decoded(kind: Kind, content: Any, *, lenient: bool) -> tuple[Any, tuple[Pro
 
 
 def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
-    for field, text in (("name", metadata.name), ("namespace", metadata.namespace)):
+    for key, text in (("name", metadata.name), ("namespace", metadata.namespace)):
         if text and (len(text) > 253 or not _SUBDOMAIN.fullmatch(text)):
             yield Problem(
-                f"metadata.{field}",
+                f"metadata.{key}",
                 f"{shown(text)} is not a valid name. Allowed are at most 253 lower-case letters, digits,"
                 " dashes and dots, with a letter or digit at both ends of each part.",
             )
