@@ -1,0 +1,49 @@
+"""jobset.x-k8s.io/v1alpha2: JobSet."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from closeknit.apis.batch_v1 import JobStatus, JobTemplateSpec
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.wire import Int32, Wire
+
+
+class ReplicatedJob(Wire, frozen=True, kw_only=True):
+    """Equal Jobs."""
+
+    unused: ClassVar = frozenset({"dependsOn", "groupName"})
+
+    name: str
+    replicas: Int32 | None = None
+    template: JobTemplateSpec
+
+
+class JobSetSpec(Wire, frozen=True, kw_only=True):
+    """The Jobs of a set."""
+
+    unused: ClassVar = frozenset(
+        {
+            "coordinator",
+            "failurePolicy",
+            "managedBy",
+            "network",
+            "startupPolicy",
+            "successPolicy",
+            "ttlSecondsAfterFinished",
+            "volumeClaimPolicies",
+        }
+    )
+
+    replicated_jobs: list[ReplicatedJob] = []
+    suspend: bool = False
+
+
+class JobSet(Wire, frozen=True, kw_only=True):
+    """Jobs that belong together."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: JobSetSpec = JobSetSpec()
+    status: JobStatus = JobStatus()

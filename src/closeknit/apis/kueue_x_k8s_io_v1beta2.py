@@ -1,0 +1,248 @@
+"""kueue.x-k8s.io/v1beta2: queues, flavors and topologies, and what is written in a Workload."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from closeknit.apis.core_v1 import Taint, Toleration
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.wire import Int32, Quantity, Wire
+
+
+class TopologyLevel(Wire, frozen=True, kw_only=True):
+    """The node label of a level."""
+
+    node_label: str
+
+
+class TopologySpec(Wire, frozen=True, kw_only=True):
+    """The levels, coarsest first."""
+
+    levels: list[TopologyLevel]
+
+
+class Topology(Wire, frozen=True, kw_only=True):
+    """How nodes are laid out."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: TopologySpec
+
+
+class ResourceFlavorSpec(Wire, frozen=True, kw_only=True):
+    """The nodes of a flavor."""
+
+    node_labels: dict[str, str] = {}
+    node_taints: list[Taint] = []
+    tolerations: list[Toleration] = []
+    topology_name: str = ""
+
+
+class ResourceFlavor(Wire, frozen=True, kw_only=True):
+    """Nodes that are alike, under one name."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: ResourceFlavorSpec = ResourceFlavorSpec()
+
+
+class ResourceQuota(Wire, frozen=True, kw_only=True):
+    """How much of one resource there is to give."""
+
+    name: str
+    nominal_quota: Quantity
+    borrowing_limit: Quantity | None = None
+    lending_limit: Quantity | None = None
+
+
+class FlavorQuotas(Wire, frozen=True, kw_only=True):
+    """What there is of each resource in one flavor."""
+
+    name: str
+    resources: list[ResourceQuota]
+
+
+class ResourceGroup(Wire, frozen=True, kw_only=True):
+    """Resources that come from one flavor together, and the flavors in the order of trial."""
+
+    covered_resources: list[str]
+    flavors: list[FlavorQuotas]
+
+
+class AdmissionCheckRule(Wire, frozen=True, kw_only=True):
+    """A check that must pass before admission, for all flavors or for some."""
+
+    name: str
+    on_flavors: list[str] = []
+
+
+class AdmissionChecksStrategy(Wire, frozen=True, kw_only=True):
+    """All checks of a queue."""
+
+    admission_checks: list[AdmissionCheckRule] = []
+
+
+class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
+    """The quota of a queue; ``cohort`` and ``admissionChecks`` are the spelling of v1beta1."""
+
+    unused: ClassVar = frozenset(
+        {
+            "admissionScope",
+            "concurrentAdmissionPolicy",
+            "fairSharing",
+            "flavorFungibility",
+            "namespaceSelector",
+            "preemption",
+            "queueingStrategy",
+        }
+    )
+
+    cohort_name: str = ""
+    cohort: str = ""
+    resource_groups: list[ResourceGroup] = []
+    stop_policy: str = ""
+    admission_checks_strategy: AdmissionChecksStrategy = AdmissionChecksStrategy()
+    admission_checks: list[str] = []
+
+
+class ClusterQueue(Wire, frozen=True, kw_only=True):
+    """Quota, by flavor, that workloads wait for."""
+
+    unused: ClassVar = frozenset({"status"})
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: ClusterQueueSpec = ClusterQueueSpec()
+
+
+class CohortSpec(Wire, frozen=True, kw_only=True):
+    """Quota that belongs to no queue by itself; ``parent`` is the spelling of v1beta1."""
+
+    unused: ClassVar = frozenset({"fairSharing"})
+
+    parent_name: str = ""
+    parent: str = ""
+    resource_groups: list[ResourceGroup] = []
+
+
+class Cohort(Wire, frozen=True, kw_only=True):
+    """Queues that lend each other what they do not use."""
+
+    unused: ClassVar = frozenset({"status"})
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: CohortSpec = CohortSpec()
+
+
+class LocalQueueSpec(Wire, frozen=True, kw_only=True):
+    """The ClusterQueue behind a LocalQueue."""
+
+    unused: ClassVar = frozenset({"fairSharing"})
+
+    cluster_queue: str = ""
+    stop_policy: str = ""
+
+
+class LocalQueue(Wire, frozen=True, kw_only=True):
+    """The door of a namespace to a ClusterQueue."""
+
+    unused: ClassVar = frozenset({"status"})
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: LocalQueueSpec = LocalQueueSpec()
+
+
+class WorkloadPriorityClass(Wire, frozen=True, kw_only=True):
+    """A name for a priority in the queue."""
+
+    unused: ClassVar = frozenset({"description"})
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    value: Int32
+
+
+class AdmissionCheckSpec(Wire, frozen=True, kw_only=True):
+    """Who performs a check."""
+
+    unused: ClassVar = frozenset({"parameters", "retryDelayMinutes"})
+
+    controller_name: str = ""
+
+
+class AdmissionCheck(Wire, frozen=True, kw_only=True):
+    """Something else that must agree before a workload is admitted."""
+
+    unused: ClassVar = frozenset({"status"})
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: AdmissionCheckSpec = AdmissionCheckSpec()
+
+
+class SliceConstraint(Wire, frozen=True, kw_only=True):
+    """One layer of nested slices."""
+
+    topology: str
+    size: Int32
+
+
+class PodSetTopologyRequest(Wire, frozen=True, kw_only=True):
+    """How close together the pods of a pod set must be."""
+
+    required: str | None = None
+    preferred: str | None = None
+    unconstrained: bool | None = None
+    pod_index_label: str | None = None
+    sub_group_index_label: str | None = None
+    sub_group_count: Int32 | None = None
+    pod_set_group_name: str | None = None
+    pod_set_slice_required_topology: str | None = None
+    pod_set_slice_size: Int32 | None = None
+    podset_slice_required_topology_constraints: list[SliceConstraint] = []
+
+
+class TopologyAssignmentSliceLevelIndividualValues(Wire, frozen=True, kw_only=True):
+    """Values of one level that differ, without what they have in common at both ends."""
+
+    prefix: str | None = None
+    suffix: str | None = None
+    roots: list[str]
+
+
+class TopologyAssignmentSliceLevelValues(Wire, frozen=True, kw_only=True):
+    """The values of one level: one for all domains of the slice, or one for each."""
+
+    universal: str | None = None
+    individual: TopologyAssignmentSliceLevelIndividualValues | None = None
+
+
+class TopologyAssignmentSlicePodCounts(Wire, frozen=True, kw_only=True):
+    """How many pods go to each domain: one number for all, or one for each."""
+
+    universal: Int32 | None = None
+    individual: list[Int32] | None = None
+
+
+class TopologyAssignmentSlice(Wire, frozen=True, kw_only=True):
+    """Domains that are written down together."""
+
+    domain_count: Int32
+    values_per_level: list[TopologyAssignmentSliceLevelValues]
+    pod_counts: TopologyAssignmentSlicePodCounts
+
+
+class TopologyAssignment(Wire, frozen=True, kw_only=True):
+    """How many pods go to which domain, in slices that say what their domains share only once."""
+
+    levels: list[str]
+    slices: list[TopologyAssignmentSlice]
