@@ -11,6 +11,8 @@ from closeknit.engine.fits import Survey
 from closeknit.engine.problem import Knot, Problem
 from closeknit.engine.tree import Ints
 from closeknit.hub.cluster import Holding
+from closeknit.hub.request import HostPort
+from closeknit.hub.resources import Resources
 
 
 class Clearing:
@@ -39,6 +41,7 @@ class Clearing:
             for shape, _ in self._needs
         ]
         self._admitted = {slot: [flags[i] for flags in admitted] for i, slot in enumerate(self.slots)}
+        self._demands: dict[tuple[Resources, frozenset[HostPort]], tuple[tuple[int, int], ...]] = {}
         self._fits = {slot: self._fit(slot) for slot in self.slots}
         self._before = {slot: sum(fits) for slot, fits in self._fits.items()}
 
@@ -98,7 +101,10 @@ class Clearing:
                 self._rooms[i] += is_now - was
 
     def _taken(self, holding: Holding) -> tuple[tuple[int, int], ...]:
-        return self._ledger.demand(holding.resources, holding.host_ports)
+        key = (holding.resources, holding.host_ports)
+        if key not in self._demands:
+            self._demands[key] = self._ledger.demand(*key)
+        return self._demands[key]
 
     def _fit(self, slot: int) -> list[int]:
         free = self._free[slot]

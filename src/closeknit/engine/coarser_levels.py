@@ -125,7 +125,7 @@ class CoarserLevels:
 
 
 def _levels(root: Group) -> dict[str, str | None]:
-    return {member.name: member.required for member, _ in root.walk() if isinstance(member, Group)}
+    return {member.name: member.required for member in variants.members(root) if isinstance(member, Group)}
 
 
 def _named(root: Group, name: str) -> Group:

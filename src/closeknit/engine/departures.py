@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class Departures:
         known: dict[object, list[_Way]] = {}
         for culprit in culprits:
             if culprit.twin not in known:
-                known[culprit.twin] = [] if culprit.apart else self._ways(culprit.problem)
+                known[culprit.twin] = [] if culprit.apart else self._ways(culprit)
             ways.append(known[culprit.twin])
         if len(ways) == 1:
             yield from (way.workloads for way in ways[0])
@@ -77,15 +78,24 @@ class Departures:
 
     # ---- by counts ----
 
-    def _ways(self, problem: Problem) -> list[_Way]:
+    def _ways(self, culprit: Culprit) -> list[_Way]:
         """Ways to make room for a culprit, one for each promising domain, the cheapest first."""
+        problem, level = culprit.problem, culprit.level
         prospect = self._survey.prospect(problem)
         able = np.flatnonzero(prospect.emptied >= problem.root.size)
         # The less is missing, the fewer have to leave.
-        hopeful = Prospect(prospect.domains[able], prospect.room[able], prospect.emptied[able])
-        level, number = problem.root.required, _DOMAINS if plain(problem.root) else _DOMAINS // 2
-        found = [self._way(problem, (level, int(hopeful.domains[at]))) for at in hopeful.best(number)]
-        return sorted((way for way in found if way is not None), key=lambda way: way.cost)
+        ranked = self._survey.ranked.get(culprit.twin)
+        if ranked is None:
+            hopeful = Prospect(prospect.domains[able], prospect.room[able], prospect.emptied[able])
+            ranked = [int(hopeful.domains[at]) for at in hopeful.best(_DOMAINS)]
+            number = _DOMAINS
+        else:
+            ranked = [domain for domain in ranked if domain in prospect.domains[able]]
+            # Each of the groups inside has a domain to be looked at, so one way will do.
+            number = 1
+        tried = (self._way(problem, (level, domain)) for domain in ranked[:_DOMAINS])
+        found = islice((way for way in tried if way is not None), number)
+        return sorted(found, key=lambda way: way.cost)
 
     def _way(self, problem: Problem, at: tuple[int, int]) -> _Way | None:
         """Who would have to leave a domain, so that every group inside the culprit gets what it needs."""

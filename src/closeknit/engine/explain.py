@@ -19,11 +19,11 @@ from closeknit.hub.outcome import Shortfall
 from closeknit.hub.topology import Topology
 
 # Questions to the search, by what they are for; all explanations together make do with so many.
-_TO_BLAME = 8
-_TO_FIT = 8
-_TO_RELAX_LEVELS = 10
-_TO_RELAX_COUNTS = 8
-_TO_DEPART = 10
+_TO_BLAME = 6
+_TO_FIT = 6
+_TO_RELAX_LEVELS = 14
+_TO_RELAX_COUNTS = 6
+_TO_DEPART = 8
 
 
 def shortfalls(trials: Trials, topology: Topology | None) -> tuple[Shortfall, ...]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from closeknit.engine import variants
 from closeknit.engine.blame import Culprit
 from closeknit.engine.trials import Most, Trials
 from closeknit.hub.outcome import CountChange, Relaxation
 from closeknit.hub.request import Group, PodSet
+
+Counts: TypeAlias = dict[str, int]
+"""By pod set: count and minimum."""
 
 _ONE_BY_ONE = 2
 """Pod sets of several that are alike whose counts may change each in its own way."""
@@ -26,44 +30,53 @@ class FewerPods:
         cores = [culprit.core for culprit in culprits]
         blamed = {pods.name for core in cores for pods in core.pod_sets() if variants.wanted(pods)}
         every = {pods.name for pods in root.pod_sets()}
-        for pod_sets in (blamed, every):
-            for most in self._trials.most(variants.loosened(root, pod_sets, 1)):
-                counts = _evened(root, _fewer(root, most))
-                if counts and self._trials.placeable(variants.recounted(root, counts)):
-                    counts = self._raised(root, counts)
-                    return Relaxation(tuple(CountChange(name, to) for name, to in counts.items()))
+        for allowed in (blamed, every):
+            for most in self._trials.most(variants.loosened(root, allowed, 1)):
+                counts = self._tried(root, _evened(root, _fewer(root, most)))
+                if counts:
+                    return Relaxation(tuple(CountChange(name, counts[name]) for name in sorted(counts)))
         return None
 
-    def _raised(self, root: Group, counts: dict[str, int]) -> dict[str, int]:
+    def _tried(self, root: Group, counts: Counts) -> Counts:
+        """Counts that can be placed, as large as possible; empty where that cannot be shown."""
+        if not counts:
+            return counts
+        # Filling costs less than a search where much fits, so it goes ahead as far as it gets.
+        filled = self._raised(root, counts, self._trials.fills)
+        for found in (filled, counts):
+            if self._trials.placeable(variants.recounted(root, found)):
+                return self._raised(root, found, self._trials.placeable)
+        return {}
+
+    def _raised(self, root: Group, counts: Counts, works: Callable[[Group], bool | None]) -> Counts:
         """The same counts, each as large as the others allow; what need not change at all is dropped.
 
         Pod sets that are alike and have come down to the same count go up together.
         """
-        least = {pods.name: pods.least for pods in root.pod_sets()}
+        pods_of = {pods.name: pods for pods in root.pod_sets()}
         dials: dict[object, list[str]] = {}
         for name in sorted(counts):
-            dials.setdefault((_likeness(root, name), counts[name]), []).append(name)
+            dials.setdefault((_likeness(pods_of[name]), counts[name]), []).append(name)
         for names in dials.values():
+            least = pods_of[names[0]].least
             # With everything back at its minimum, the request is known not to be placeable.
-            low, high = counts[names[0]], least[names[0]] - (len(names) == len(counts))
+            low, high = counts[names[0]], least - (len(names) == len(counts))
             probe = low + 1
             while low < high:
-                if self._trials.placeable(
-                    variants.recounted(root, {**counts, **dict.fromkeys(names, probe)})
-                ):
+                if works(variants.recounted(root, {**counts, **dict.fromkeys(names, probe)})):
                     low = probe
                 else:
                     high = probe - 1
                 probe = (low + high + 1) // 2
-            counts = {**counts, **dict.fromkeys(names, low)}
-            counts = {name: to for name, to in counts.items() if to < least[name]}
+            raised = {**counts, **dict.fromkeys(names, low)}
+            counts = {name: to for name, to in raised.items() if to < pods_of[name].least}
         return counts
 
 
-def _fewer(root: Group, most: Most) -> dict[str, int]:
+def _fewer(root: Group, most: Most) -> Counts:
     """Pod sets that get some, but not all, of the pods that must run. Sets left out whole need no change."""
-    pods_of: dict[str, PodSet] = {pods.name: pods for pods in root.pod_sets()}
-    counts: dict[str, int] = {}
+    pods_of = {pods.name: pods for pods in root.pod_sets()}
+    counts: Counts = {}
     for leaf in most.problem.leaves:
         pods = pods_of[leaf.name]
         running = len(pods.bound) + most.placed(leaf.index)
@@ -72,11 +85,11 @@ def _fewer(root: Group, most: Most) -> dict[str, int]:
     return counts
 
 
-def _evened(root: Group, counts: dict[str, int]) -> dict[str, int]:
+def _evened(root: Group, counts: Counts) -> Counts:
     """One count for all pod sets that are alike, where many or all of them change, as for replicas."""
     alike: dict[PodSet, list[str]] = {}
-    for pods in root.pod_sets():
-        alike.setdefault(_likeness(root, pods.name), []).append(pods.name)
+    for pods in variants.pod_sets(root):
+        alike.setdefault(_likeness(pods), []).append(pods.name)
     evened = dict(counts)
     for names in alike.values():
         changed = [counts[name] for name in names if name in counts]
@@ -85,7 +98,6 @@ def _evened(root: Group, counts: dict[str, int]) -> dict[str, int]:
     return evened
 
 
-def _likeness(root: Group, name: str) -> PodSet:
+def _likeness(pods: PodSet) -> PodSet:
     """A pod set but for its name; one with running pods is like no other."""
-    pods = next(pods for pods in root.pod_sets() if pods.name == name)
     return pods if pods.bound else replace(pods, name="", pods=())

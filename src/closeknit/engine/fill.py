@@ -22,12 +22,14 @@ class Fill:
         """By knot: the level and domain it was filled into."""
         self._problem = problem
         self._start, self._end = problem.tree.bounds(*within)
-        slots = problem.tree.slots[self._start : self._end]
-        self._left: Ints = free[np.ix_(np.array(problem.rows), slots)]
-        """By row of the problem and node of the domain."""
+        self._alone = len(problem.tables) == 1
+        slots = problem.tree.slots[self._start : self._end] if not self._alone else problem.tree.slots[:0]
+        self._left: Ints = free[np.ix_(np.array(problem.rows, dtype=np.int64), slots)]
+        """By row of the problem and node of the domain; of no use where there is one shape only."""
+        self._known: dict[tuple[int, int, int, int], Ints] = {}
+        """Sums as they stand."""
         self._fits = [table.fit[self._start : self._end].copy() for table in problem.tables]
         """By shape: how many pods each node still takes."""
-        self._alone = len(problem.tables) == 1
         self._fill(problem.root, within)
 
     def placed(self, leaf: Leaf) -> int:
@@ -71,6 +73,7 @@ class Fill:
 
     def _take(self, shape: int, nodes: Ints, counts: Ints) -> None:
         problem = self._problem
+        self._known.clear()
         if self._alone:
             self._fits[shape][nodes] -= counts
             return
@@ -103,28 +106,45 @@ class Fill:
 
     def _sums(self, shape: int, level: int, first: int, last: int) -> Ints:
         """By domain of a level, from the first to behind the last: pods of a shape that it still takes."""
-        start, end = self._problem.tree.start[level][first], self._problem.tree.end[level][last - 1]
-        fit = self._fits[shape][int(start) - self._start : int(end) - self._start]
-        sums: Ints = np.add.reduceat(fit, self._problem.tree.start[level][first:last] - start)
-        return sums
+        key = (shape, level, first, last)
+        if key not in self._known:
+            tree = self._problem.tree
+            start, end = int(tree.start[level][first]), int(tree.end[level][last - 1])
+            fit = self._fits[shape][start - self._start : end - self._start]
+            self._known[key] = np.add.reduceat(fit, tree.start[level][first:last] - start)
+        return self._known[key]
 
     def _promise(self, knot: Knot, level: int, first: int, last: int) -> Ints:
-        """By domain of a level: pods of a group that it takes at most, the levels of inner groups heeded."""
-        tree = self._problem.tree
+        """By domain of a level: pods of a group that it should take, the levels of inner groups heeded."""
         together, apart = np.zeros((2, last - first), dtype=np.int64)
         for shape, count in enumerate(knot.open):
             if count:
                 together += np.minimum(self._sums(shape, level, first, last), count)
+        alike: dict[object, list[Knot]] = {}
         for member in knot.members:
             if isinstance(member, Leaf):
                 apart += np.minimum(self._sums(member.shape, level, first, last), member.open)
             elif member.required <= level:
                 apart += self._promise(member, level, first, last)
             else:
-                inner = tree.dom[member.required][tree.start[level][first:last]]
-                end = int(tree.dom[member.required][tree.end[level][last - 1] - 1]) + 1
-                takes = self._promise(member, member.required, int(inner[0]), end)
-                takes[~tree.real[member.required][int(inner[0]) : end]] = 0
-                apart += np.maximum.reduceat(takes, inner - inner[0])
+                alike.setdefault((member.required, *member.open), []).append(member)
+        for members in alike.values():
+            apart += self._promise_apart(members[0], len(members), level, first, last)
         promise: Ints = np.minimum(together, apart)
+        return promise
+
+    def _promise_apart(self, knot: Knot, copies: int, level: int, first: int, last: int) -> Ints:
+        """The same for copies of a group that each get a domain of their own, the best first."""
+        tree, inner = self._problem.tree, knot.required
+        cuts = tree.dom[inner][tree.start[level][first:last]]
+        begin, end = int(cuts[0]), int(tree.dom[inner][tree.end[level][last - 1] - 1]) + 1
+        takes = np.where(tree.real[inner][begin:end], self._promise(knot, inner, begin, end), 0)
+        if copies > 1:
+            around = np.repeat(np.arange(last - first), np.diff(np.append(cuts, end)))
+            order = np.lexsort((-takes, around))
+            rank = np.arange(end - begin) - (cuts - begin)[around]
+            takes = np.where(rank < copies, takes[order], 0)
+        promise: Ints = (
+            np.add.reduceat(takes, cuts - begin) if copies > 1 else np.maximum.reduceat(takes, cuts - begin)
+        )
         return promise

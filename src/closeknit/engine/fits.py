@@ -19,7 +19,7 @@ from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import DomainFit, Holder
 
 _SHOWN = 5
-_TRIED = 8
+_TRIED = 6
 """Domains in which a group is laid out, where counts alone do not say how much of it fits."""
 _MOST_NODES = 4096
 """Domains with more nodes are not asked for their holders."""
@@ -55,6 +55,8 @@ class Survey:
         self._trials = trials
         self.ledger = trials.ledger
         self._emptied: dict[ShapeKey, Ints] = {}
+        self.ranked: dict[object, list[int]] = {}
+        """By twin of a culprit whose domains were filled to see what fits: those domains, best first."""
         self._held: dict[str, dict[int, list[Holding]]] = {}
 
     def emptied(self, table: Table) -> Ints:
@@ -122,6 +124,7 @@ class Survey:
             most = self._trials.most(loose, (level, domain))[0]
             found.append((most.total, at, self._fit(culprit, level, domain, most.total, most.spread)))
         found.sort(key=lambda each: (-each[0], each[1]))
+        self.ranked[culprit.twin] = [int(prospect.domains[at]) for _, at, _ in found]
         return tuple(fit for _, _, fit in found[:_SHOWN])
 
     def _fit(self, culprit: Culprit, level: int, domain: int, fits: int, spread: Spread | None) -> DomainFit:

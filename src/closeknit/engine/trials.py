@@ -55,6 +55,7 @@ class Trials:
         self._compiler = compiler
         self._left = 0
         self._known: dict[tuple[int, Group], bool | None] = {}
+        self._latest: tuple[tuple[int, Group], Problem] | None = None
         scale = _FEWER if len(ledger.nodes) > _LARGE else 1
         self._steps, self._steps_each, self._steps_granted = 0, _STEPS // scale, _STEPS_A_GRANT // scale
 
@@ -80,13 +81,19 @@ class Trials:
             self._known[key] = self._run(self.compiled(root), improve=0)[1]
         return self._known[key]
 
+    def fills(self, root: Group) -> bool:
+        """Whether a variant is placed by filling; False says nothing. Costs no question."""
+        problem = self.compiled(root)
+        fill = Fill(problem, self.ledger.free)
+        return all(fill.placed(leaf) >= leaf.need for leaf in problem.leaves)
+
     def most(self, root: Group, within: tuple[int, int] = (-1, 0)) -> list[Most]:
         """Ways to place many pods of a variant together, the most first; the first one costs no question.
 
         ``within`` is the level and domain that all of it has to stay in. Minimums of pod
         sets and groups are kept by what the search finds, and not heeded by the rest.
         """
-        problem = self.compiled(root, Heed.WISHES)
+        problem = self._wishful(root)
         found = [Most(problem, Fill(problem, self.ledger.free, within).spread)]
         start, end = problem.tree.bounds(*within)
         nested = any(knot.required > within[0] for knot in problem.knots)
@@ -94,14 +101,23 @@ class Trials:
         # Where groups compete for domains and none of them must have one, a search finds nothing better soon.
         worthwhile = end - start <= _SMALL if nested else several
         if worthwhile and not self.spent:
-            if within[0] >= 0 and not problem.root.bound:
+            top = problem.root
+            kept = top.required, top.bound
+            if within[0] >= 0 and not top.bound:
                 # A group stays where its pods run, so a position to start from confines it to a domain.
-                problem.root.required = within[0]
-                problem.root.bound = [start]
+                top.required, top.bound = within[0], [start]
             spread, _ = self._run(problem, improve=_IMPROVE)
+            top.required, top.bound = kept
             if spread is not None:
                 found.append(Most(problem, spread))
         return sorted(found, key=lambda each: -each.total)
+
+    def _wishful(self, root: Group) -> Problem:
+        """A variant with its wishes, numbered once for all domains it is tried in."""
+        key = (self.ledger.version, root)
+        if self._latest is None or self._latest[0] != key:
+            self._latest = (key, self.compiled(root, Heed.WISHES))
+        return self._latest[1]
 
     def _run(self, problem: Problem, improve: int) -> tuple[Spread | None, bool | None]:
         self._left -= 1

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from closeknit.hub.request import Group, Member, PodSet
+
+
+def members(group: Group) -> Iterator[Member]:
+    """The group and everything inside it, parents first, then by name: the order of listing never shows."""
+    yield group
+    for member in sorted(group.members, key=lambda each: each.name):
+        yield from members(member) if isinstance(member, Group) else [member]
+
+
+def pod_sets(group: Group) -> list[PodSet]:
+    """Every pod set of a group, in that order."""
+    return [member for member in members(group) if isinstance(member, PodSet)]
 
 
 def wanted(member: Member) -> int:
@@ -95,4 +107,5 @@ def _mapped(group: Group, of_pods: Callable[[PodSet], PodSet], of_group: Callabl
 
 
 def _sized(pods: PodSet, count: int, minimum: int) -> PodSet:
-    return replace(pods, count=max(count, len(pods.bound)), minimum=minimum, pods=())
+    count = max(count, len(pods.bound))
+    return replace(pods, count=count, minimum=minimum if minimum < count else None, pods=())
