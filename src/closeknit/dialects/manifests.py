@@ -1,4 +1,8 @@
-"""Documents that have a kind: recognised, decoded, and told apart by their names."""
+"""Documents that have a kind: recognised, decoded, and told apart by their names.
+
+Some tools keep files of their own, without ``apiVersion``, ``kind`` and ``metadata``. Such a
+file is read as the ``spec`` of the object that carries it, so dialects see objects only.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.wire import Wire
 from closeknit.dialects.documents import Document
-from closeknit.dialects.paths import join, within
+from closeknit.dialects.paths import join, path_of, within
 from closeknit.dialects.places import Located, Skipped
 from closeknit.dialects.shapes import decode
 from closeknit.dialects.spelling import found, is_slip
@@ -34,6 +38,33 @@ DEFAULT_NAMESPACE = "default"
 
 
 @dataclass(frozen=True, slots=True)
+class OwnFile:
+    """How a kind is written in files that hold nothing but its ``spec``."""
+
+    mark: str
+    """The key at the top by which such a file is known."""
+    name: tuple[str, ...]
+    """Where in the file its name stands; capitals and underscores give way to what Kubernetes allows."""
+    unnamed: str = ""
+    """The name of a file that gives none."""
+
+    def whole(self, content: dict[str, Any], api_version: str, kind: str) -> dict[str, Any]:
+        """The object that carries this file."""
+        name: Any = content
+        for step in self.name:
+            name = name.get(step) if isinstance(name, dict) else None
+        plain = name.lower().replace("_", "-") if isinstance(name, str) else ""
+        metadata = {"name": plain or self.unnamed}
+        return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": content}
+
+    def seen(self, problem: Problem) -> Problem:
+        """A problem of the object, at the path that the author of the file sees."""
+        if problem.path == "metadata.name":
+            return Problem(path_of(self.name), problem.message)
+        return Problem(problem.path.removeprefix("spec").removeprefix("."), problem.message)
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """A kind that somebody reads."""
 
@@ -44,6 +75,8 @@ class Kind:
     """Those that are read, the preferred one first."""
     shape: type[Wire]
     namespaced: bool = True
+    own_file: OwnFile | None = None
+    """How it is written without apiVersion and kind, if it ever is."""
     named: bool = True
     """Whether an object needs a name. A configuration file has a kind, but nobody calls it by a name."""
     verbatim: bool = False
@@ -64,6 +97,8 @@ class Manifest(Generic[_O_co]):
     """What is wrong with its shape although it could be read; already reported."""
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False, compare=False)
     """The whole object as it was written, unused fields included; empty unless its kind is kept verbatim."""
+    own_file: OwnFile | None = None
+    """Set where the document was a file without apiVersion and kind."""
 
     @property
     def name(self) -> str:
@@ -75,9 +110,14 @@ class Manifest(Generic[_O_co]):
         """The object's namespace, ``default`` where it says nothing."""
         return self.object.namespace
 
+    def seen(self, problem: Problem) -> Problem:
+        """A problem of this object, at the path that its author sees, counted from the object."""
+        return problem if self.own_file is None else self.own_file.seen(problem)
+
     def located(self, problem: Problem) -> Located:
         """A problem of this object, with its place."""
-        whole = Problem(join(self.prefix, problem.path), problem.message)
+        inner = self.seen(problem)
+        whole = Problem(join(self.prefix, inner.path), inner.message)
         return Located(self.source, self.document, whole, self.object)
 
 
@@ -125,6 +165,7 @@ class Catalogue:
         self._known = defaultdict(set, {group: set(names) for group, names in passed_over.items()})
         for group, name in self._kinds:
             self._known[group].add(name)
+        self._files = [(kind, kind.own_file) for kind in self._kinds.values() if kind.own_file is not None]
 
     def manifests(
         self, documents: Iterable[Document], *, lenient: bool
@@ -144,6 +185,7 @@ class Catalogue:
         *,
         lenient: bool,
     ) -> Iterator[Manifest[Any] | Broken | Located | Skipped]:
+        content, own_file = self._whole(content)
         kind = self._kind(content)
         if kind is None:
             name = _identity(content, kind)
@@ -159,6 +201,8 @@ class Catalogue:
         if again:
             message = f"There is already a {identity.kind} {shown(identity.name)} in {seen[key]}."
             problems = (*problems, Problem("metadata.name", f"{message} Remove one, or rename it."))
+        if own_file is not None:
+            problems = tuple(own_file.seen(problem) for problem in problems)
         for problem in problems:
             whole = Problem(join(prefix, problem.path), problem.message)
             yield Located(document.source, document.number, whole, identity)
@@ -168,7 +212,18 @@ class Catalogue:
             yield Broken(identity, kind.shape, problems)
         else:
             written = content if kind.verbatim else {}
-            yield Manifest(document.source, document.number, prefix, identity, decoded, problems, written)
+            yield Manifest(
+                document.source, document.number, prefix, identity, decoded, problems, written, own_file
+            )
+
+    def _whole(self, content: Any) -> tuple[Any, OwnFile | None]:
+        """A document as an object; a file that some kind knows as its own is put into one."""
+        if isinstance(content, dict) and "apiVersion" not in content and "kind" not in content:
+            for kind, own_file in self._files:
+                if own_file.mark in content:
+                    api_version = f"{kind.group}/{kind.versions[0]}"
+                    return own_file.whole(content, api_version, kind.kind), own_file
+        return content, None
 
     def _kind(self, content: Any) -> Kind | Problem | None:
         """The kind of a document; None for one that is of no concern here."""

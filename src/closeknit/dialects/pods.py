@@ -89,10 +89,15 @@ def read_pod(manifest: Manifest[core_v1.Pod]) -> ReadPod:
 
 def by_rank(pod: ReadPod) -> tuple[tuple[tuple[int, str], ...], str]:
     """A key that sorts pods by name, with numbers counted: ``worker-2`` before ``worker-10``."""
-    parts = _DIGITS.split(pod.name)
+    return rank(pod.name)
+
+
+def rank(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
+    """The key by which a pod of this name is sorted."""
+    parts = _DIGITS.split(name)
     # Texts and numbers take turns. A longer number is greater, and equal lengths compare as text.
     counted = (part.lstrip("0") if i % 2 else part for i, part in enumerate(parts))
-    return tuple((len(part) * (i % 2), part) for i, part in enumerate(counted)), pod.name
+    return tuple((len(part) * (i % 2), part) for i, part in enumerate(counted)), name
 
 
 def _stage(pod: core_v1.Pod) -> Stage:
