@@ -56,7 +56,7 @@ class Tree:
                 fresh[1:] |= column[1:] != column[:-1]
             start = np.flatnonzero(fresh).astype(np.int64)
             self.start.append(start)
-            self.end.append(np.append(start[1:], len(rows)).astype(np.int64))
+            self.end.append(np.append(start, len(rows))[1:].astype(np.int64))
             self.dom.append(np.cumsum(fresh, dtype=np.int64) - 1)
             self.real.append(
                 np.array([level == self.depth or column[i][0:1] != _MISSING for i in start], dtype=np.bool_)

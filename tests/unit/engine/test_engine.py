@@ -1,0 +1,168 @@
+"""Telling an engine what has changed, and asking it what is not sensible."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from closeknit import solve
+from closeknit.engine import Budget, Engine
+from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.nodes import Node
+from closeknit.hub.outcome import Placed, Undecided, Unplaceable
+from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.request import Group
+from closeknit.hub.resources import Resources
+from closeknit.testing.builders import group, pods, request
+from closeknit.testing.drawings import parse
+
+TWO_RACKS = "r1\n  x1: 4\nr2\n  x2: 4\n"
+FOUR = request("w", pods("p", 4), required="rack")
+
+
+def rack_of(outcome: object) -> str:
+    assert isinstance(outcome, Placed)
+    (domain,) = {assignment.domain for assignment in outcome.assignments}
+    return domain[0]
+
+
+def test_what_is_applied_is_held_until_it_is_released() -> None:
+    engine = Engine(parse(TWO_RACKS))
+    for name, rack in (("a", "r1"), ("b", "r2")):
+        asked = replace(FOUR, name=name)
+        outcome = engine.decide(asked)
+        assert rack_of(outcome) == rack
+        assert isinstance(outcome, Placed)
+        engine.apply(asked, outcome)
+
+    assert isinstance(engine.decide(FOUR), Unplaceable)
+    engine.release("a")
+    assert rack_of(engine.decide(FOUR)) == "r1"
+
+
+def test_releasing_who_holds_nothing_is_harmless() -> None:
+    Engine(parse(TWO_RACKS)).release("nobody")
+
+
+def test_nodes_come_change_and_go() -> None:
+    engine = Engine(parse("r1\n  x1: 2\n"))
+    assert isinstance(engine.decide(FOUR), Unplaceable)
+
+    node = Node("x9", {"rack": "r9"}, Resources({"nvidia.com/gpu": 4}))
+    engine.add_node(node)
+    assert rack_of(engine.decide(FOUR)) == "r9"
+    engine.change_node(replace(node, labels={"rack": "r8"}))
+    assert rack_of(engine.decide(FOUR)) == "r8"
+    engine.change_node(replace(node, unschedulable=True))
+    assert isinstance(engine.decide(FOUR), Unplaceable)
+    engine.change_node(node)
+    engine.remove_node("x9")
+    assert isinstance(engine.decide(FOUR), Unplaceable)
+
+
+def test_what_runs_on_a_node_that_changes_stays_held() -> None:
+    engine = Engine(parse("r1\n  x1: 4 used=2\n"))
+    node = Node("x1", {"rack": "r1"}, Resources({"nvidia.com/gpu": 5}))
+
+    engine.change_node(node)
+
+    assert isinstance(engine.decide(request("w", pods("p", 3))), Placed)
+    assert isinstance(engine.decide(request("w", pods("p", 4))), Unplaceable)
+
+
+def test_what_ran_on_a_node_that_went_is_not_given_back_elsewhere() -> None:
+    engine = Engine(parse("r1\n  x1: 4 used=2:old\n  x2: 4 used=2:old\n"))
+    engine.remove_node("x1")
+    engine.add_node(Node("x1", {"rack": "r1"}, Resources({"nvidia.com/gpu": 4})))
+
+    assert isinstance(engine.decide(request("w", pods("p", 6))), Placed)
+    engine.release("old")
+    assert isinstance(engine.decide(request("w", pods("p", 8))), Placed)
+    assert isinstance(engine.decide(request("w", pods("p", 9))), Unplaceable)
+
+
+def test_forks_nest() -> None:
+    engine = Engine(parse("r1\n  x1: 4 used=2:a\n  x2: 4 used=2:b\n"))
+    with engine.fork():
+        engine.release("a")
+        with engine.fork():
+            engine.release("b")
+            assert isinstance(engine.decide(request("w", pods("p", 8))), Placed)
+        assert isinstance(engine.decide(request("w", pods("p", 7))), Unplaceable)
+        assert isinstance(engine.decide(request("w", pods("p", 6))), Placed)
+    assert isinstance(engine.decide(request("w", pods("p", 5))), Unplaceable)
+
+
+def test_a_budget_that_runs_out_says_so() -> None:
+    racks = "".join(f"r{i}\n  x{i}: 3\n" for i in range(12))
+    groups = [group(f"g{i}", pods(f"p{i}", 2), required="rack") for i in range(12)]
+    tight = request("w", *groups, pods("rest", 12))
+
+    assert isinstance(Engine(parse(racks)).decide(tight), Placed)
+    assert isinstance(Engine(parse(racks), Budget(find=5)).decide(tight), Undecided)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "problem"),
+    [
+        pytest.param(
+            Cluster((), (Node("a"), Node("a"))),
+            Problem("nodes[1].name", 'Two nodes are called "a". Give each its own name.'),
+            id="two nodes of one name are refused",
+        ),
+        pytest.param(
+            Cluster((), (Node("a"),), (Holding("w", "b", Resources()),)),
+            Problem("holdings[0].node", 'There is no node "b".'),
+            id="a holding on an unknown node is refused",
+        ),
+        pytest.param(
+            Cluster((), (Node("a", allocatable=Resources({"cpu": -1})),)),
+            Problem("nodes[0].allocatable.cpu", "-1 is negative. Write zero or more."),
+            id="a negative offer is refused",
+        ),
+    ],
+)
+def test_a_cluster_that_makes_no_sense_is_refused(cluster: Cluster, problem: Problem) -> None:
+    with pytest.raises(InvalidError) as refused:
+        Engine(cluster)
+    assert refused.value.problems == (problem,)
+
+
+def test_a_pod_that_runs_on_an_unknown_node_is_refused() -> None:
+    with pytest.raises(InvalidError, match='There is no node "x7"'):
+        Engine(parse(TWO_RACKS)).decide(request("w", pods("p", 2, bound=["x7"])))
+
+
+def test_a_tree_nested_too_deep_is_refused_and_not_walked() -> None:
+    inner = group("leaf", pods("p", 1))
+    for depth in range(500):
+        inner = Group(f"g{depth}", (inner,))
+
+    with pytest.raises(InvalidError, match="nested more than 64 deep"):
+        Engine(parse(TWO_RACKS)).decide(request("w", inner))
+
+
+def test_a_request_without_pods_is_placed_with_nothing() -> None:
+    outcome = solve(parse(TWO_RACKS), request("w", group("empty"), required="rack"))
+
+    assert isinstance(outcome, Placed)
+    assert outcome.assignments == ()
+
+
+def test_a_cluster_without_nodes_takes_nothing() -> None:
+    empty = Cluster(parse(TWO_RACKS).topologies, ())
+
+    assert isinstance(Engine(empty).solve(FOUR), Unplaceable)
+
+
+def test_two_topologies_over_the_same_nodes_are_told_apart() -> None:
+    drawn = parse(TWO_RACKS)
+    other = replace(
+        drawn.topologies[0], name="other", levels=(replace(drawn.topologies[0].levels[0], label="pool"),)
+    )
+    nodes = tuple(replace(node, labels={**node.labels, "pool": "one"}) for node in drawn.nodes)
+    engine = Engine(Cluster((*drawn.topologies, other), nodes))
+
+    assert isinstance(engine.decide(request("w", pods("p", 8), required="rack")), Unplaceable)
+    assert isinstance(engine.decide(request("w", pods("p", 8), required="pool", topology="other")), Placed)

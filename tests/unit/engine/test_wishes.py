@@ -1,0 +1,199 @@
+"""Which of several feasible placements is taken, wish by wish."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import pytest
+
+from closeknit.engine import Engine
+from closeknit.hub.cluster import Cluster
+from closeknit.hub.nodes import NodeFilter, Operator, Preference, Requirement, Term
+from closeknit.hub.outcome import Placed
+from closeknit.hub.request import PodSet, Request
+from closeknit.testing.builders import group, pods, request
+from closeknit.testing.drawings import parse
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cluster, a request, and how many of its pods each node must get."""
+
+    drawing: str
+    asked: Request
+    want: dict[str, int]
+
+
+def liking(name: str, count: int, label: str, value: str) -> PodSet:
+    """Pods that would rather have nodes with a label."""
+    term = Term((Requirement(label, Operator.IN, (value,)),))
+    return replace(pods(name, count), filter=NodeFilter(preferences=(Preference(10, term),)))
+
+
+TWO_BLOCKS = """
+    b1
+      r1
+        x1: 8
+        x2: 8
+      r2
+        x3: 4
+    b2
+      r1
+        x4: 8
+"""
+
+CASES = [
+    pytest.param(
+        Case(TWO_BLOCKS, request("w", pods("p", 1, gpus=8), required="rack"), {"x4": 1}),
+        id="the tightest rack wins, so the pair in b1 stays whole",
+    ),
+    pytest.param(
+        Case(TWO_BLOCKS, request("w", pods("p", 4), required="rack"), {"x3": 4}),
+        id="the tightest rack wins, so whole nodes stay whole",
+    ),
+    pytest.param(
+        Case(TWO_BLOCKS, request("w", pods("p", 20), preferred="rack"), {"x1": 8, "x2": 8, "x3": 4}),
+        id="a preference that fails falls back to the finest level that works",
+    ),
+    pytest.param(
+        Case(TWO_BLOCKS, request("w", pods("p", 28), preferred="rack"), {"x1": 8, "x2": 8, "x3": 4, "x4": 8}),
+        id="a preference never makes a feasible request fail",
+    ),
+    pytest.param(
+        Case(
+            "r1\n  x1: 2\n  x2: 2\nr2\n  x3: 3\n",
+            request("w", pods("p", 4, minimum=3), required="rack"),
+            {"x1": 2, "x2": 2},
+        ),
+        id="a rack that takes every pod beats one that takes the minimum on a single node",
+    ),
+    pytest.param(
+        Case(
+            "r1\n  x1: 2\nr2\n  x2: 4\n",
+            request("w", pods("p", 4, minimum=1), preferred="rack"),
+            {"x2": 4},
+        ),
+        id="pods above the minimum weigh more than how tight the rack is",
+    ),
+    pytest.param(
+        Case(
+            "b1\n  r1\n    x1: 2\n  r2\n    x2: 2\nb2\n  r3\n    x3: 3\n  r4\n    x4: 1\n",
+            request("w", pods("p", 4), required="block"),
+            {"x1": 2, "x2": 2},
+        ),
+        id="equal numbers of racks and nodes leave the choice to the path",
+    ),
+    pytest.param(
+        Case(
+            "r1\n  x1: 8 cpu=8\n  x2: cpu=8\n",
+            request("w", pods("p", 1, gpus=0, cpu=1)),
+            {"x2": 1},
+        ),
+        id="a pod without GPUs keeps away from the node that has them",
+    ),
+    pytest.param(
+        Case(
+            "r1\n  x1: 8 cpu=8\n  x2: 8 used=6 cpu=8\n",
+            request("w", pods("p", 1, gpus=0, cpu=1)),
+            {"x2": 1},
+        ),
+        id="where all nodes have GPUs, a pod without takes the one with the fewest left",
+    ),
+    pytest.param(
+        Case(
+            "r1\n  x1: 8 cpu=8\nr2\n  x2: cpu=8\n",
+            request("w", pods("p", 2, gpus=0, cpu=1), required="rack"),
+            {"x2": 2},
+        ),
+        id="a group without GPUs keeps away from the rack that has them",
+    ),
+    pytest.param(
+        Case(
+            "r1\n  x1: 2\n  x2: 2 label:disk=ssd\n",
+            request("w", liking("p", 1, "disk", "ssd")),
+            {"x2": 1},
+        ),
+        id="preferred node affinity decides between equal nodes",
+    ),
+    pytest.param(
+        Case(
+            "r1\n  x1: 4\n  x2: 2 label:disk=ssd\n  x3: 2 label:disk=ssd\n",
+            request("w", liking("p", 4, "disk", "ssd"), required="rack"),
+            {"x1": 4},
+        ),
+        id="fewer nodes weigh more than preferred node affinity",
+    ),
+    pytest.param(
+        Case(
+            "r1\n  x1: 2 taint:spot=true:PreferNoSchedule\n  x2: 2\n",
+            request("w", pods("p", 1)),
+            {"x2": 1},
+        ),
+        id="a node with a soft taint is taken last",
+    ),
+    pytest.param(
+        Case("r1\n  x1: 2\nr2\n  x2: 2\n", request("w", pods("p", 2), required="rack"), {"x1": 2}),
+        id="what is equal to the end goes by path",
+    ),
+    pytest.param(
+        Case(
+            "z1\n  r1\n    x1: 4\n  x2: 8\n",
+            request("w", pods("p", 2), required="rack"),
+            {"x1": 2},
+        ),
+        id="a node without the label is never taken for a group that requires the level",
+    ),
+    pytest.param(
+        Case("z1\n  r1\n    x1: 4\n  x2: 8\n", request("w", pods("p", 8)), {"x2": 8}),
+        id="a node without the label serves a group that requires no level",
+    ),
+    pytest.param(
+        Case(
+            "r1\n  x1: 8 used=2:w\nr2\n  x2: 8\n",
+            request("w", pods("p", 4, bound=["x1", "x1"]), required="rack"),
+            {"x1": 2},
+        ),
+        id="running pods pin the rack for those that follow",
+    ),
+    pytest.param(
+        Case(
+            "r1\n  x1: 2 used=2:w\n  x2: 1\nr2\n  x3: 8\n",
+            request("w", pods("p", 4, bound=["x1", "x1"]), preferred="rack"),
+            {"x3": 2},
+        ),
+        id="where no rack can be shared any more, as few racks and then as few nodes as possible",
+    ),
+    pytest.param(
+        Case(
+            "b1\n  r1\n    x1: 4\n  r2\n    x2: 4\nb2\n  r3\n    x3: 8\n",
+            request(
+                "w",
+                group("a", pods("p", 3), required="rack"),
+                group("b", pods("q", 3), required="rack"),
+            ),
+            {"x3": 6},
+        ),
+        id="groups that could go apart go to one rack, since that uses fewer domains",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_this_placement_is_taken(case: Case) -> None:
+    cluster: Cluster = parse(case.drawing)
+
+    outcome = Engine(cluster).solve(case.asked)
+
+    assert isinstance(outcome, Placed)
+    assert Counter(assignment.node for assignment in outcome.assignments) == case.want
+    assert outcome.proven
+
+
+def test_pods_are_named_in_rank_order_along_the_path() -> None:
+    outcome = Engine(parse("r1\n  x1: 1\n  x2: 1\n")).decide(
+        request("w", pods("p", 2, names=["worker-0", "worker-1"]), required="rack")
+    )
+
+    assert isinstance(outcome, Placed)
+    assert [(a.pod, a.node) for a in outcome.assignments] == [("worker-0", "x1"), ("worker-1", "x2")]
