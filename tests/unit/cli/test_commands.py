@@ -250,6 +250,16 @@ def test_two_nodes_of_one_name_are_refused() -> None:
     assert "n1" in run.err
 
 
+def test_control_characters_in_names_stay_out_of_the_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "a\x1b[31m.yaml"
+    file.write_text("[")
+    run = Run("validate", "-f", str(tmp_path))
+
+    assert run.status == 2
+    assert "\x1b" not in run.err
+    assert "a\\x1b[31m.yaml" in run.err
+
+
 # ---- explain ----
 
 
@@ -301,6 +311,24 @@ def test_explain_says_why_a_preference_does_not_hold(cluster: str) -> None:
     (missed,) = entry["missedPreferences"]
     assert missed["why"] == "lacking"
     assert missed["shortfalls"][0]["relaxations"] == []
+
+
+def test_explain_says_nothing_of_preferences_that_hold(cluster: str) -> None:
+    constraint = {"topology": "t", "preferredTopologyLevel": "rack"}
+    run = Run(
+        "explain", "-f", cluster, "-f", "-", "a", stdin=pod_group("a", 2, topologyConstraint=constraint)
+    )
+
+    assert "all pods in one rack: b1/r2 (preferred)" in run.out
+    assert "Every preference for rack is met." in run.out
+    assert "Why" not in run.out
+
+
+def test_a_workload_that_shares_no_level_is_shown_by_its_nodes(cluster: str) -> None:
+    run = Run("explain", "-f", cluster, "-f", "-", "a", stdin=pod_group("a", 4))
+
+    assert "  Where its groups are\n    x1: 1 pod (a-0)\n" in run.out
+    assert "all pods" not in run.out
 
 
 def test_explain_says_that_a_coarser_preference_went_before(tmp_path: Path) -> None:

@@ -23,7 +23,10 @@ def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("a")
 
-    names = [source.name for source in sources_of([str(file), str(tmp_path), str(tmp_path / "." / "a.yaml")])]
+    (tmp_path / "inner").mkdir()
+    again = str(tmp_path / "inner" / ".." / "a.yaml")
+
+    names = [source.name for source in sources_of([str(file), str(tmp_path), again])]
     assert names == [str(file)]
 
 

@@ -54,6 +54,12 @@ def test_capacity_and_use_are_added_up_and_equal_neighbours_share_a_line() -> No
     )
 
 
+def test_nodes_that_are_no_level_come_in_natural_order_too() -> None:
+    lines = told(drawing.parse("r\n  x10: 1\n  x9: 2\n  x1: 3\n")).splitlines()
+
+    assert [line.split(":")[0].strip() for line in lines[3:]] == ["x1", "x9", "x10"]
+
+
 def test_depth_cuts_the_tree() -> None:
     cluster = drawing.parse("b1\n  r1\n    x1: 8\n  r2\n    x2: 4\n")
 
@@ -101,6 +107,11 @@ def test_natural_order_counts() -> None:
             "b1\n  r1\n    x1: 8\n  r2\n    x2: 8\n",
             ["block has one domain, b1: a workload that asks for it asks for nothing."],
             id="a level with one domain says nothing",
+        ),
+        pytest.param(
+            "b1\n  r1\n    x1: 8\nb2\n  r2\n    x2: 8\nx3: 8\n",
+            ["1 node without the label block, so in no domain of that level or a finer one: x3."],
+            id="a node that lacks all labels is reported once",
         ),
         pytest.param("b1\n  r1\n    x1: 8\nb2\n  r2\n    x2: 8\n", [], id="nothing is odd"),
     ],
