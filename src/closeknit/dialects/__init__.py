@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from closeknit.dialects.dialect import Dialect
+from closeknit.dialects.grove import GROVE
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.naming import group_of
 from closeknit.dialects.places import Located, Skipped, Source
@@ -20,7 +21,7 @@ from closeknit.dialects.reading import Reading, read_with
 
 __all__ = ["DIALECTS", "Dialect", "Located", "Reading", "Skipped", "Source", "group_of", "read"]
 
-DIALECTS: tuple[Dialect, ...] = (KAI,)
+DIALECTS: tuple[Dialect, ...] = (KAI, GROVE)
 """All dialects. A pod that two of them would claim goes to the first."""
 
 

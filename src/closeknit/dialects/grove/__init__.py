@@ -1,0 +1,54 @@
+"""Grove: PodCliqueSet with constraints at three levels, and the topologies that they speak of.
+
+Reads both generations: ``packDomain`` and ClusterTopology beside ``pack`` and
+ClusterTopologyBinding, and the configuration file in which levels were listed before.
+Beyond Grove, the constraint of a set holds across the base gang and the scaled gangs of
+one replica, and a preference may stand at any place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from closeknit.apis.grove_io_v1alpha1 import ClusterTopology, ClusterTopologyBinding, PodCliqueSet
+from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
+from closeknit.dialects.dialect import Dialect, Surroundings
+from closeknit.dialects.grove.naming import workload_of
+from closeknit.dialects.grove.topologies import known, read_topologies
+from closeknit.dialects.grove.workloads import DIALECT, read_pod_clique_set
+from closeknit.dialects.manifests import Kind, Manifests
+from closeknit.dialects.places import Located
+from closeknit.hub.workload import Workload
+
+
+def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
+    topologies = known(manifests)
+    for manifest in manifests.of(PodCliqueSet):
+        yield from read_pod_clique_set(manifest, surroundings, topologies)
+    for broken in manifests.broken(PodCliqueSet):
+        yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
+
+
+GROVE = Dialect(
+    name=DIALECT,
+    kinds=(
+        Kind("grove.io", "PodCliqueSet", ("v1alpha1",), PodCliqueSet),
+        Kind("grove.io", "ClusterTopology", ("v1alpha1",), ClusterTopology, namespaced=False),
+        Kind("grove.io", "ClusterTopologyBinding", ("v1alpha1",), ClusterTopologyBinding, namespaced=False),
+        Kind(
+            "operator.config.grove.io",
+            "OperatorConfiguration",
+            ("v1alpha1",),
+            OperatorConfiguration,
+            namespaced=False,
+            named=False,
+        ),
+    ),
+    topologies=read_topologies,
+    workload_of=workload_of,
+    workloads=_workloads,
+    passed_over={
+        "grove.io": frozenset({"PodClique", "PodCliqueScalingGroup", "PodGangMap"}),
+        "scheduler.grove.io": frozenset({"PodGang"}),
+    },
+)
