@@ -1,0 +1,90 @@
+"""Short ways to write Grove's objects in tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LEVELS = {
+    "zone": "topology/zone",
+    "block": "topology/block",
+    "rack": "topology/rack",
+    "host": "kubernetes.io/hostname",
+}
+
+
+def levels(given: Mapping[str, str] = LEVELS) -> list[dict[str, str]]:
+    return [{"domain": domain, "key": key} for domain, key in given.items()]
+
+
+def topology(
+    given: Mapping[str, str] | Sequence[Mapping[str, str]] = LEVELS,
+    name: str = "grove-topology",
+    kind: str = "ClusterTopology",
+    **spec: Any,
+) -> str:
+    listed = levels(given) if isinstance(given, Mapping) else list(given)
+    return json.dumps(
+        {
+            "apiVersion": "grove.io/v1alpha1",
+            "kind": kind,
+            "metadata": {"name": name},
+            "spec": {"levels": listed, **spec},
+        }
+    )
+
+
+def configuration(given: Any = LEVELS, *, enabled: bool = True) -> str:
+    switch: dict[str, Any] = {"enabled": enabled}
+    if given is not None:
+        switch["levels"] = levels(given) if isinstance(given, Mapping) else given
+    return json.dumps(
+        {
+            "apiVersion": "operator.config.grove.io/v1alpha1",
+            "kind": "OperatorConfiguration",
+            "topologyAwareScheduling": switch,
+        }
+    )
+
+
+def close(domain: str | None) -> dict[str, Any]:
+    return {"topologyConstraint": {"packDomain": domain}} if domain else {}
+
+
+def pod_spec(gpus: int = 1, **more: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "model", "resources": {"requests": {"nvidia.com/gpu": str(gpus)}}}
+    return {"containers": [container], **more}
+
+
+def clique(name: str, replicas: int | None = 1, *, domain: str | None = None, **spec: Any) -> dict[str, Any]:
+    given = {"roleName": name, "podSpec": pod_spec(), **spec}
+    if replicas is not None:
+        given["replicas"] = replicas
+    return {"name": name, "spec": given, **close(domain)}
+
+
+def group(name: str, *cliques: str, domain: str | None = None, **config: Any) -> dict[str, Any]:
+    return {"name": name, "cliqueNames": list(cliques), **close(domain), **config}
+
+
+def pod_clique_set(
+    *cliques: dict[str, Any],
+    groups: Sequence[dict[str, Any]] = (),
+    replicas: int = 1,
+    domain: str | None = None,
+    name: str = "pcs",
+    metadata: Mapping[str, Any] | None = None,
+    **template: Any,
+) -> str:
+    given: dict[str, Any] = {"cliques": list(cliques), **close(domain), **template}
+    if groups:
+        given["podCliqueScalingGroups"] = list(groups)
+    return json.dumps(
+        {
+            "apiVersion": "grove.io/v1alpha1",
+            "kind": "PodCliqueSet",
+            "metadata": {"name": name, **(metadata or {})},
+            "spec": {"replicas": replicas, "template": given},
+        }
+    )
