@@ -107,8 +107,16 @@ class Choices:
             kept = {part.name for part in members}
             for part in knot.members:
                 if part.name not in kept:
-                    for leaf in [part] if isinstance(part, Leaf) else part.leaves:
-                        self._open[leaf.shape] -= sign * leaf.open
+                    self._drop([part] if isinstance(part, Leaf) else part.leaves, sign)
+
+    def skip(self, knot: Knot, sign: int) -> None:
+        """Place nothing of a group that needs nothing; with -1, take that back."""
+        self.left_out += sign * sum(knot.open)
+        self._drop(knot.leaves, sign)
+
+    def _drop(self, leaves: list[Leaf], sign: int) -> None:
+        for leaf in leaves:
+            self._open[leaf.shape] -= sign * leaf.open
 
     def _add(self, level: int, domain: int, added: list[int], top: int) -> None:
         """Count pods in a domain and in those around it, up to a coarser level."""

@@ -22,7 +22,7 @@ from closeknit.engine.component import Content, component, outermost, share
 from closeknit.engine.layout import Layout, Layouts
 from closeknit.engine.likeness import Likeness
 from closeknit.engine.pool import Pool
-from closeknit.engine.problem import Heed, Knot, Leaf, Problem, memberships
+from closeknit.engine.problem import Heed, Knot, Leaf, Problem, formed, memberships
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Wishes
@@ -157,6 +157,12 @@ class Search:
                 self._open(task.knot, place, colors, _without_tried(task, rest, tried))
             self._made.unmake(task.knot, place)
             tried.setdefault(place.level, set()).add(place.domain)
+        if formed(task.knot) and not task.knot.bound:
+            # A group that needs no pod needs no domain either, and there may be none for it.
+            self._made.skip(task.knot, 1)
+            if self._hopeful():
+                self._explore(rest)
+            self._made.skip(task.knot, -1)
         if self._best is found_before:
             # Whoever failed goes earlier next time: most dead ends come from one demanding group.
             self._failures[task.knot.index] += 1

@@ -53,6 +53,29 @@ CASES = [
         id="the tightest rack wins, so whole nodes stay whole",
     ),
     pytest.param(
+        Case("r1\n  x1: 8\n  x2: 2\n", request("w", pods("p", 2), required="rack"), {"x2": 2}),
+        id="the tightest node wins, so the whole one stays whole",
+    ),
+    pytest.param(
+        Case(
+            "b1\n  r1\n    x1: 8\n  r2\n    x2: 3\n", request("w", pods("p", 2), required="block"), {"x2": 2}
+        ),
+        id="the tightest rack inside a block wins",
+    ),
+    pytest.param(
+        Case(
+            "z1\n  b1\n    r1\n      x1: 1\nz2\n  x2: 8\n",
+            request(
+                "w",
+                pods("p", 4),
+                group("extra", pods("q", 2, minimum=0), required="block"),
+                required="zone",
+            ),
+            {"x2": 4},
+        ),
+        id="a group whose pods are all above the minimum is left out where there is no domain for it",
+    ),
+    pytest.param(
         Case(TWO_BLOCKS, request("w", pods("p", 20), preferred="rack"), {"x1": 8, "x2": 8, "x3": 4}),
         id="a preference that fails falls back to the finest level that works",
     ),
