@@ -114,7 +114,6 @@ class _Line:
 def _lines(text: str, found: list[Problem]) -> Iterator[_Line]:
     """Cut a drawing into lines, each with the path that its indentation gives it."""
     above: list[tuple[int, str]] = []
-    leftmost: int | None = None
     for number, raw in enumerate(textwrap.dedent(text).splitlines(), start=1):
         stripped = raw.strip()
         if not stripped or stripped.startswith("#"):
@@ -124,11 +123,10 @@ def _lines(text: str, found: list[Problem]) -> Iterator[_Line]:
         if "\t" in raw[:column]:
             found.append(Problem(where, "The line is indented with a tab. Indent with spaces."))
             continue
-        leftmost = column if leftmost is None else leftmost
         closed: list[int] = []
         while above and above[-1][0] >= column:
             closed.append(above.pop()[0])
-        if (closed and closed[-1] != column) or (not above and column != leftmost):
+        if closed and closed[-1] != column:
             allowed = " or ".join(str(at) for at in (*(at for at, _ in above), *reversed(closed)))
             found.append(
                 Problem(

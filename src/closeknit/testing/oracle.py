@@ -43,7 +43,12 @@ def better(cluster: Cluster, request: Request, wishes: Wishes) -> Wishes | None:
     if not model.demand_better_than(order(wishes)):
         return None
     found = model.solution()
-    return None if found is None else wishes_of(scene, found)
+    if found is None:
+        return None
+    improved = wishes_of(scene, found)
+    if order(improved) >= order(wishes):
+        raise RuntimeError(f"The oracle contradicts itself: {improved} is not better than {wishes}.")
+    return improved
 
 
 def best(cluster: Cluster, request: Request) -> Wishes | None:

@@ -115,6 +115,16 @@ def test_indentation_is_free_as_long_as_it_is_consistent() -> None:
     assert parse(wide).nodes == parse("b1\n  r1\n    x1: 1\n  r2\n    x2: 2").nodes
 
 
+def test_hosts_without_finer_labels_are_drawn_behind_the_domains_beside_them() -> None:
+    text = "b1\n  r1\n    x2: 2\n  x1: 1\nx0: 1\n"
+
+    assert draw(parse(text)) == text
+
+
+def test_a_fraction_of_a_unit_is_not_offered() -> None:
+    assert parse("x1: 1500m").nodes[0].allocatable == Resources({GPU: 1})
+
+
 def test_an_empty_drawing_is_an_empty_cluster() -> None:
     assert parse("\n# Nothing.\n") == Cluster((Topology("default", ()),), ())
 

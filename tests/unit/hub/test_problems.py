@@ -20,6 +20,10 @@ def test_the_nearest_word(found: str, expected: str | None) -> None:
     assert nearest(found, LEVELS) == expected
 
 
+def test_a_text_of_many_letters_is_not_compared_at_all() -> None:
+    assert nearest("A" * 257, ["a" * 257]) is None
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

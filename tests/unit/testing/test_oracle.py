@@ -69,6 +69,40 @@ TWO_RACKS = parse("""
             id="a member left out whole",
         ),
         pytest.param(
+            TWO_RACKS,
+            request(
+                "train",
+                group("a", pods("a-pods", 2), pods("a-more", 9)),
+                group("b", pods("b-pods", 1)),
+                minimum=1,
+            ),
+            Wishes(11, (0, 0), (1, 1, 1)),
+            id="nothing of a group that is not formed, though part of it would fit",
+        ),
+        pytest.param(
+            TWO_RACKS,
+            request("train", group("a", group("b", pods("c", 2, minimum=0)), pods("d", 9)), minimum=0),
+            Wishes(11, (0, 0), (0, 0, 0)),
+            id="nothing inside of it either, however deep",
+        ),
+        pytest.param(
+            parse("r1\n  x1: 4 used=1:train\n  x2: 4\nr2\n  x3: 4"),
+            request(
+                "train",
+                group("a", group("b", pods("c", 2, minimum=1, bound=["x1"])), pods("d", 12)),
+                group("e", pods("f", 4), required="rack"),
+                minimum=1,
+            ),
+            Wishes(13, (0,), (1, 2)),
+            id="running pods of a group that is not formed count where domains are counted",
+        ),
+        pytest.param(
+            parse("x1: 4\nx2: 4 used=1:other:port=80\nx3: 4"),
+            request("train", pods("a", 1, ports=[80]), pods("b", 2, ports=[80], minimum=1)),
+            Wishes(1, (), (2,)),
+            id="a port is taken once on each node, and not where another holds it",
+        ),
+        pytest.param(
             TWO_RACKS, request("train"), Wishes(0, (0, 0), (0, 0, 0)), id="nothing asked, nothing used"
         ),
     ],
@@ -78,6 +112,14 @@ def test_answers_known_by_hand(cluster: Cluster, asked: Request, expected: Wishe
     assert oracle.feasible(cluster, asked) is (expected is not None)
     if expected is not None:
         assert oracle.better(cluster, asked, expected) is None
+
+
+def test_a_worse_placement_is_told_the_better_one() -> None:
+    cluster = parse("r1\n  x1: 4 used=1:train\n  x2: 4")
+    asked = request("train", pods("a", 2, bound=["x1"]))
+
+    assert oracle.better(cluster, asked, Wishes(0, (0,), (1, 2))) == Wishes(0, (0,), (1, 1))
+    assert oracle.better(cluster, asked, Wishes(1, (0,), (1, 1))) is not None
 
 
 @settings(max_examples=250, deadline=None)

@@ -40,6 +40,15 @@ def test_what_does_not_matter_is_taken_away() -> None:
     assert wanted == request("train", pods("b", 2))
 
 
+def test_a_minimum_shrinks_with_the_members() -> None:
+    asked = request("train", pods("a", 1), pods("b", 1), minimum=2)
+
+    small, wanted = shrunk((parse("x1: 1"), asked), lambda instance: instance[1].root.minimum is not None)
+
+    assert small.nodes == ()
+    assert wanted == request("train", minimum=0)
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**9))
 def test_every_step_leaves_a_valid_instance(seed: int) -> None:
