@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from closeknit.apis.grove_io_v1alpha1 import ClusterTopology, ClusterTopologyBinding, PodCliqueSet
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
+from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.dialects.dialect import Dialect, Surroundings
 from closeknit.dialects.grove.naming import workload_of
 from closeknit.dialects.grove.topologies import known, read_topologies
@@ -35,6 +36,7 @@ GROVE = Dialect(
         Kind("grove.io", "PodCliqueSet", ("v1alpha1",), PodCliqueSet),
         Kind("grove.io", "ClusterTopology", ("v1alpha1",), ClusterTopology, namespaced=False),
         Kind("grove.io", "ClusterTopologyBinding", ("v1alpha1",), ClusterTopologyBinding, namespaced=False),
+        Kind("scheduler.grove.io", "PodGang", ("v1alpha1",), PodGang),
         Kind(
             "operator.config.grove.io",
             "OperatorConfiguration",
@@ -49,6 +51,5 @@ GROVE = Dialect(
     workloads=_workloads,
     passed_over={
         "grove.io": frozenset({"PodClique", "PodCliqueScalingGroup", "PodGangMap"}),
-        "scheduler.grove.io": frozenset({"PodGang"}),
     },
 )

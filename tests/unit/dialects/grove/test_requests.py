@@ -135,7 +135,7 @@ def running(name: str, clique_name: str, node_name: str = "") -> str:
         "app.kubernetes.io/part-of": "pcs",
         "grove.io/podclique": clique_name,
     }
-    spec = pod_spec(**({"nodeName": node_name} if node_name else {}))
+    spec = pod_spec() | ({"nodeName": node_name} if node_name else {})
     return json.dumps(
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec}
     )

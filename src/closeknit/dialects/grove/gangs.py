@@ -1,0 +1,111 @@
+"""The PodGangs of a PodCliqueSet: what a scheduler is handed.
+
+Each replica of the set has a base gang with the constraint of the set. In it, each replica
+of a scaling group that has a constraint is a group configuration. Each replica of a scaling group past
+``minAvailable`` is a gang of its own, with the constraint of the scaling group or else of the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from closeknit.dialects.grove.blueprint import Blueprint
+from closeknit.dialects.grove.cliques import default_labels, metadata
+from closeknit.dialects.grove.constraints import Levels
+from closeknit.dialects.grove.naming import (
+    COMPONENT,
+    SCHEDULER_NAME,
+    TOPOLOGY_NAME,
+    pod_name,
+    scaled_name,
+)
+from closeknit.dialects.grove.parts import Part, parts
+
+KAI_SCHEDULER = "kai-scheduler"
+SKIP_PODGROUPER = "kai.scheduler/skip-podgrouper"
+_OWN = "grove.io/"
+
+
+def to_gangs(made: Blueprint) -> Iterator[dict[str, Any]]:
+    """Every PodGang, each base gang before the gangs that are scaled from it."""
+    by_gang: dict[str, list[Part]] = {}
+    for part in parts(made):
+        by_gang.setdefault(part.gang, []).append(part)
+    for name, members in by_gang.items():
+        yield _gang(made, name, members)
+
+
+def scheduler_of(made: Blueprint) -> str:
+    """The scheduler of the set's pods, KAI unless they name another."""
+    named = (clique.pod_spec.get("schedulerName") for clique in made.all_cliques())
+    return next((str(name) for name in named if name), KAI_SCHEDULER)
+
+
+def _gang(made: Blueprint, name: str, members: Sequence[Part]) -> dict[str, Any]:
+    scaled = members[0].scaled if members[0].base is not None else None
+    whole = made.levels
+    if scaled is not None and scaled.group.levels != Levels():
+        whole = scaled.group.levels
+    spec: dict[str, Any] = {"podgroups": [_pod_group(made, part) for part in members]}
+    if constraint := _constraint(whole):
+        spec["topologyConstraint"] = constraint
+    if scaled is None and (configs := _group_configs(members)):
+        spec["topologyConstraintGroupConfigs"] = configs
+    if priority := made.given.spec.template.priority_class_name:
+        spec["priorityClassName"] = priority
+    close = [whole, *(part.clique.levels for part in members)]
+    close.extend(part.scaled.group.levels for part in members if part.scaled)
+    return {
+        "apiVersion": "scheduler.grove.io/v1alpha1",
+        "kind": "PodGang",
+        "metadata": _metadata(made, name, constrained=any(levels != Levels() for levels in close)),
+        "spec": spec,
+    }
+
+
+def _metadata(made: Blueprint, name: str, *, constrained: bool) -> dict[str, Any]:
+    given = made.given.metadata
+    labels = {key: value for key, value in given.labels.items() if not key.startswith(_OWN)}
+    annotations = {key: value for key, value in given.annotations.items() if not key.startswith(_OWN)}
+    scheduler = scheduler_of(made)
+    labels.update(default_labels(made))
+    labels.update({COMPONENT: "podgang", SCHEDULER_NAME: scheduler})
+    if made.topology is not None and constrained:
+        annotations[TOPOLOGY_NAME] = made.topology
+    if scheduler == KAI_SCHEDULER:
+        annotations[SKIP_PODGROUPER] = "true"
+    return metadata(made, name, labels, annotations)
+
+
+def _pod_group(made: Blueprint, part: Part) -> dict[str, Any]:
+    # References are sorted by name, as Grove keeps them.
+    names = sorted(pod_name(part.name, index) for index in range(part.clique.replicas))
+    group: dict[str, Any] = {
+        "name": part.name,
+        "podReferences": [{"namespace": made.namespace, "name": name} for name in names],
+        "minReplicas": part.clique.least,
+    }
+    if constraint := _constraint(part.clique.levels):
+        group["topologyConstraint"] = constraint
+    return group
+
+
+def _group_configs(members: Sequence[Part]) -> list[dict[str, Any]]:
+    """One for each replica of a scaling group in the base gang. Without a constraint it would say nothing."""
+    configs: dict[str, dict[str, Any]] = {}
+    for part in members:
+        if part.scaled is None or not (constraint := _constraint(part.scaled.group.levels)):
+            continue
+        name = scaled_name(part.scaled.name, part.scaled.index)
+        config = configs.setdefault(
+            name, {"name": name, "podGroupNames": [], "topologyConstraint": constraint}
+        )
+        config["podGroupNames"].append(part.name)
+    return list(configs.values())
+
+
+def _constraint(levels: Levels) -> dict[str, Any]:
+    given = {"required": levels.required, "preferred": levels.preferred}
+    pack = {key: label for key, label in given.items() if label is not None}
+    return {"packConstraint": pack} if pack else {}

@@ -1,0 +1,112 @@
+"""A PodGang as the PodGroup of KAI, as Grove's own backend for KAI writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.apis import scheduling_run_ai_v2alpha2 as kai
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang, TopologyConstraint
+from closeknit.dialects.grove.naming import TOPOLOGY_NAME
+from closeknit.hub.problems import Problem, shown
+
+QUEUE = "kai.scheduler/queue"
+_KAI_TOPOLOGY = "kai.scheduler/topology"
+
+
+def to_pod_group(gang: PodGang, namespace: str, queue: str = "", *, topology: str = "") -> dict[str, Any]:
+    """The PodGroup of a gang: group configurations become parents, and pod groups leaves.
+
+    ``topology`` is the name by which KAI knows the topology, where that is not Grove's name.
+    """
+    annotations = gang.metadata.annotations
+    topology = topology or annotations.get(TOPOLOGY_NAME) or annotations.get(_KAI_TOPOLOGY, "")
+    configs = [config for config in gang.spec.topology_constraint_group_configs if config.pod_group_names]
+    parents = {name: config.name for config in configs for name in config.pod_group_names}
+    subgroups = [
+        kai.SubGroup(
+            name=config.name,
+            min_sub_group=len(config.pod_group_names),
+            topology_constraint=_constraint(config.topology_constraint, topology),
+        )
+        for config in configs
+    ]
+    subgroups.extend(
+        kai.SubGroup(
+            name=group.name,
+            parent=parents.get(group.name, ""),
+            min_member=group.min_replicas,
+            topology_constraint=_constraint(group.topology_constraint, topology),
+        )
+        for group in gang.spec.podgroups
+    )
+    group = kai.PodGroup(
+        api_version="scheduling.run.ai/v2alpha2",
+        kind="PodGroup",
+        metadata=ObjectMeta(
+            name=gang.metadata.name,
+            namespace=namespace,
+            labels=gang.metadata.labels,
+            annotations=annotations,
+        ),
+        spec=kai.PodGroupSpec(
+            min_member=sum(group.min_replicas for group in gang.spec.podgroups),
+            priority_class_name=gang.spec.priority_class_name,
+            topology_constraint=_constraint(gang.spec.topology_constraint, topology),
+            sub_groups=subgroups,
+        ),
+    )
+    plain: dict[str, Any] = msgspec.to_builtins(group)
+    if gang.metadata.uid:
+        plain["metadata"]["ownerReferences"] = [
+            {
+                "apiVersion": gang.api_version,
+                "kind": gang.kind,
+                "name": gang.metadata.name,
+                "uid": gang.metadata.uid,
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ]
+    if queue:
+        plain["spec"] = {"queue": queue, **plain["spec"]}
+    return plain
+
+
+def queue_of(given: wire.PodCliqueSet, found: list[Problem]) -> str:
+    """The queue of a set: its own, else the one that all its cliques name; empty where nobody names one."""
+    own = _queue(given.metadata.labels, given.metadata.annotations)
+    named: dict[str, str] = {}
+    for i, clique in enumerate(given.spec.template.cliques):
+        if queue := _queue(clique.labels, clique.annotations):
+            named.setdefault(queue, f"spec.template.cliques[{i}]")
+    if own:
+        for queue, path in named.items():
+            if queue != own:
+                message = (
+                    f"This clique is in queue {shown(queue)}, but the set in {shown(own)}. Name one queue."
+                )
+                found.append(Problem(f"{path}.labels", message))
+        return own
+    if len(named) > 1:
+        queues = ", ".join(shown(queue) for queue in named)
+        message = f"The cliques are in different queues: {queues}. A gang has one queue; name it on the set."
+        found.append(Problem("metadata.labels", message))
+    return next(iter(named), "")
+
+
+def _queue(*places: Mapping[str, str]) -> str:
+    return next((queue for place in places if (queue := place.get(QUEUE))), "")
+
+
+def _constraint(given: TopologyConstraint | None, topology: str) -> kai.TopologyConstraint:
+    pack = given.pack_constraint if given is not None else None
+    if pack is None or not (pack.required or pack.preferred):
+        return kai.UNCONSTRAINED
+    return kai.TopologyConstraint(
+        topology=topology, required_topology_level=pack.required, preferred_topology_level=pack.preferred
+    )
