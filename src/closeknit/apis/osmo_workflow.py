@@ -1,0 +1,87 @@
+"""OSMO's workflow file; fields in OSMO's own spelling."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from closeknit.apis.wire import Int32, Quantity, Wire
+
+
+class TopologyRequirement(Wire, frozen=True, kw_only=True):
+    """Tasks of one group share one domain of the level that the key names."""
+
+    key: str
+    group: str = "default"
+    requirement_type: str = "required"
+
+
+class ResourceSpec(Wire, frozen=True, kw_only=True):
+    """What each task that names it asks for; an empty quantity counts as none."""
+
+    cpu: Quantity = ""
+    gpu: Int32 | None = None
+    memory: Quantity = ""
+    storage: Quantity = ""
+    platform: str = ""
+    nodes_excluded: list[str] = []
+    topology: list[TopologyRequirement] = []
+
+
+class TaskSpec(Wire, frozen=True, kw_only=True):
+    """One pod's work."""
+
+    unused: ClassVar = frozenset(
+        {
+            "backend",
+            "cacheSize",
+            "checkpoint",
+            "credentials",
+            "downloadType",
+            "exitActions",
+            "files",
+            "inputs",
+            "kpis",
+            "outputs",
+            "volumeMounts",
+        }
+    )
+
+    name: str
+    image: str = ""
+    command: list[str] = []
+    args: list[str] = []
+    lead: bool = False
+    resource: str = "default"
+    environment: dict[str, str] = {}
+    privileged: bool = False
+    host_network: bool = False
+
+
+class TaskGroupSpec(Wire, frozen=True, kw_only=True):
+    """Tasks that run at the same time."""
+
+    unused: ClassVar = frozenset({"barrier", "ignoreNonleadStatus"})
+
+    name: str
+    tasks: list[TaskSpec]
+
+
+class WorkflowSpec(Wire, frozen=True, kw_only=True):
+    """Groups of tasks, or single tasks, and what they ask for."""
+
+    unused: ClassVar = frozenset({"backend", "labels", "timeout"})
+
+    name: str
+    pool: str = ""
+    groups: list[TaskGroupSpec] = []
+    tasks: list[TaskSpec] = []
+    resources: dict[str, ResourceSpec] = {}
+
+
+class WorkflowFile(Wire, frozen=True, kw_only=True):
+    """The whole file. ``resources`` stand inside ``workflow`` for OSMO, and beside it in its documents."""
+
+    unused: ClassVar = frozenset({"default-values", "version"})
+
+    workflow: WorkflowSpec
+    resources: dict[str, ResourceSpec] = {}

@@ -1,0 +1,116 @@
+"""OSMO: pools with topology keys, and workflows whose tasks ask to be near each other.
+
+Both are files without a kind, and as such the ``spec`` of ``Pool`` and ``Workflow``. Each group of
+a workflow's tasks becomes one PodGroup, whose tree is built from the tasks' requirements.
+Where that PodGroup is already there it is the workload, and the workflow asks for nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool, Workflow
+from closeknit.apis.osmo_pool import TopologyKey
+from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects.dialect import Dialect, Surroundings
+from closeknit.dialects.manifests import Kind, Manifest, Manifests, OwnFile
+from closeknit.dialects.osmo.pools import pools
+from closeknit.dialects.osmo.requests import to_request
+from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, read_workflow
+from closeknit.dialects.places import Located
+from closeknit.dialects.queueing import created
+from closeknit.hub.topology import Topology
+from closeknit.hub.workload import ObjectName, Workload
+
+GROUP = "osmo.closeknit.dev"
+DIALECT = "osmo"
+
+
+def keys_of(manifests: Manifests, pool: str) -> tuple[TopologyKey, ...] | None:
+    """The topology keys that workflows of a pool may name, coarsest first; None for an unknown pool."""
+    found = pools(manifests).read.get(pool)
+    return found.keys if found is not None else None
+
+
+def _topologies(manifests: Manifests) -> Iterator[Topology | Located]:
+    read = pools(manifests)
+    yield from read.problems
+    for pool in read.read.values():
+        if not pool.problems and pool.topology is not None:
+            yield pool.topology
+
+
+def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
+    read = pools(manifests)
+    begun = {(group.namespace, group.name) for group in manifests.named(PodGroup)}
+    for manifest in manifests.of(Workflow):
+        workflow = read_workflow(manifest, read)
+        found = list(workflow.problems)
+        since = created(manifest, found)
+        yield from (manifest.located(problem) for problem in found)
+        problems = (*manifest.problems, *(manifest.seen(problem) for problem in found))
+        base = Workload(
+            manifest.object,
+            DIALECT,
+            request=None,
+            problems=problems,
+            priority=surroundings.priorities.default,
+            created=since,
+        )
+        if problems:
+            yield base
+            continue
+        topology = workflow.pool.topology if workflow.pool is not None else None
+        for group in workflow.groups:
+            if (manifest.namespace, group.pod_group) not in begun:
+                request = to_request(group, manifest.namespace, topology)
+                yield replace(base, object=_named(manifest, workflow, group), request=request)
+    for broken in manifests.broken(Workflow):
+        yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
+
+
+def _named(manifest: Manifest[Workflow], workflow: ReadWorkflow, group: TaskGroup) -> ObjectName:
+    """The workflow's own name, and behind a dot that of the group if there are several."""
+    if len(workflow.groups) == 1:
+        return manifest.object
+    return replace(manifest.object, name=f"{manifest.name}.{group.name}")
+
+
+def _workload_of(*_: object) -> None:
+    """Pods of a workflow belong to its PodGroup."""
+
+
+OSMO = Dialect(
+    name=DIALECT,
+    kinds=(
+        Kind(
+            GROUP,
+            "Pool",
+            ("v1alpha1",),
+            Pool,
+            namespaced=False,
+            own_file=OwnFile("topology_keys", ("name",), unnamed="default"),
+        ),
+        Kind(
+            GROUP,
+            "Backend",
+            ("v1alpha1",),
+            Backend,
+            namespaced=False,
+            own_file=OwnFile("scheduler_settings", ("name",)),
+        ),
+        Kind(
+            GROUP,
+            "Workflow",
+            ("v1alpha1",),
+            Workflow,
+            own_file=OwnFile("workflow", ("workflow", "name")),
+        ),
+    ),
+    topologies=_topologies,
+    workload_of=_workload_of,
+    workloads=_workloads,
+)
+
+__all__ = ["OSMO", "keys_of"]

@@ -1,0 +1,67 @@
+"""Names that OSMO's users write, as names that Kubernetes allows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
+
+_P = TypeVar("_P", bound=Hashable)
+
+LONGEST = 63
+"""What Kubernetes allows for a label's value, a host and a subgroup."""
+
+_OSMO_NAME = re.compile(r"[a-zA-Z]([a-zA-Z0-9_-]*[a-zA-Z0-9])?", re.ASCII)
+_FORBIDDEN = re.compile(r"[^a-z0-9]+")
+_DIGITS = 10
+
+
+def is_name(text: str) -> bool:
+    """Whether OSMO would take this as the name of a workflow, a group or a task."""
+    return _OSMO_NAME.fullmatch(text) is not None
+
+
+def folded(text: str) -> str:
+    """A name as Kubernetes spells it: lower-case letters and digits, with dashes between; maybe empty."""
+    return _FORBIDDEN.sub("-", text[: 4 * LONGEST].lower()).strip("-")
+
+
+def object_name(text: str) -> str:
+    """What the object is called that carries a file of this name."""
+    return text.lower().replace("_", "-")
+
+
+def digest(*parts: object) -> str:
+    """A few letters that stand for exactly these parts, in this order."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]
+
+
+def fitted(text: str, most: int = LONGEST) -> str:
+    """A valid name of at most this length; if something must be cut, a digest keeps it apart from others."""
+    plain = folded(text)
+    return plain if 0 < len(plain) <= most and len(text) <= 4 * LONGEST else marked(plain, digest(text), most)
+
+
+def marked(plain: str, mark: str, most: int = LONGEST) -> str:
+    """A name with a mark at its end, cut so that both fit."""
+    return f"{plain[: most - len(mark) - 1].strip('-')}-{mark}".lstrip("-")
+
+
+def told_apart(wished: Mapping[_P, str]) -> dict[_P, str]:
+    """A name for each, all different: the wished one unless two wish for the same.
+
+    Whoever shares a name or cannot have it gets a digest of what it is, so that the result depends
+    neither on order nor on which of them was there first.
+    """
+    counts = Counter(wished.values())
+    unfit = {one for one, name in wished.items() if counts[name] > 1 or not 0 < len(name) <= LONGEST}
+    names = dict(wished)
+    # A name that somebody chose may look like one with a digest. Once all have one, none is alike.
+    for changed in (unfit, set(wished)):
+        names = {one: marked(name, digest(one)) if one in changed else name for one, name in wished.items()}
+        if len(set(names.values())) == len(names):
+            break
+    return names

@@ -1,0 +1,140 @@
+"""The objects that a pool and a workflow become: Topology, PodGroup and pods, in KAI's spelling of today."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from closeknit.dialects.kai.members import GROUP_ANNOTATION, SUBGROUP_LABEL
+from closeknit.dialects.osmo.naming import fitted
+from closeknit.dialects.osmo.pools import ReadPool
+from closeknit.dialects.osmo.tree import Close, Subgroup
+from closeknit.dialects.osmo.workflows import Task, TaskGroup
+from closeknit.hub.topology import Topology
+
+QUEUE_LABEL = "kai.scheduler/queue"
+_SCHEDULER = "kai-scheduler"
+
+
+def to_topology_object(pool: ReadPool, topology: Topology) -> dict[str, Any]:
+    """The Topology of a pool, coarsest level first; the pool's keys are the aliases of the levels."""
+    levels = [
+        {"nodeLabel": level.label} | ({"alias": level.name} if level.name else {})
+        for level in topology.levels
+    ]
+    return {
+        "apiVersion": "kai.scheduler/v1alpha1",
+        "kind": "Topology",
+        "metadata": {"name": topology.name, "labels": {"osmo.pool": fitted(pool.name)}},
+        "spec": {"levels": levels},
+    }
+
+
+def to_pod_group(group: TaskGroup, namespace: str, pool: ReadPool | None) -> dict[str, Any]:
+    """The PodGroup of a group of tasks. Its leaves count pods, or itself if it has no subgroups."""
+    topology = pool.topology.name if pool is not None and pool.topology is not None else ""
+    spec: dict[str, Any] = {"queue": pool.queue} if pool is not None else {}
+    if not group.tree.subgroups:
+        spec["minMember"] = len(group.tasks)
+    spec.update(_constraint(group.tree.close, topology))
+    if group.tree.subgroups:
+        spec["subGroups"] = [_subgroup(subgroup, topology) for subgroup in group.tree.subgroups]
+    return {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": group.pod_group, "namespace": namespace, **_labelled(_queue_label(pool))},
+        "spec": spec,
+    }
+
+
+def to_pods(
+    group: TaskGroup,
+    namespace: str,
+    workflow: str,
+    pool: ReadPool | None,
+    retries: Mapping[str, int] | None = None,
+) -> list[dict[str, Any]]:
+    """The pods of a group of tasks, in the order of the tasks.
+
+    ``retries`` says how often a task was started again, by its name. A retried task is another pod in
+    the same place: all that ties it to its PodGroup and subgroup is the same as the first time.
+    """
+    subgroups = group.tree.subgroup_of()
+    common = {
+        **_queue_label(pool),
+        "osmo.workflow_id": fitted(workflow),
+        "osmo.group_name": fitted(group.name),
+    }
+    made = []
+    for task in group.tasks:
+        retry = (retries or {}).get(task.given.name, 0)
+        subgroup = subgroups.get(task.given.name)
+        labels = {
+            **common,
+            **({SUBGROUP_LABEL: subgroup} if subgroup is not None else {}),
+            "osmo.task_name": fitted(task.given.name),
+            "osmo.retry_id": str(retry),
+            **({"osmo.lead_container": "true"} if task.lead else {}),
+        }
+        metadata = {
+            "name": f"{task.pod}-{retry}" if retry else task.pod,
+            "namespace": namespace,
+            "annotations": {GROUP_ANNOTATION: group.pod_group},
+            "labels": labels,
+        }
+        made.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _pod_spec(task, pool)})
+    return made
+
+
+def _subgroup(subgroup: Subgroup, topology: str) -> dict[str, Any]:
+    """A leaf counts its pods; any other counts its children, because it has no pods of its own."""
+    return {
+        "name": subgroup.name,
+        **({"parent": subgroup.parent} if subgroup.parent else {}),
+        **({"minSubGroup": subgroup.children} if subgroup.children else {"minMember": len(subgroup.tasks)}),
+        **_constraint(subgroup.close, topology),
+    }
+
+
+def _constraint(close: Close, topology: str) -> dict[str, Any]:
+    levels = {"requiredTopologyLevel": close.required, "preferredTopologyLevel": close.preferred}
+    named = {field: level for field, level in levels.items() if level is not None}
+    return {"topologyConstraint": {"topology": topology, **named}} if named else {}
+
+
+def _pod_spec(task: Task, pool: ReadPool | None) -> dict[str, Any]:
+    scheduler = pool.backend.scheduler_settings.scheduler_name if pool is not None else _SCHEDULER
+    return {
+        "schedulerName": scheduler,
+        "restartPolicy": "Never",
+        **({"hostNetwork": True} if task.given.host_network else {}),
+        **copy.deepcopy(dict(task.asking.terms)),
+        "containers": [_container(task)],
+    }
+
+
+def _container(task: Task) -> dict[str, Any]:
+    given = task.given
+    asked = dict(task.asking.requests)
+    environment = [{"name": name, "value": value} for name, value in sorted(given.environment.items())]
+    parts: dict[str, Any] = {
+        "image": given.image,
+        "command": list(given.command),
+        "args": list(given.args),
+        "env": environment,
+        "securityContext": {"privileged": True} if given.privileged else {},
+    }
+    return {
+        "name": fitted(given.name),
+        **{field: part for field, part in parts.items() if part},
+        "resources": {"requests": asked, "limits": dict(asked)},
+    }
+
+
+def _queue_label(pool: ReadPool | None) -> dict[str, str]:
+    return {QUEUE_LABEL: pool.queue} if pool is not None else {}
+
+
+def _labelled(labels: Mapping[str, str]) -> dict[str, Any]:
+    return {"labels": dict(labels)} if labels else {}

@@ -1,0 +1,94 @@
+"""What the pod of a task asks of a node, by the resource that the task names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from closeknit.apis.core_v1 import PodSpec
+from closeknit.dialects.amounts import pod_resources
+from closeknit.dialects.filters import node_filter
+from closeknit.dialects.osmo.pools import HOSTNAME, ReadPool, platform_terms
+from closeknit.dialects.osmo.requirements import Resource
+from closeknit.dialects.pods import Shape
+from closeknit.hub import quantities
+from closeknit.hub.problems import Problem, shown, suggestion
+
+GPU = "nvidia.com/gpu"
+_FIELDS = (
+    ("cpu", "cpu", "USER_CPU"),
+    ("gpu", GPU, "USER_GPU"),
+    ("memory", "memory", "USER_MEMORY"),
+    ("storage", "ephemeral-storage", "USER_STORAGE"),
+)
+"""A resource's field, what Kubernetes calls it, and the variable by which a pool gives its default."""
+
+
+def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, str]:
+    """Quantities by resource name: the resource's own, else the pool's default.
+
+    Where neither says anything at all, a task is taken to need one GPU.
+    """
+    given = resource.given
+    own = {"cpu": given.cpu, "gpu": given.gpu, "memory": given.memory, "storage": given.storage}
+    defaults = pool.file.common_default_variables if pool is not None else {}
+    asked: dict[str, str] = {}
+    for field, name, variable in _FIELDS:
+        written = own[field]
+        if written is None or written == "":
+            default = defaults.get(variable)
+            if (
+                isinstance(default, str | int | float)
+                and not isinstance(default, bool)
+                and _reads(name, default)
+            ):
+                asked[name] = str(default)
+            continue
+        try:
+            quantities.amount(name, written)
+            asked[name] = str(written)
+        except ValueError as error:
+            found.append(Problem(f"{resource.path}.{field}", str(error)))
+    return asked or {GPU: "1"}
+
+
+def _reads(name: str, written: str | int | float) -> bool:
+    try:
+        quantities.amount(name, written)
+    except ValueError:
+        return False
+    return True
+
+
+def node_terms(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, Any]:
+    """The fields of a pod's spec that say which nodes it accepts."""
+    terms: dict[str, Any] = {}
+    platforms = pool.file.platforms if pool is not None else {}
+    name = resource.given.platform or (pool.file.default_platform if pool is not None else "")
+    if resource.given.platform and platforms and name not in platforms:
+        remedy = suggestion(name, platforms)
+        message = f"Pool {shown(pool.name if pool else '')} has no platform {shown(name)}. {remedy}"
+        found.append(Problem(f"{resource.path}.platform", message))
+    if (platform := platforms.get(name)) is not None:
+        terms.update(platform_terms(platform))
+    if resource.given.nodes_excluded:
+        expression = {
+            "key": HOSTNAME,
+            "operator": "NotIn",
+            "values": sorted(set(resource.given.nodes_excluded)),
+        }
+        selector = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+        terms["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
+    return terms
+
+
+def shape(asked: Mapping[str, str], terms: Mapping[str, Any]) -> Shape:
+    """What a pod with these fields asks for, read in the same way as any other pod.
+
+    The quantities and the pool's platforms were checked before, so nothing is left to report.
+    """
+    container = {"name": "task", "resources": {"requests": dict(asked)}}
+    spec = msgspec.convert({**terms, "containers": [container]}, PodSpec)
+    return Shape(pod_resources(spec, []), node_filter(spec, []))

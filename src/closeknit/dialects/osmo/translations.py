@@ -1,0 +1,36 @@
+"""Pools and workflows as the objects that OSMO's own rules make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
+from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.osmo.objects import to_pod_group, to_pods, to_topology_object
+from closeknit.dialects.osmo.pools import pools
+from closeknit.dialects.osmo.workflows import read_workflow
+from closeknit.dialects.places import Located
+
+
+def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | Located]:
+    """Topologies, and for each group of a workflow its PodGroup and pods."""
+    read = pools(manifests)
+    yield from read.problems
+    for pool in read.read.values():
+        if not pool.problems and pool.topology is not None:
+            yield to_topology_object(pool, pool.topology)
+    for manifest in manifests.of(Workflow):
+        workflow = read_workflow(manifest, read)
+        yield from (manifest.located(problem) for problem in workflow.problems)
+        for group in workflow.groups:
+            yield to_pod_group(group, manifest.namespace, workflow.pool)
+            yield from to_pods(group, manifest.namespace, manifest.name, workflow.pool)
+
+
+def to_pods_alone(manifests: Manifests, surroundings: Surroundings) -> Iterator[dict[str, Any] | Located]:
+    """The pods, for those who need nothing else."""
+    for made in to_kai(manifests, surroundings):
+        if isinstance(made, Located) or made["kind"] == "Pod":
+            yield made

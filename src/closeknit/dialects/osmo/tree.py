@@ -1,0 +1,166 @@
+"""The tree of subgroups that tasks form by their topology requirements.
+
+Levels that all tasks share become the constraint of the whole; from the first branch
+on every level is a row of subgroups. All leaves lie equally deep, because a scheduler
+that knows subgroups forgets pods that are in none: a task that says nothing about
+the finer levels is padded with preferences, one that says nothing at all is caught by
+a subgroup of its own kind, and a coarser level that a task leaves out is an empty step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from closeknit.dialects.osmo.naming import folded, told_apart
+from closeknit.hub.topology import Level
+
+CATCH_ALL = "catch-all"
+"""What a subgroup is called that nobody asked for."""
+ANYWHERE = "anywhere"
+"""What a step is called for tasks that leave out a level, but name a finer one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A task's requirement at one level: with whom, and how strictly."""
+
+    group: str
+    required: bool = True
+
+
+Wishes: TypeAlias = Mapping[str, Wish]
+"""A task's requirements by node label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """How close the members of a group stay, by node label."""
+
+    required: str | None = None
+    preferred: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """Part of the tree. A leaf has tasks, any other has children."""
+
+    name: str
+    parent: str
+    """Empty where it hangs below the whole."""
+    close: Close
+    tasks: tuple[str, ...] = ()
+    children: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """All tasks of a group in their places."""
+
+    tasks: tuple[str, ...]
+    close: Close
+    """What holds for all of them."""
+    subgroups: tuple[Subgroup, ...]
+    """Parents before their children; none where all tasks share all levels."""
+
+    def subgroup_of(self) -> dict[str, str]:
+        """The name of each task's leaf; empty where there are no subgroups."""
+        return {task: subgroup.name for subgroup in self.subgroups for task in subgroup.tasks}
+
+
+class _Step(NamedTuple):
+    """One level of a task's way down. Named groups sort first, and what nobody asked for last."""
+
+    filled: int
+    group: str
+    required: bool
+
+
+_OPEN = _Step(1, "", required=False)
+_PADDED = _Step(2, "", required=False)
+
+_Path: TypeAlias = tuple[_Step, ...]
+
+
+def tree(tasks: Sequence[tuple[str, Wishes]], levels: Sequence[Level]) -> Tree:
+    """Build the tree. ``levels`` are all that exist, coarsest first; those that no task names play no part.
+
+    Tasks of one group agree on whether it is required; who calls this has made sure.
+    """
+    named = {label for _, wishes in tasks for label in wishes}
+    at_play = [level for level in levels if level.label in named]
+    members: dict[_Path, list[str]] = {}
+    for task, wishes in tasks:
+        members.setdefault(_path(wishes, at_play), []).append(task)
+    children: dict[_Path, set[_Path]] = {}
+    for path in members:
+        for depth in range(len(path)):
+            children.setdefault(path[:depth], set()).add(path[: depth + 1])
+    shared: _Path = ()
+    while len(below := children.get(shared, set())) == 1:
+        (shared,) = below
+    names = _names([*children, *members], len(shared), at_play)
+    return Tree(
+        tasks=tuple(task for task, _ in tasks),
+        close=_shared(shared, at_play),
+        subgroups=tuple(
+            Subgroup(
+                name=name,
+                parent=names.get(path[:-1], ""),
+                close=_close(path[-1], at_play[len(path) - 1]),
+                tasks=tuple(members.get(path, ())),
+                children=len(children.get(path, ())),
+            )
+            for path, name in sorted(names.items())
+        ),
+    )
+
+
+def _path(wishes: Wishes, at_play: Sequence[Level]) -> _Path:
+    finest = max((depth for depth, level in enumerate(at_play) if level.label in wishes), default=-1)
+    steps = []
+    for depth, level in enumerate(at_play):
+        wish = wishes.get(level.label)
+        if wish is not None:
+            steps.append(_Step(0, wish.group, required=wish.required))
+        else:
+            steps.append(_OPEN if depth < finest else _PADDED)
+    return tuple(steps)
+
+
+def _close(step: _Step, level: Level) -> Close:
+    if step == _OPEN:
+        return Close()
+    return Close(required=level.label) if step.required else Close(preferred=level.label)
+
+
+def _shared(path: _Path, at_play: Sequence[Level]) -> Close:
+    """What levels in a row come to: the finest that is required, and a preference if it is finer still."""
+    close = Close()
+    for step, level in zip(path, at_play, strict=False):
+        close = (
+            Close(required=level.label)
+            if step.required
+            else Close(required=close.required, preferred=level.label)
+        )
+    return close
+
+
+def _names(paths: Sequence[_Path], shared: int, at_play: Sequence[Level]) -> dict[_Path, str]:
+    """A name for every subgroup: the groups on the way down to it, those that all tasks share left out."""
+    own = {path for path in paths if len(path) > shared}
+    return told_apart({path: "-".join(_words(path, shared, at_play)) for path in own})
+
+
+def _words(path: _Path, shared: int, at_play: Sequence[Level]) -> Iterator[str]:
+    for depth in range(shared, len(path)):
+        step = path[depth]
+        if step == _OPEN:
+            yield ANYWHERE
+        elif step != _PADDED:
+            yield folded(step.group) or "group"
+        elif depth == shared or path[depth - 1] != _PADDED:
+            yield CATCH_ALL
+        else:
+            yield folded(at_play[depth].name or at_play[depth].label)
