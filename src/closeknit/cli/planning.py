@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from closeknit.hub.cluster import Cluster
-from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable
+from closeknit.hub.outcome import DomainFit, Outcome, Placed, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.quota import Accounts, Option, refused
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 
@@ -50,16 +51,47 @@ class Verdict:
                 return Status.INVALID
 
 
-def decide(engine: Engine, cluster: Cluster, workload: Workload) -> Verdict:
-    """What becomes of one workload on the cluster as it is now; nothing is applied."""
-    request = workload.request
-    if request is None or workload.problems:
+def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accounts | None = None) -> Verdict:
+    """What becomes of one workload on the cluster as it is now; nothing is applied or charged.
+
+    Of several ways to run, the first that has quota and finds room is taken, and is the
+    request of the verdict's workload. Where none finds room, the first that has quota
+    says why; where none has quota, that is what is said.
+    """
+    if workload.request is None or workload.problems:
         return Verdict(workload, None, workload.problems)
-    topology = cluster.topology(request.topology) if request.topology is not None else None
+    options = workload.options or (Option(workload.request),)
+    lacking: list[DomainFit] = []
+    verdicts: list[Verdict] = []
+    for option in options:
+        short = accounts.lacking(option) if accounts is not None and not _runs(option) else ()
+        lacking.extend(fit for fit in short if fit not in lacking)
+        if not short:
+            verdicts.append(_decided(engine, cluster, replace(workload, request=option.request)))
+            if isinstance(verdicts[-1].outcome, Placed):
+                return verdicts[-1]
+    if verdicts:
+        return verdicts[0]
+    return Verdict(workload, refused(options[0], lacking), (), _topology(cluster, workload))
+
+
+def _decided(engine: Engine, cluster: Cluster, workload: Workload) -> Verdict:
+    assert workload.request is not None
+    topology = _topology(cluster, workload)
     try:
-        return Verdict(workload, engine.solve(request), (), topology)
+        return Verdict(workload, engine.solve(workload.request), (), topology)
     except InvalidError as error:
         return Verdict(workload, None, error.problems, topology)
+
+
+def _topology(cluster: Cluster, workload: Workload) -> Topology | None:
+    name = workload.request.topology if workload.request is not None else None
+    return cluster.topology(name) if name is not None else None
+
+
+def _runs(option: Option) -> bool:
+    """Whether some of its pods run already: then it has its quota."""
+    return any(pods.bound for pods in option.request.root.pod_sets())
 
 
 def plan(
@@ -71,13 +103,23 @@ def plan(
 ) -> Iterator[Verdict]:
     """Decide the workloads in the order given, each seeing the earlier ones placed.
 
-    Ends after the first workload for which ``until`` holds; that one is not applied,
-    so that the engine is as the workload found it.
+    Workloads that run already have their quota before all others. Ends after the first workload
+    for which ``until`` holds; that one is not applied, so that the engine is as the workload found it.
     """
-    for workload in workloads:
-        verdict = decide(engine, cluster, workload)
+    queue = list(workloads)
+    accounts = Accounts()
+    for workload in queue:
+        for option in workload.options[:1]:
+            if _runs(option):
+                accounts.charge(option)
+    for workload in queue:
+        verdict = decide(engine, cluster, workload, accounts)
         yield verdict
         if until is not None and until(workload):
             return
-        if workload.request is not None and isinstance(verdict.outcome, Placed):
-            engine.apply(workload.request, verdict.outcome)
+        taken = verdict.workload.request
+        if taken is not None and isinstance(verdict.outcome, Placed):
+            engine.apply(taken, verdict.outcome)
+            for option in workload.options:
+                if option.request is taken:
+                    accounts.charge(option)

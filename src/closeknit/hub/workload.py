@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from closeknit.hub.problems import Problem
+from closeknit.hub.quota import Option
 from closeknit.hub.request import Request
 
 
@@ -30,3 +31,8 @@ class Workload:
     """Higher goes first."""
     created: str = ""
     """RFC 3339 creation time; empty where unknown, which goes last."""
+    options: tuple[Option, ...] = ()
+    """Ways to run it, tried in order: the first that has quota and finds room is taken.
+
+    Empty where there is only one, which costs nothing; else ``request`` is that of the first.
+    """

@@ -1,0 +1,208 @@
+"""The ways in which a batch may run: one for each combination of flavors, in the order of trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+
+from closeknit.dialects.kueue.batches import Batch, Batched
+from closeknit.dialects.kueue.eligibility import Refusal, eligible, narrowed, worded
+from closeknit.dialects.kueue.queues import Covered, Flavor, Queue, Queues, Quota
+from closeknit.dialects.kueue.trees import tree
+from closeknit.dialects.kueue.wishes import level_problems
+from closeknit.dialects.paths import join
+from closeknit.hub.problems import Problem, shown
+from closeknit.hub.quota import Charge, Option
+from closeknit.hub.request import Request
+from closeknit.hub.resources import Resources
+from closeknit.hub.topology import Topology
+
+MOST_OPTIONS = 64
+"""Combinations of flavors that are tried for one workload; a queue with more is very rare."""
+
+_PODS = "pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A way to run, and the flavors that it uses for each pod set."""
+
+    option: Option
+    flavors: Mapping[str, Mapping[str, str]]
+    """By pod set, the flavor of each resource."""
+    used: Mapping[str, tuple[Flavor, ...]]
+    """By pod set."""
+    topology: Topology | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A choice to make: pod sets that share a flavor, and the flavors that all of them may use."""
+
+    pod_sets: tuple[Batched, ...]
+    covered: Covered
+    quotas: tuple[Quota, ...]
+
+
+def admissions(
+    name: str, batch: Batch, queue: Queue, queues: Queues, found: list[Problem]
+) -> list[Admission]:
+    """All ways to run in a queue, the most welcome first; where there is none, ``found`` says why."""
+    slots = list(_slots(batch, queue, found))
+    if found:
+        return []
+    made: list[Admission] = []
+    refused = ""
+    for chosen in islice(product(*(slot.quotas for slot in slots)), MOST_OPTIONS):
+        used: dict[str, tuple[Flavor, ...]] = {pod_set.name: () for pod_set in batch.pod_sets}
+        flavors: dict[str, dict[str, str]] = {pod_set.name: {} for pod_set in batch.pod_sets}
+        for slot, quota in zip(slots, chosen, strict=True):
+            for pod_set in slot.pod_sets:
+                used[pod_set.name] = (*used[pod_set.name], quota.flavor)
+                for resource in _asked(pod_set, slot.covered):
+                    flavors[pod_set.name][resource] = quota.flavor.name
+        topology, refused = _one_topology(batch, used)
+        if refused:
+            continue
+        filters = {each.name: narrowed(each.shape.filter, used[each.name]) for each in batch.pod_sets}
+        root = tree(name, batch, topology, filters)
+        request = Request(name, root, topology.name if topology is not None else None)
+        charges = tuple(_charges(slots, chosen, queue, queues))
+        made.append(Admission(Option(request, charges), flavors, used, topology))
+    if not made and refused:
+        found.append(Problem(batch.queue_path, refused))
+    return made
+
+
+def _slots(batch: Batch, queue: Queue, found: list[Problem]) -> Iterator[_Slot]:
+    units: dict[str, list[Batched]] = {}
+    for pod_set in batch.pod_sets:
+        units.setdefault(pod_set.wish.group or f"\n{pod_set.name}", []).append(pod_set)
+        found.extend(_uncovered(pod_set, queue))
+    if found:
+        return
+    for sets in units.values():
+        needed = [covered for covered in queue.covered if any(_asked(each, covered) for each in sets)]
+        # Pods that ask for nothing still need nodes, so they go where the first flavors are.
+        for covered in needed or queue.covered[:1]:
+            refusals: list[Refusal] = []
+            fitting = list(covered.quotas)
+            for pod_set in sets:
+                mine, against = eligible(pod_set, covered, queue)
+                refusals.extend(against)
+                fitting = [quota for quota in fitting if quota in mine]
+            if fitting:
+                yield _Slot(tuple(sets), covered, tuple(fitting))
+                continue
+            told = dict.fromkeys(problem for refusal in refusals for problem in refusal.problems)
+            # A level that no flavor knows is best told where it is written.
+            if told and all(refusal.problems for refusal in refusals):
+                found.extend(told)
+                continue
+            who = " and ".join(shown(each.name) for each in sets)
+            message = f"No flavor of ClusterQueue {shown(queue.name)} can take the pods of {who}"
+            found.append(Problem(batch.queue_path, f"{message}: {worded(refusals)}."))
+
+
+def _uncovered(pod_set: Batched, queue: Queue) -> Iterator[Problem]:
+    covered = [name for group in queue.covered for name in group.resources]
+    for name in pod_set.shape.resources:
+        if name not in covered:
+            has = f"It covers {', '.join(covered)}." if covered else "It covers none."
+            message = (
+                f"The pods ask for {name}, for which ClusterQueue {shown(queue.name)} has no quota. {has}"
+            )
+            yield Problem(join(pod_set.path, "spec.containers"), message)
+
+
+def _asked(pod_set: Batched, covered: Covered) -> Resources:
+    """What all pods of a pod set ask for of these resources, as quota counts it."""
+    asked = {name: pod_set.shape.resources.get(name, 0) * pod_set.count for name in covered.resources}
+    if _PODS in asked:
+        asked[_PODS] = pod_set.count
+    return Resources(asked)
+
+
+def _one_topology(batch: Batch, used: Mapping[str, tuple[Flavor, ...]]) -> tuple[Topology | None, str]:
+    """The topology that the levels of all pod sets belong to, or why there is no such one."""
+    first: Topology | None = None
+    fallback: Topology | None = None
+    for pod_set in batch.pod_sets:
+        over = {flavor.topology.name: flavor.topology for flavor in used[pod_set.name] if flavor.topology}
+        if len(over) > 1:
+            named = ", ".join(shown(flavor.name) for flavor in used[pod_set.name] if flavor.topology)
+            return (
+                None,
+                f"More than one flavor with a topology is assigned to {shown(pod_set.name)}: {named}.",
+            )
+        for topology in over.values():
+            fallback = fallback or topology
+            if not (pod_set.wish.required or pod_set.wish.preferred or pod_set.wish.layers):
+                continue
+            if first is not None and first.name != topology.name:
+                said = (
+                    f"The pod sets need levels of topologies {shown(first.name)} and {shown(topology.name)}."
+                )
+                return None, f"{said} One workload can speak of one topology only."
+            first = topology
+    return first or fallback, ""
+
+
+def _charges(slots: list[_Slot], chosen: tuple[Quota, ...], queue: Queue, queues: Queues) -> Iterator[Charge]:
+    """What the queue is charged, and the cohort that it may borrow from."""
+    asked: dict[str, Resources] = {}
+    quotas: dict[str, Quota] = {}
+    for slot, quota in zip(slots, chosen, strict=True):
+        for pod_set in slot.pod_sets:
+            flavor = quota.flavor.name
+            asked[flavor] = asked.get(flavor, Resources()) + _asked(pod_set, slot.covered)
+            quotas[flavor] = quota
+    for flavor, needed in asked.items():
+        quota = quotas[flavor]
+        if not queue.cohort:
+            yield Charge((f"ClusterQueue {queue.name}", f"flavor {flavor}"), needed, quota.nominal)
+            continue
+        limited = Resources({name: units for name, units in needed.items() if name in quota.borrowing})
+        limit = quota.nominal + Resources(dict(quota.borrowing))
+        # Charged even where nothing limits it, so that the holders of the cohort's quota are known.
+        yield Charge((f"ClusterQueue {queue.name}", f"flavor {flavor}"), limited, limit)
+        pool = _pool(queue, flavor, queues)
+        yield Charge((f"cohort {queue.cohort}", f"flavor {flavor}"), needed, pool)
+
+
+def _pool(queue: Queue, flavor: str, queues: Queues) -> Resources:
+    """What a queue can have of a flavor in its cohort: all but what the others do not lend.
+
+    Others may use what they do not lend, and are still counted against the whole;
+    so this can say no where Kueue would say yes, but never the other way round.
+    """
+    pool = queues.pools.get((queue.cohort, flavor), Resources())
+    for other in queues.cluster.values():
+        if other.cohort != queue.cohort or other.name == queue.name:
+            continue
+        for quota in other.quotas():
+            if quota.flavor.name == flavor and quota.lending:
+                kept = {
+                    name: max(quota.nominal.get(name, 0) - lent, 0) for name, lent in quota.lending.items()
+                }
+                pool = pool - Resources(kept)
+    return Resources({name: max(units, 0) for name, units in pool.items()})
+
+
+def without_queue(name: str, batch: Batch, topologies: Mapping[str, Topology]) -> list[Admission]:
+    """Ways to run where the queue is not known: any topology that has the levels, at no charge."""
+    explicit = any(each.wish.required or each.wish.preferred or each.wish.layers for each in batch.pod_sets)
+    candidates: list[Topology | None] = [
+        topology
+        for topology in topologies.values()
+        if not any(problem for each in batch.pod_sets for problem in level_problems(each.wish, topology))
+    ]
+    filters = {each.name: each.shape.filter for each in batch.pod_sets}
+    made: list[Admission] = []
+    for topology in candidates[:1] if explicit else [None]:
+        root = tree(name, batch, topology, filters)
+        request = Request(name, root, topology.name if topology is not None else None)
+        nothing: dict[str, tuple[Flavor, ...]] = {each.name: () for each in batch.pod_sets}
+        made.append(Admission(Option(request), {each.name: {} for each in batch.pod_sets}, nothing, topology))
+    return made

@@ -1,0 +1,144 @@
+"""The hub's tree of a batch: pod sets, their replicas and slices, and groups of pod sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from closeknit.dialects.kueue.batches import Batch, Batched
+from closeknit.dialects.kueue.seats import Seat
+from closeknit.dialects.naming import pod_set_name
+from closeknit.hub.nodes import NodeFilter
+from closeknit.hub.request import Group, Member, PodSet
+from closeknit.hub.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The levels that a group requires and prefers."""
+
+    required: str | None = None
+    preferred: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """Pods in pieces of this size, each with levels of its own."""
+
+    size: int
+    levels: Levels
+    word: str
+    """Stands before the number of a piece in its name; empty for the replicas of a job."""
+
+
+def tree(name: str, batch: Batch, topology: Topology | None, filters: Mapping[str, NodeFilter]) -> Group:
+    """The tree of a workload: a Job's constraint lies on the root, that of a JobSet on its replicated jobs.
+
+    The early design's annotations speak of each Job: in a JobSet, of every replica by itself.
+    Today's speak of the pod set, which is all replicas of a replicated job together; a preferred
+    level then holds for every replica as well, so that where not all fit in one domain, each
+    Job still stays whole.
+    """
+    builder = _Builder(topology, filters)
+    builder.take(name)
+    if len(batch.pod_sets) == 1 and batch.object.kind != "JobSet":
+        (only,) = batch.pod_sets
+        return replace(builder.pod_set(only, only.name), name=name)
+    shared: dict[str, list[Batched]] = {}
+    for pod_set in batch.pod_sets:
+        shared.setdefault(pod_set.wish.group or f"\n{pod_set.name}", []).append(pod_set)
+    # The names of pod sets are the users' own, so they come before any that are made up.
+    taken = {pod_set.name: builder.take(pod_set.name) for pod_set in batch.pod_sets}
+    members: list[Member] = []
+    for group, sets in shared.items():
+        inner = [builder.pod_set(each, taken[each.name]) for each in sets]
+        if len(inner) == 1:
+            members.extend(inner)
+            continue
+        # Leader and workers ask for the same level, and share its domain.
+        levels = _layers(replace(sets[0], replicas=1), topology)[0]
+        bare = tuple(replace(each, required=None, preferred=None) for each in inner)
+        members.append(Group(builder.take(group), bare, levels.required, levels.preferred))
+    return Group(name, tuple(members))
+
+
+class _Builder:
+    """Builds groups under names that are used once: a replica may be called as another job is."""
+
+    def __init__(self, topology: Topology | None, filters: Mapping[str, NodeFilter]) -> None:
+        self._topology = topology
+        self._filters = filters
+        self._taken: set[str] = set()
+
+    def take(self, wished: str) -> str:
+        while wished in self._taken:
+            wished += "*"
+        self._taken.add(wished)
+        return wished
+
+    def pod_set(self, pod_set: Batched, name: str) -> Group:
+        levels, layers = _layers(pod_set, self._topology)
+        members = self._members(pod_set, name, pod_set.seats, layers)
+        minimum = None
+        if pod_set.minimum is not None and layers:
+            minimum = min(-(-pod_set.minimum // layers[0].size), len(members))
+        return Group(name, members, levels.required, levels.preferred, minimum)
+
+    def _members(
+        self, pod_set: Batched, stem: str, seats: tuple[Seat, ...], layers: list[_Layer]
+    ) -> tuple[Member, ...]:
+        if not layers:
+            minimum = pod_set.minimum if len(seats) == pod_set.count else None
+            return (_pods(pod_set, self.take(pod_set_name(stem, 1)), seats, self._filters, minimum),)
+        layer, *rest = layers
+        pieces: list[Member] = []
+        for i in range(0, len(seats), layer.size):
+            name = self.take(f"{stem}-{layer.word}{i // layer.size}")
+            inner = self._members(pod_set, name, seats[i : i + layer.size], rest)
+            pieces.append(Group(name, inner, layer.levels.required, layer.levels.preferred))
+        return tuple(pieces)
+
+
+def _layers(pod_set: Batched, topology: Topology | None) -> tuple[Levels, list[_Layer]]:
+    """The levels of the pod set as a whole, and those of its pieces, coarsest first."""
+    wish = pod_set.wish
+    whole = Levels()
+    layers: list[_Layer] = []
+    if topology is not None:
+        whole = Levels(wish.required, wish.preferred_in(topology))
+        layers = [_Layer(layer.size, Levels(layer.level), "slice-") for layer in wish.layers]
+    each = pod_set.count // max(pod_set.replicas, 1)
+    if pod_set.replicas <= 1:
+        return whole, layers
+    if wish.early:
+        return Levels(), [_Layer(each, whole, "")]
+    for i, layer in enumerate(layers):
+        if layer.size == each:
+            layers[i] = replace(layer, word="")
+            return whole, layers
+        if layer.size % each and each % layer.size:
+            # Slices cut across the Jobs, so there is no tree in which both have their place.
+            return whole, layers
+    outside = not layers or layers[0].size < each
+    levels = Levels(preferred=whole.preferred) if outside else Levels()
+    layers.append(_Layer(each, levels, ""))
+    return whole, sorted(layers, key=lambda layer: -layer.size)
+
+
+def _pods(
+    pod_set: Batched,
+    name: str,
+    seats: tuple[Seat, ...],
+    filters: Mapping[str, NodeFilter],
+    minimum: int | None,
+) -> PodSet:
+    return PodSet(
+        name=name,
+        count=len(seats),
+        resources=pod_set.shape.resources,
+        minimum=minimum,
+        filter=filters[pod_set.name],
+        host_ports=pod_set.shape.host_ports,
+        bound=tuple(seat.node for seat in seats if seat.node),
+        pods=tuple(seat.name for seat in seats if not seat.node),
+    )

@@ -1,0 +1,250 @@
+"""What the annotations of a pod template ask for: levels, slices and groups of pod sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from closeknit.dialects import json_text
+from closeknit.dialects.kueue import keys
+from closeknit.dialects.paths import within
+from closeknit.dialects.spelling import found as worded
+from closeknit.dialects.spelling import is_slip
+from closeknit.hub.problems import Problem, nearest, shown, suggestion
+from closeknit.hub.topology import Topology
+
+MOST_LAYERS = 3
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
+_LEVELS = (keys.REQUIRED, keys.PREFERRED, keys.UNCONSTRAINED, *keys.EARLY)
+_TRUTH = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Slices of this many pods, each in one domain of the level."""
+
+    level: str
+    size: int
+    path: str
+    """The annotation that says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How close together the pods of one pod set must be. Levels may still be unknown to the topology."""
+
+    path: str = ""
+    """The annotations it was read from."""
+    required: str | None = None
+    preferred: str | None = None
+    """``auto`` stands for the lowest level."""
+    unconstrained: bool = False
+    early: bool = False
+    """Whether it is in the words of the early design, which speaks of each Job and not of the pod set."""
+    layers: tuple[Layer, ...] = ()
+    """Coarsest first."""
+    group: str = ""
+    """Pod sets of one name go to one domain together."""
+
+    @property
+    def explicit(self) -> bool:
+        """Whether anything is asked for. If not, a queue with topologies only still places by them."""
+        return bool(self.required or self.preferred or self.unconstrained or self.layers)
+
+    def preferred_in(self, topology: Topology) -> str | None:
+        """The preferred level, with ``auto`` resolved."""
+        automatic = self.early and self.preferred == keys.AUTO
+        return topology.labels[-1] if automatic else self.preferred
+
+
+def read_wish(annotations: Mapping[str, str], path: str, count: int, found: list[Problem]) -> Wish:
+    """Read the annotations of a pod set of ``count`` pods; what is wrong is added to ``found``."""
+    found.extend(_slips(annotations, path))
+    given = {key: annotations[key] for key in _LEVELS if key in annotations}
+    unconstrained = _truth(annotations, path, found)
+    if not unconstrained:
+        given.pop(keys.UNCONSTRAINED, None)
+    if len(given) > 1:
+        first, *others = given
+        for other in others:
+            message = f"{first} stands here as well. Only one of them can be given."
+            found.append(Problem(within(path, other), message))
+    found.extend(
+        Problem(within(path, key), "The level is missing. Name the node label of a level.")
+        for key in (keys.REQUIRED, keys.PREFERRED, *keys.EARLY)
+        if key in annotations and not annotations[key]
+    )
+    if annotations.get(keys.REQUIRE) == keys.AUTO:
+        message = f'"auto" is allowed in {keys.PREFER} only. Name the node label of a level.'
+        found.append(Problem(within(path, keys.REQUIRE), message))
+    layers = _layers(annotations, path, count, found)
+    group = annotations.get(keys.GROUP, "")
+    found.extend(_group_problems(annotations, path, layers))
+    early = any(key in annotations for key in keys.EARLY)
+    if early and layers:
+        found.append(
+            Problem(
+                layers[0].path,
+                f"Slices cannot be combined with the early design's annotations. Use {keys.REQUIRED}"
+                f" or {keys.PREFERRED}.",
+            )
+        )
+    return Wish(
+        path=path,
+        required=annotations.get(keys.REQUIRED) or annotations.get(keys.REQUIRE) or None,
+        preferred=annotations.get(keys.PREFERRED) or annotations.get(keys.PREFER) or None,
+        unconstrained=unconstrained,
+        early=early,
+        layers=layers,
+        group=group,
+    )
+
+
+def misplaced(annotations: Mapping[str, str], path: str, right: str) -> Iterator[Problem]:
+    """Annotations found where they do not count: Kueue would pass over them in silence."""
+    for key in keys.TODAYS:
+        if key in annotations:
+            yield Problem(within(path, key), f"This counts on a pod template only. Move it to {right}.")
+
+
+def level_problems(wish: Wish, topology: Topology) -> Iterator[Problem]:
+    """What a topology has no level for, and slices that are coarser than what holds them."""
+    labels = topology.labels
+    named: list[tuple[str, str, bool]] = []
+    for key in (keys.REQUIRED, keys.PREFERRED, *keys.EARLY):
+        level = wish.required if key in (keys.REQUIRED, keys.REQUIRE) else wish.preferred
+        if level and (key in keys.EARLY) == wish.early and not (wish.early and level == keys.AUTO):
+            named.append((within(wish.path, key), level, False))
+    named.extend((layer.path, layer.level, True) for layer in wish.layers)
+    unknown = False
+    for path, level, _ in named:
+        if level not in labels:
+            unknown = True
+            allowed = [*labels, keys.AUTO] if path.endswith(f'{keys.PREFER}"]') else labels
+            message = f"Topology {shown(topology.name)} has no level {shown(level)}."
+            yield Problem(path, f"{message} {suggestion(level, allowed)}")
+    if unknown:
+        return
+    for (_, outer, both_layers), (path, inner, _) in pairwise(named):
+        above, depth = labels.index(outer), labels.index(inner)
+        if depth < above or (depth == above and both_layers):
+            wanted = "a finer level" if both_layers else f"{shown(outer)} or a finer level"
+            how = "coarser than" if depth < above else "the same as"
+            yield Problem(
+                path, f"The slice level {shown(inner)} is {how} {shown(outer)} around it. Name {wanted}."
+            )
+
+
+def _truth(annotations: Mapping[str, str], path: str, found: list[Problem]) -> bool:
+    written = annotations.get(keys.UNCONSTRAINED)
+    if written is None:
+        return False
+    if written not in _TRUTH:
+        message = f'{shown(written)} is not a truth value. Write "true", or leave it out.'
+        found.append(Problem(within(path, keys.UNCONSTRAINED), message))
+    return _TRUTH.get(written, False)
+
+
+def _slips(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
+    known = (*keys.TODAYS, *keys.EARLY)
+    for key in annotations:
+        if key.startswith("kueue.x-k8s.io/") and key not in known:
+            near = nearest(key, known)
+            if near is not None and is_slip(key, near):
+                message = f"There is no annotation {shown(key)}. Did you mean {shown(near)}?"
+                yield Problem(within(path, key), message)
+
+
+def _layers(annotations: Mapping[str, str], path: str, count: int, found: list[Problem]) -> tuple[Layer, ...]:
+    nested = annotations.get(keys.SLICE_LAYERS)
+    single = [key for key in (keys.SLICE_LEVEL, keys.SLICE_SIZE) if key in annotations]
+    if nested is not None:
+        for key in single:
+            message = f"{keys.SLICE_LAYERS} stands here as well. Only one way to cut slices can be given."
+            found.append(Problem(within(path, key), message))
+        layers = _nested(nested, within(path, keys.SLICE_LAYERS), found)
+    else:
+        layers = _single(annotations, path, found)
+    if layers:
+        found.extend(_cut_problems(layers, count))
+    return layers
+
+
+def _single(annotations: Mapping[str, str], path: str, found: list[Problem]) -> tuple[Layer, ...]:
+    level, size = annotations.get(keys.SLICE_LEVEL), annotations.get(keys.SLICE_SIZE)
+    if level is None and size is None:
+        return ()
+    if level is None:
+        message = f"This must be given where {keys.SLICE_SIZE} is. Name the level of a slice."
+        found.append(Problem(within(path, keys.SLICE_LEVEL), message))
+        return ()
+    if size is None:
+        message = f"This must be given where {keys.SLICE_LEVEL} is. Write how many pods make a slice."
+        found.append(Problem(within(path, keys.SLICE_SIZE), message))
+        return ()
+    where = within(path, keys.SLICE_SIZE)
+    if not _WHOLE.fullmatch(size) or int(size) < 1:
+        found.append(Problem(where, f"{shown(size)} is not a size. Write a whole number from 1 on."))
+        return ()
+    return (Layer(level, int(size), where),)
+
+
+def _nested(written: str, path: str, found: list[Problem]) -> tuple[Layer, ...]:
+    example = 'Write a list such as [{"topology": "example.com/block", "size": 8}].'
+    documents = json_text.load(written)
+    if documents is None or len(documents) != 1 or not isinstance(documents[0][0], list):
+        found.append(Problem(path, f"{shown(written)} is not a JSON list. {example}"))
+        return ()
+    content = documents[0][0]
+    if not 1 <= len(content) <= MOST_LAYERS:
+        found.append(Problem(path, f"There are {len(content)} layers. Allowed are 1 to {MOST_LAYERS}."))
+        return ()
+    layers: list[Layer] = []
+    for i, layer in enumerate(content):
+        where = within(path, i)
+        level = layer.get("topology") if isinstance(layer, dict) else None
+        size = layer.get("size") if isinstance(layer, dict) else None
+        if not isinstance(level, str) or not level:
+            found.append(Problem(f"{where}.topology", f"The level of the slices is missing. {example}"))
+        elif type(size) is not int or not 1 <= size < 2**31:
+            said = f"Found {worded(size)} where a whole number from 1 on is expected."
+            found.append(Problem(f"{where}.size", f"{said} {example}"))
+        else:
+            layers.append(Layer(level, size, where))
+    return tuple(layers) if len(layers) == len(content) else ()
+
+
+def _cut_problems(layers: tuple[Layer, ...], count: int) -> Iterator[Problem]:
+    outer = layers[0]
+    if outer.size > count:
+        message = f"A slice has {outer.size} pods, but there are only {count}. Write at most {count}."
+        yield Problem(outer.path, message)
+    elif count % outer.size:
+        yield Problem(
+            outer.path,
+            f"{count} pods cannot be cut into slices of {outer.size}: {count % outer.size} would be left."
+            f" Choose a size that divides {count}.",
+        )
+    for above, below in pairwise(layers):
+        if above.size % below.size:
+            message = f"The inner slice size {below.size} must evenly divide {above.size}, the one around it."
+            yield Problem(below.path, message)
+
+
+def _group_problems(
+    annotations: Mapping[str, str], path: str, layers: tuple[Layer, ...]
+) -> Iterator[Problem]:
+    name = annotations.get(keys.GROUP)
+    if name is None:
+        return
+    where = within(path, keys.GROUP)
+    if not name or name.isdigit():
+        yield Problem(where, f"{shown(name)} is not the name of a group. Write a word, not a number.")
+    if layers:
+        yield Problem(where, "Pod sets of a group cannot be cut into slices. Leave out one of the two.")
+    if not any(annotations.get(key) for key in (keys.REQUIRED, keys.PREFERRED, *keys.EARLY)):
+        message = f"A group needs a level to share. Give {keys.REQUIRED} or {keys.PREFERRED} as well."
+        yield Problem(where, message)

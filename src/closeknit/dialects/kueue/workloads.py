@@ -1,0 +1,237 @@
+"""Batches as workloads: each with the ways in which it may run, or with everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from closeknit.apis import batch_v1, core_v1, jobset_x_k8s_io_v1alpha2
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.kueue import keys
+from closeknit.dialects.kueue.batches import Batch, is_kueues, read_job, read_job_set
+from closeknit.dialects.kueue.choices import Admission, admissions, without_queue
+from closeknit.dialects.kueue.pod_groups import read_pod_group
+from closeknit.dialects.kueue.queues import Queue, Queues, read_flavors, read_queues
+from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.naming import lone_holder, workload_name
+from closeknit.dialects.places import Located
+from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.queueing import created
+from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.workload import Workload
+
+DIALECT = "kueue"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A batch with all that was made of it."""
+
+    batch: Batch
+    queue: Queue | None
+    admissions: tuple[Admission, ...]
+    workload: Workload
+
+
+def workload_of(pod: core_v1.Pod, namespace: str) -> str | None:
+    """The workload of a pod that queues by itself or in a group, or that Kueue has marked as part of one."""
+    labels = pod.metadata.labels
+    owner = next((each for each in pod.metadata.owner_references if each.controller), None)
+    if keys.POD_GROUP in labels and keys.QUEUE in labels:
+        return workload_name(namespace, labels[keys.POD_GROUP])
+    if keys.POD_SET in labels or keys.WORKLOAD in pod.metadata.annotations:
+        if labels.get(keys.JOBSET_NAME):
+            return workload_name(namespace, labels[keys.JOBSET_NAME])
+        if owner is not None and owner.kind == "Job":
+            return workload_name(namespace, owner.name)
+    if keys.QUEUE in labels and owner is None:
+        return workload_name(namespace, pod.metadata.name)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """What batches are read against."""
+
+    manifests: Manifests
+    surroundings: Surroundings
+    queues: Queues
+    nodes: Mapping[str, Mapping[str, str]]
+    """The labels of each."""
+    priorities: Mapping[str, int]
+
+
+def read_all(manifests: Manifests, surroundings: Surroundings) -> Iterator[Read | Located]:
+    """Every batch of the manifests, after the problems of queues and of the batches themselves."""
+    found: list[Located] = []
+    flavors = read_flavors(manifests, surroundings.topologies, found)
+    queues = read_queues(manifests, flavors, found)
+    yield from found
+    world = _World(
+        manifests=manifests,
+        surroundings=surroundings,
+        queues=queues,
+        nodes={node.name: node.content.metadata.labels for node in manifests.of(core_v1.Node)},
+        priorities={each.name: each.content.value for each in manifests.of(wire.WorkloadPriorityClass)},
+    )
+    taken: dict[str, str] = {}
+    for batch in _batches(manifests, surroundings):
+        if batch.finished:
+            continue
+        name = workload_name(batch.object.namespace, batch.object.name)
+        own: list[Problem] = list(batch.problems)
+        if (other := taken.setdefault(name, batch.object.kind)) != batch.object.kind:
+            message = f"A {other} of this name queues as well, and both would be booked under it. Rename one."
+            own.append(Problem("metadata.name", message))
+        read = _read(name, batch, world, own)
+        yield from (batch.manifest.located(problem) for problem in _once(own))
+        yield read
+
+
+def _batches(manifests: Manifests, surroundings: Surroundings) -> Iterator[Batch]:
+    for job in manifests.of(batch_v1.Job):
+        if is_kueues(job.content.metadata, job.content.spec.template.metadata) and not _is_owned(job.content):
+            yield read_job(job, _pods_of(surroundings, job.namespace, job.name, "Job"))
+    for job_set in manifests.of(jobset_x_k8s_io_v1alpha2.JobSet):
+        templates = [
+            metadata
+            for each in job_set.content.spec.replicated_jobs
+            for metadata in (each.template.metadata, each.template.spec.template.metadata)
+        ]
+        if is_kueues(job_set.content.metadata, *templates):
+            yield read_job_set(job_set, _pods_of(surroundings, job_set.namespace, job_set.name, "JobSet"))
+    for name, pods in _pod_groups(surroundings):
+        yield read_pod_group(name, pods)
+
+
+def _is_owned(job: batch_v1.Job) -> bool:
+    """Whether a Job is part of something larger, such as a JobSet, that queues as a whole."""
+    return any(owner.controller for owner in job.metadata.owner_references)
+
+
+def _pods_of(surroundings: Surroundings, namespace: str, name: str, kind: str) -> tuple[ReadPod, ...]:
+    """The pods of an object: those that Kueue has marked, and those that only say who made them."""
+    marked = surroundings.pods.get(workload_name(namespace, name), ())
+    return (*marked, *surroundings.pods.get(lone_holder(kind, namespace, name), ()))
+
+
+def _pod_groups(surroundings: Surroundings) -> Iterator[tuple[str, list[ReadPod]]]:
+    for name in sorted(surroundings.pods):
+        queued = [
+            pod
+            for pod in surroundings.pods[name]
+            if workload_of(pod.manifest.content, pod.manifest.namespace) == name
+            and keys.QUEUE in pod.manifest.content.metadata.labels
+            and not any(owner.controller for owner in pod.manifest.content.metadata.owner_references)
+        ]
+        if queued:
+            yield name.rpartition("/")[2], queued
+
+
+def _read(name: str, batch: Batch, world: _World, own: list[Problem]) -> Read:
+    surroundings = world.surroundings
+    if not surroundings.lenient:
+        own.extend(problem for pod_set in batch.pod_sets for problem in pod_set.unsayable)
+    priority = _priority(batch, world.priorities, surroundings, own)
+    since = created(batch.manifest, own)
+    if not batch.pod_sets and not own:
+        own.append(Problem("spec", "There are no pods to place. Ask for at least one."))
+    queue = _queue(batch, world, own)
+    made: list[Admission] = []
+    if not own and not batch.manifest.problems:
+        if queue is not None:
+            wrong: list[Problem] = []
+            made = admissions(name, batch, queue, world.queues, wrong)
+            own.extend(wrong)
+        else:
+            made = without_queue(name, batch, surroundings.topologies)
+            if not made:
+                own.append(Problem(batch.queue_path, "No topology is known that has the levels asked for."))
+    made = _running_on(made, batch, world.nodes)
+    problems = (*batch.manifest.problems, *_once(own))
+    workload = Workload(
+        object=batch.object,
+        dialect=DIALECT,
+        request=made[0].option.request if made and not problems else None,
+        problems=problems,
+        priority=priority,
+        created=since,
+        options=tuple(each.option for each in made) if not problems else (),
+    )
+    return Read(batch, queue, tuple(made) if not problems else (), workload)
+
+
+def _queue(batch: Batch, world: _World, found: list[Problem]) -> Queue | None:
+    """The ClusterQueue behind the name that a batch gives; None where it must do without."""
+    queues, lenient = world.queues, world.surroundings.lenient
+    path, namespace = batch.queue_path, batch.object.namespace
+    known = sorted(name for space, name in queues.local if space == namespace)
+    existing = {one.name for one in world.manifests.named(wire.LocalQueue) if one.namespace == namespace}
+    if not batch.queue:
+        said = "A topology is asked for, but no queue is named, so Kueue would not look at it."
+        if not lenient:
+            found.append(Problem(path, f"{said} {suggestion('', known)}"))
+        return None
+    local = queues.local.get((namespace, batch.queue))
+    if local is None:
+        if not lenient and batch.queue not in existing:
+            message = f"There is no LocalQueue {shown(batch.queue)} in namespace {shown(namespace)}."
+            found.append(Problem(path, f"{message} {suggestion(batch.queue, known)}"))
+        elif batch.queue in existing:
+            found.append(Problem(path, f"LocalQueue {shown(batch.queue)} has problems of its own."))
+        return None
+    queue = queues.cluster.get(local.spec.cluster_queue)
+    if queue is None:
+        if not lenient:
+            said = f"LocalQueue {shown(batch.queue)} leads to no ClusterQueue that can be used."
+            found.append(Problem(path, f"{said} Correct it first."))
+        return None
+    stop = local.spec.stop_policy
+    stopped = f"its stopPolicy is {stop}" if stop not in ("", "None") else ""
+    if stopped or queue.inactive:
+        who = f"LocalQueue {shown(batch.queue)}" if stopped else f"ClusterQueue {shown(queue.name)}"
+        found.append(Problem(path, f"{who} is not active: {stopped or queue.inactive}."))
+    return queue
+
+
+def _priority(
+    batch: Batch, classes: Mapping[str, int], surroundings: Surroundings, found: list[Problem]
+) -> int:
+    """Kueue's own class goes before the pods'."""
+    unknown: list[Problem] = []
+    priority = 0
+    if batch.priority_class:
+        path = f'metadata.labels["{keys.PRIORITY_CLASS}"]'
+        if batch.priority_class not in classes:
+            message = f"There is no WorkloadPriorityClass {shown(batch.priority_class)}."
+            unknown.append(Problem(path, f"{message} {suggestion(batch.priority_class, classes)}"))
+        priority = classes.get(batch.priority_class, 0)
+    else:
+        named = next((each for each in batch.pod_sets if each.priority_class), None)
+        path = f"{named.path}.spec.priorityClassName".lstrip(".") if named is not None else ""
+        name = named.priority_class if named is not None else ""
+        priority = surroundings.priorities.named(name, path, unknown, {})
+    found.extend(() if surroundings.lenient else unknown)
+    return priority
+
+
+def _running_on(
+    made: list[Admission], batch: Batch, nodes: Mapping[str, Mapping[str, str]]
+) -> list[Admission]:
+    """Where pods already run, only the flavors of their nodes are left, unless none would be."""
+    bound = [(each.name, seat.node) for each in batch.pod_sets for seat in each.seats if seat.node]
+    left = [
+        each
+        for each in made
+        if all(
+            flavor.labels.items() <= nodes.get(node, {}).items()
+            for name, node in bound
+            for flavor in each.used[name]
+        )
+    ]
+    return left or made
+
+
+def _once(problems: list[Problem]) -> list[Problem]:
+    return list(dict.fromkeys(problems))
