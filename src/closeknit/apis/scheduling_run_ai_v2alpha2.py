@@ -38,12 +38,12 @@ class PodGroupSpec(Wire, frozen=True, kw_only=True):
             "markUnschedulable",
             "preemptibility",
             "preemptionDelay",
-            "queue",
             "schedulingBackoff",
             "stalenessGracePeriod",
         }
     )
 
+    queue: str = ""
     min_member: Int32 | None = None
     min_sub_group: Int32 | None = None
     priority_class_name: str = ""

@@ -18,6 +18,7 @@ from closeknit.cli.explain import explain
 from closeknit.cli.nodes import nodes
 from closeknit.cli.plan import plan
 from closeknit.cli.topology import topology
+from closeknit.cli.translate import translate
 from closeknit.cli.validate import validate
 from closeknit.cli.wording import printable
 
@@ -43,6 +44,7 @@ _EXAMPLES = (
     ),
     (explain, ("closeknit explain -f nodes.yaml -f workloads/ default/sample1",)),
     (validate, ("closeknit validate -f workloads/",)),
+    (translate, ("closeknit translate -f workloads/ --to kai",)),
     (
         topology,
         ("closeknit topology -f nodes.yaml --check", "closeknit topology -f nodes.yaml -o svg > cluster.svg"),

@@ -15,13 +15,28 @@ from collections.abc import Sequence
 from closeknit.dialects.dialect import Dialect
 from closeknit.dialects.grove import GROVE
 from closeknit.dialects.kai import KAI
+from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.naming import group_of
+from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.places import Located, Skipped, Source
 from closeknit.dialects.reading import Reading, read_with
+from closeknit.dialects.translation import TARGETS, Translation, translate_with
 
-__all__ = ["DIALECTS", "Dialect", "Located", "Reading", "Skipped", "Source", "group_of", "read"]
+__all__ = [
+    "DIALECTS",
+    "TARGETS",
+    "Dialect",
+    "Located",
+    "Reading",
+    "Skipped",
+    "Source",
+    "Translation",
+    "group_of",
+    "read",
+    "translate",
+]
 
-DIALECTS: tuple[Dialect, ...] = (KAI, GROVE)
+DIALECTS: tuple[Dialect, ...] = (KAI, GROVE, OSMO, KUEUE)
 """All dialects. A pod that two of them would claim goes to the first."""
 
 
@@ -36,3 +51,12 @@ def read(sources: Sequence[Source], *, lenient: bool = False) -> Reading:
     request can express.
     """
     return read_with(DIALECTS, sources, lenient=lenient)
+
+
+def translate(sources: Sequence[Source], target: str, *, lenient: bool = False) -> Translation:
+    """Translate every workload in the sources into the objects of a target.
+
+    Never raises for anything that a source may contain; raises ``InvalidError`` for an
+    unknown target. What could not be translated is among the problems.
+    """
+    return translate_with(DIALECTS, sources, target, lenient=lenient)

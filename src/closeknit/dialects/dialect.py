@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.dialects.manifests import Kind, Manifests
@@ -17,6 +18,9 @@ from closeknit.dialects.pods import ReadPod
 from closeknit.dialects.queueing import Priorities
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
+
+Object: TypeAlias = dict[str, Any]
+"""A manifest as plain data, ready to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +51,9 @@ class Dialect:
     """The workloads, invalid ones included, and all problems with them and with the pods they claim."""
     passed_over: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Kinds of its API groups that are known and not read, by group."""
+    translations: Mapping[str, Callable[[Manifests, Surroundings], Iterator[Object | Located]]] = field(
+        default_factory=dict
+    )
+    """By target, the objects that the family's own rules produce from its objects."""
+    express: Callable[[Workload, Mapping[str, Topology]], Iterator[Object]] | None = None
+    """A workload of any dialect as objects of this family, ready to be written."""

@@ -40,8 +40,43 @@ class Reading:
     """Documents of kinds that nobody here reads."""
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What a bag of documents holds, before anything is made of it beyond workloads."""
+
+    manifests: Manifests
+    surroundings: Surroundings
+    nodes: Mapping[str, Node]
+    pods: Sequence[tuple[str, ReadPod]]
+    workloads: Sequence[Workload]
+    problems: Sequence[Located]
+    skipped: Sequence[Skipped]
+
+
 def read_with(dialects: Sequence[Dialect], sources: Sequence[Source], *, lenient: bool) -> Reading:
     """Read sources in these dialects; the promises are those of ``closeknit.dialects.read``."""
+    found = gather(dialects, sources, lenient=lenient)
+    topologies = found.surroundings.topologies
+    return Reading(
+        cluster=Cluster(
+            topologies=tuple(topologies[name] for name in sorted(topologies)),
+            nodes=tuple(found.nodes[name] for name in sorted(found.nodes)),
+            holdings=_holdings(found.pods),
+        ),
+        workloads=tuple(sorted(found.workloads, key=queue_order)),
+        problems=in_order(found.problems, sources),
+        skipped=tuple(found.skipped),
+    )
+
+
+def in_order(problems: Iterable[Located], sources: Sequence[Source]) -> tuple[Located, ...]:
+    """Problems in the order of the documents they were found in."""
+    places = {source.name: i for i, source in reversed(list(enumerate(sources)))}
+    return tuple(sorted(problems, key=lambda found: (places[found.source], found.document)))
+
+
+def gather(dialects: Sequence[Dialect], sources: Sequence[Source], *, lenient: bool) -> Gathered:
+    """Recognise all documents and read the workloads among them."""
     passed_over: dict[str, frozenset[str]] = dict(core_kinds.PASSED_OVER)
     for dialect in dialects:
         for group, names in dialect.passed_over.items():
@@ -82,17 +117,7 @@ def read_with(dialects: Sequence[Dialect], sources: Sequence[Source], *, lenient
                 problems.append(found)
             else:
                 workloads.append(_sound(found, topologies))
-    places = {source.name: i for i, source in reversed(list(enumerate(sources)))}
-    return Reading(
-        cluster=Cluster(
-            topologies=tuple(topologies[name] for name in sorted(topologies)),
-            nodes=tuple(nodes[name] for name in sorted(nodes)),
-            holdings=_holdings(pods),
-        ),
-        workloads=tuple(sorted(workloads, key=queue_order)),
-        problems=tuple(sorted(problems, key=lambda found: (places[found.source], found.document))),
-        skipped=tuple(skipped),
-    )
+    return Gathered(manifests, surroundings, nodes, pods, workloads, problems, skipped)
 
 
 def _documents(sources: Iterable[Source], problems: list[Located]) -> Iterator[Document]:

@@ -8,13 +8,14 @@ than its parent are refused, and pods that name no subgroup are reported instead
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.dialect import Dialect, Surroundings
+from closeknit.dialects.dialect import Dialect, Object, Surroundings
 from closeknit.dialects.kai.members import GROUP_ANNOTATION, workload_of
+from closeknit.dialects.kai.objects import to_pod_group, to_topology_object
 from closeknit.dialects.kai.topologies import problems, to_topology
 from closeknit.dialects.kai.workloads import DIALECT, read_pod_group
 from closeknit.dialects.manifests import Kind, Manifests
@@ -56,6 +57,24 @@ def _strays(manifests: Manifests) -> Iterator[Located]:
             yield pod.located(Problem(path, f"{message} {suggestion(name, known)}"))
 
 
+def _again(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:
+    """Topologies and PodGroups once more, in today's spelling; pods stay as they are."""
+    yield from (to_topology_object(to_topology(one.content)) for one in manifests.of(Topology))
+    for group in manifests.of(PodGroup):
+        for found in read_pod_group(group, surroundings, set()):
+            if isinstance(found, Workload) and found.request is not None:
+                spec = group.content.spec
+                yield to_pod_group(found.request, queue=spec.queue, priority_class=spec.priority_class_name)
+
+
+def _express(workload: Workload, topologies: Mapping[str, hub.Topology]) -> Iterator[Object]:
+    assert workload.request is not None
+    name = workload.request.topology
+    if name is not None:
+        yield to_topology_object(topologies[name])
+    yield to_pod_group(workload.request)
+
+
 KAI = Dialect(
     name=DIALECT,
     kinds=(
@@ -75,4 +94,6 @@ KAI = Dialect(
         "scheduling.run.ai": frozenset({"BindRequest", "Queue"}),
         "kai.scheduler": frozenset({"Config", "SchedulingShard"}),
     },
+    translations={"kai": _again},
+    express=_express,
 )

@@ -51,13 +51,14 @@ def to_pod_group(request: Request, *, queue: str = "", priority_class: str = "")
     namespace, _, name = request.name.rpartition("/")
     pods = _only_pods(request.root)
     spec = PodGroupSpec(
+        queue=queue,
         min_member=pods.least if pods else None,
         min_sub_group=None if pods else request.root.minimum,
         priority_class_name=priority_class,
         topology_constraint=_constraint(request.root, request.topology),
         sub_groups=_subgroups(request) or None,
     )
-    group = _plain(
+    return _plain(
         scheduling_run_ai_v2alpha2.PodGroup(
             api_version="scheduling.run.ai/v2alpha2",
             kind="PodGroup",
@@ -67,7 +68,6 @@ def to_pod_group(request: Request, *, queue: str = "", priority_class: str = "")
             spec=spec,
         )
     )
-    return {**group, "spec": {**({"queue": queue} if queue else {}), **group.get("spec", {})}}
 
 
 def _subgroups(request: Request) -> list[SubGroup]:
