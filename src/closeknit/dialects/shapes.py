@@ -69,7 +69,7 @@ def _checker(kind: Any) -> _Check:
     """The function that checks a value of this type."""
     if isinstance(kind, type) and issubclass(kind, Wire):
         return _wire_checker(kind)
-    if kind == Quantity:
+    if kind in (Quantity, Quantity | None):
         return _simple((str, int, float), "a quantity, such as 8, 500m or 1.5Gi,")
     if type(None) in get_args(kind):
         # Null never reaches us, because documents leave it out.
