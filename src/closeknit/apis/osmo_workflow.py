@@ -16,12 +16,12 @@ class TopologyRequirement(Wire, frozen=True, kw_only=True):
 
 
 class ResourceSpec(Wire, frozen=True, kw_only=True):
-    """What each task that names it asks for; an empty quantity counts as none."""
+    """What each task that names it asks for."""
 
-    cpu: Quantity = ""
+    cpu: Quantity | None = None
     gpu: Int32 | None = None
-    memory: Quantity = ""
-    storage: Quantity = ""
+    memory: Quantity | None = None
+    storage: Quantity | None = None
     platform: str = ""
     nodes_excluded: list[str] = []
     topology: list[TopologyRequirement] = []

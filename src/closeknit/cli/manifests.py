@@ -127,6 +127,9 @@ def _lines(value: Mapping[str, Any], indent: str) -> Iterator[str]:
         elif isinstance(inner, list) and inner:
             yield f"{indent}{_scalar(key)}:\n"
             for item in inner:
+                if not isinstance(item, dict) or not item:
+                    yield f"{indent}- {_scalar(item)}\n"
+                    continue
                 first, *rest = _lines(item, indent + "  ")
                 yield f"{indent}- {first.lstrip()}"
                 yield from rest

@@ -66,3 +66,14 @@ def test_values_that_mean_something_in_yaml_stay_strings(value: str) -> None:
 
 def test_no_manifests_are_an_empty_list() -> None:
     assert json.loads("".join(manifests.as_json([])))["items"] == []
+
+
+def test_lists_of_scalars_of_lists_and_of_nothing_are_written_as_yaml() -> None:
+    value = {
+        "command": ["bash", "-c", "echo: 1"],
+        "rows": [[1, "no"], []],
+        "empty": [{}],
+        "after": [{"a": [2]}],
+    }
+
+    assert yaml.safe_load("".join(manifests.as_yaml([value]))) == value

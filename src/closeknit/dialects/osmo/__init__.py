@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool, Workflow
 from closeknit.apis.osmo_pool import TopologyKey
-from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Dialect, Surroundings
 from closeknit.dialects.manifests import Kind, Manifest, Manifests, OwnFile
 from closeknit.dialects.osmo.pools import pools
 from closeknit.dialects.osmo.requests import to_request
+from closeknit.dialects.osmo.translations import begun, to_kai, to_pods_alone
 from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, read_workflow
 from closeknit.dialects.places import Located
 from closeknit.dialects.queueing import created
@@ -43,7 +43,7 @@ def _topologies(manifests: Manifests) -> Iterator[Topology | Located]:
 
 def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
     read = pools(manifests)
-    begun = {(group.namespace, group.name) for group in manifests.named(PodGroup)}
+    running = begun(manifests)
     for manifest in manifests.of(Workflow):
         workflow = read_workflow(manifest, read)
         found = list(workflow.problems)
@@ -63,7 +63,7 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
             continue
         topology = workflow.pool.topology if workflow.pool is not None else None
         for group in workflow.groups:
-            if (manifest.namespace, group.pod_group) not in begun:
+            if (manifest.namespace, group.pod_group) not in running:
                 request = to_request(group, manifest.namespace, topology)
                 yield replace(base, object=_named(manifest, workflow, group), request=request)
     for broken in manifests.broken(Workflow):
@@ -111,6 +111,7 @@ OSMO = Dialect(
     topologies=_topologies,
     workload_of=_workload_of,
     workloads=_workloads,
+    translations={"kai": to_kai, "pods": to_pods_alone},
 )
 
 __all__ = ["OSMO", "keys_of"]

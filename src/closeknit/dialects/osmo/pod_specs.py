@@ -37,7 +37,7 @@ def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) ->
     asked: dict[str, str] = {}
     for field, name, variable in _FIELDS:
         written = own[field]
-        if written is None or written == "":
+        if written is None:
             default = defaults.get(variable)
             if (
                 isinstance(default, str | int | float)

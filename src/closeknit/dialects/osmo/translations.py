@@ -6,12 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
+from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.osmo.objects import to_pod_group, to_pods, to_topology_object
 from closeknit.dialects.osmo.pools import pools
 from closeknit.dialects.osmo.workflows import read_workflow
 from closeknit.dialects.places import Located
+
+
+def begun(manifests: Manifests) -> frozenset[tuple[str, str]]:
+    """Namespace and name of the PodGroups that are there already. What they ask for is theirs to say."""
+    return frozenset((group.namespace, group.name) for group in manifests.named(PodGroup))
 
 
 def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | Located]:
@@ -21,10 +27,13 @@ def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | L
     for pool in read.read.values():
         if not pool.problems and pool.topology is not None:
             yield to_topology_object(pool, pool.topology)
+    running = begun(manifests)
     for manifest in manifests.of(Workflow):
         workflow = read_workflow(manifest, read)
         yield from (manifest.located(problem) for problem in workflow.problems)
         for group in workflow.groups:
+            if (manifest.namespace, group.pod_group) in running:
+                continue
             yield to_pod_group(group, manifest.namespace, workflow.pool)
             yield from to_pods(group, manifest.namespace, manifest.name, workflow.pool)
 
