@@ -140,14 +140,6 @@ class Packing:
             )
             self._next_other[i] = self._next_other[i + 1] if twin else i + 1
 
-    def least(self) -> int:
-        """A bound on the cost from below; raises ``ValueError`` where a count rules out every layout."""
-        remaining = tuple(item.open for item in self._items)
-        bound = self._bound(0, remaining, (False,) * (len(self._weights.levels) - 1))
-        if bound is None:
-            raise ValueError("no layout exists")
-        return bound
-
     def best(self, below: int) -> tuple[int, list[tuple[int, Pattern]]] | None:
         """The cheapest layout below a cost: what it costs, and per position how many of each item."""
         levels = len(self._weights.levels) - 1

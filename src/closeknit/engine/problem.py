@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from hashlib import blake2b
 from typing import TypeAlias
 
 from closeknit.engine.shapes import Table
@@ -31,7 +32,7 @@ class Leaf:
     """Pods that may still be placed, the needed ones included."""
     bound: list[int]
     """Positions of running pods, one entry a pod."""
-    twin: object = None
+    twin: str = ""
     """Equal for members that can be exchanged for each other without a difference."""
 
 
@@ -57,7 +58,7 @@ class Knot:
     """Per shape, the fewest pods that must be placed for the group to be formed."""
     open: list[int] = field(default_factory=list)
     """Per shape, the most pods that can be placed."""
-    twin: object = None
+    twin: str = ""
 
     @property
     def size(self) -> int:
@@ -125,7 +126,7 @@ def compile_request(
         made = Leaf(
             len(leaves), pods.name, pods, shape_of[pods.name], need, pods.open if wishful else need, bound
         )
-        made.twin = (made.shape, need, made.open) if not bound else ("only", pods.name)
+        made.twin = _digest((made.shape, need, made.open) if not bound else ("only", pods.name))
         leaves.append(made)
         return made
 
@@ -151,17 +152,19 @@ def compile_request(
         missing = made.least - sum(formed(part) for part in made.members)
         lacking = [need_of(part, len(tables)) for part in made.members if not formed(part)]
         made.need = [sum(sorted(need[s] for need in lacking)[: max(missing, 0)]) for s in shapes]
-        made.twin = (
-            (made.required, made.preferred, made.least, tuple(sorted(repr(p.twin) for p in made.members)))
-            if not made.bound
-            else ("only", made.name)
-        )
+        alike = (made.required, made.preferred, made.least, *sorted(part.twin for part in made.members))
+        made.twin = _digest(alike if not made.bound else ("only", made.name))
         return made
 
     top = knot(root, None)
     rows = sorted({row for table in tables for row, _ in table.shape.demand})
     demand = [[dict(table.shape.demand).get(row, 0) for row in rows] for table in tables]
     return Problem(tree, tables, rows, demand, top, knots, leaves, heed)
+
+
+def _digest(facts: tuple[object, ...]) -> str:
+    """A short name for what something looks like: its length does not grow with the depth of a tree."""
+    return blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 
 
 def need_of(part: Part, shapes: int) -> list[int]:
@@ -184,7 +187,7 @@ def memberships(knot: Knot, heed: Heed) -> Iterator[tuple[list[Part], int]]:
         return
     classes: dict[str, list[Part]] = {}
     for part in lacking:
-        classes.setdefault(repr(part.twin), []).append(part)
+        classes.setdefault(part.twin, []).append(part)
     kinds = sorted(classes.values(), key=lambda parts: parts[0].name)
     sizes = [_open_pods(parts[0]) for parts in kinds]
     for left_out, dropped in _droppings(kinds, sizes, spare):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -141,6 +142,20 @@ def test_a_tree_nested_too_deep_is_refused_and_not_walked() -> None:
 
     with pytest.raises(InvalidError, match="nested more than 64 deep"):
         Engine(parse(TWO_RACKS)).decide(request("w", inner))
+
+
+def test_a_deep_tree_costs_no_more_than_its_groups() -> None:
+    inner = group("leaf", pods("p", 1))
+    for depth in range(60):
+        inner = Group(f"g{depth}", (inner,))
+    tracemalloc.start()
+
+    outcome = Engine(parse(TWO_RACKS)).decide(request("w", inner))
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert isinstance(outcome, Placed)
+    assert peak < 10_000_000
 
 
 def test_a_request_without_pods_is_placed_with_nothing() -> None:
