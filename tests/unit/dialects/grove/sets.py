@@ -6,6 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
+from closeknit.dialects.grove.blueprint import Blueprint, blueprint
+from closeknit.dialects.grove.topologies import Known
+from closeknit.hub.topology import Level, Topology
+
 LEVELS = {
     "zone": "topology/zone",
     "block": "topology/block",
@@ -88,3 +95,13 @@ def pod_clique_set(
             "spec": {"replicas": replicas, "template": given},
         }
     )
+
+
+def made(text: str, given: Mapping[str, str] = LEVELS, *, known: Known | None = None) -> Blueprint:
+    """The blueprint of a PodCliqueSet that must be without problems."""
+    decoded = msgspec.convert(json.loads(text), PodCliqueSet)
+    topology = Topology("grove-topology", tuple(Level(key, domain) for domain, key in given.items()))
+    found, problems = blueprint(decoded, "default", known or Known({topology.name: topology}))
+    assert problems == []
+    assert found is not None
+    return found
