@@ -17,14 +17,17 @@ def hub_node(node: core_v1.Node, found: list[Problem]) -> Node:
     Kubernetes has it. A node that says nothing of being ready is taken to be ready.
     """
     status = node.status
-    if status.allocatable is not None:
-        offered = resources(status.allocatable, "status.allocatable", Rounding.DOWN, found)
-    else:
-        offered = resources(status.capacity, "status.capacity", Rounding.DOWN, found)
+    listed, where = (
+        (status.allocatable, "status.allocatable")
+        if status.allocatable is not None
+        else (status.capacity, "status.capacity")
+    )
+    offered = resources(listed, where, Rounding.DOWN, found)
     return Node(
         name=node.metadata.name,
         labels=node.metadata.labels,
         allocatable=offered,
+        no_pods="pods" in listed and "pods" not in offered,
         taints=tuple(taint(given, f"spec.taints[{i}]", found) for i, given in enumerate(node.spec.taints)),
         unschedulable=node.spec.unschedulable,
         ready=all(condition.status == "True" for condition in status.conditions if condition.type == "Ready"),

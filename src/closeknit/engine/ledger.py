@@ -59,7 +59,7 @@ class Ledger:
         for slot, node in enumerate(nodes):
             for name, units in node.allocatable.items():
                 self.allocatable[self.resources[name], slot] = units
-            if PODS not in node.allocatable:
+            if PODS not in node.allocatable and not node.no_pods:
                 self.allocatable[self.resources[PODS], slot] = UNLIMITED
         self.free = self.allocatable.copy()
         self.usable: Flags = np.array([n.ready and not n.unschedulable for n in nodes], dtype=np.bool_)
@@ -189,7 +189,7 @@ class Ledger:
         self.allocatable[:, slot] = 0
         for name, units in node.allocatable.items():
             self.allocatable[self.resources[name], slot] = units
-        if PODS not in node.allocatable:
+        if PODS not in node.allocatable and not node.no_pods:
             self.allocatable[self.resources[PODS], slot] = UNLIMITED
         for port in self.ports:
             self.allocatable[self.resources[port], slot] = 1

@@ -159,7 +159,7 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
 def _pod_set_problems(path: str, pods: PodSet) -> Iterator[Problem]:
     if pods.count < 0:
         yield Problem(f"{path}.count", f"{pods.count} is negative. Write zero or more.")
-    if len(pods.bound) > pods.count:
+    if len(pods.bound) > max(pods.count, 0):
         yield Problem(
             f"{path}.bound", f"{len(pods.bound)} pods run already, but count is {pods.count}. Raise count."
         )

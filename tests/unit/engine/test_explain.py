@@ -23,7 +23,7 @@ from closeknit.hub.outcome import (
     Undecided,
     Unplaceable,
 )
-from closeknit.hub.request import Request
+from closeknit.hub.request import PodSet, Request
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import GPU, parse
 
@@ -352,6 +352,22 @@ def test_the_five_best_domains_are_listed_by_room_then_by_path() -> None:
     ]
 
 
+def test_where_members_may_be_left_out_those_that_need_the_least_are_counted() -> None:
+    asked = request(
+        "t",
+        group("x", pods("xw", 8), required="rack"),
+        group("y", pods("yw", 7), required="rack"),
+        group("z", pods("zw", 6), pods("zv", 9), required="rack", minimum=1),
+        group("a", pods("aw", 9), required="rack"),
+        minimum=2,
+    )
+
+    shortfall = only(TWO_RACKS, asked)
+
+    # The smaller pods of z and those of y would do; a fits nowhere.
+    assert (shortfall.group, shortfall.wanted, shortfall.fits) == ("root", 13, 11)
+
+
 def test_the_whole_cluster_is_one_domain_without_a_path() -> None:
     shortfall = only(TWO_RACKS, request("t", group("g", pods("w", 13))))
 
@@ -443,6 +459,25 @@ def test_a_node_that_takes_one_of_several_shapes_is_not_excluded() -> None:
     assert only(cluster, asked).excluded == (Exclusion("resource", GPU, 1),)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(
+            [pods("cpu", 1, 0, cpu=2, selector={"kind": "cpu"}), pods("gpu", 1, 8)],
+            id="the selector keeps the first shape out",
+        ),
+        pytest.param(
+            [pods("cpu", 1, 0, cpu=2), pods("gpu", 1, 8, selector={"kind": "gpu"})],
+            id="the selector keeps the second shape out",
+        ),
+    ],
+)
+def test_of_several_shapes_the_one_that_comes_closest_counts(asked: list[PodSet]) -> None:
+    shortfall = only(parse("r1\n  x1: 1 cpu=1\n"), request("t", group("g", *asked, required="rack")))
+
+    assert [each.reason for each in shortfall.excluded] == ["resource"]
+
+
 # ---- what would help ----
 
 
@@ -487,6 +522,28 @@ class Help:
                 [(LevelChange("g", "block"),), (CountChange("w", 3),)],
             ),
             id="a parent that is not in the way stays",
+        ),
+        pytest.param(
+            Help(
+                "z1\n  b1\n    r1\n      x1: 2\n    r2\n      x2: 3\n",
+                request("t", group("g", pods("w", 5), required="rack"), required="rack"),
+                [(LevelChange("root", "block"), LevelChange("g", "block")), (CountChange("w", 3),)],
+            ),
+            id="no child becomes coarser than its parent",
+        ),
+        pytest.param(
+            Help(
+                "b1\n  r1\n    x1: 3\n  r2\n    x2: 3\nb2\n  r3\n    x3: 1\n",
+                request(
+                    "t",
+                    group("a", pods("aw", 2), required="rack"),
+                    group("b", pods("bw", 2), required="rack"),
+                    group("c", pods("cw", 2), required="rack"),
+                    required="block",
+                ),
+                [(LevelChange("a", "block"),), (CountChange("cw", 1),)],
+            ),
+            id="what turns out not to be in the way is left as it was",
         ),
         pytest.param(
             Help(
@@ -600,6 +657,26 @@ def test_what_would_help(case: Help) -> None:
 
     assert changes(found[0]) == case.changes
     assert all(each.relaxations == found[0].relaxations for each in found)
+
+
+MANY_RACKS = parse("".join(f"r{i:03}\n  x{i}: 4 used=1:big used={1 + i % 3}:w{i:03}\n" for i in range(300)))
+
+
+@pytest.mark.parametrize(
+    ("groups", "gpus", "workloads"),
+    [
+        pytest.param(1, 3, ("w000",), id="one group"),
+        pytest.param(2, 3, ("w000", "w003"), id="two groups, in racks of their own"),
+        pytest.param(1, 4, ("big", "w000"), id="a workload leaves everywhere where there is no other way"),
+    ],
+)
+def test_who_would_leave_a_large_cluster(groups: int, gpus: int, workloads: tuple[str, ...]) -> None:
+    members = (group(f"g{i}", pods(f"v{i}", 1, gpus), required="rack") for i in range(groups))
+
+    found = shortfalls(MANY_RACKS, request("t", *members))
+
+    departures = [each for each in changes(found[0]) if isinstance(each[0], Departure)]
+    assert departures == [(Departure(workloads),)]
 
 
 def test_an_undecided_request_is_explained_as_far_as_is_known() -> None:

@@ -135,6 +135,13 @@ def test_the_pods_of_a_node_run_out() -> None:
     assert not isinstance(Engine(parse(drawing)).decide(request("w", pods("p", 3))), Placed)
 
 
+def test_a_node_that_offers_no_pods_takes_none() -> None:
+    drawn = parse("r1\n  x1: 8\n")
+    none = replace(drawn, nodes=tuple(replace(node, no_pods=True) for node in drawn.nodes))
+
+    assert not isinstance(Engine(none).decide(request("w", pods("p", 1))), Placed)
+
+
 def test_a_resource_that_no_node_has_fits_nowhere() -> None:
     assert not isinstance(
         Engine(parse("r1\n  x1: 8\n")).decide(request("w", pods("p", 1, resources={"example.com/fpga": 1}))),
