@@ -1,0 +1,137 @@
+"""Jobs and JobSets as they start once admitted, and the pods that their controllers make."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from closeknit.dialects.dialect import Object
+from closeknit.dialects.kueue import keys
+from closeknit.dialects.kueue.asking import todays_annotations
+from closeknit.dialects.kueue.assignments import Assigned
+from closeknit.dialects.kueue.batches import Batched
+from closeknit.dialects.kueue.choices import Admission
+from closeknit.dialects.kueue.queues import Flavor
+from closeknit.dialects.kueue.workloads import Read
+from closeknit.hub.nodes import Toleration
+
+_LONGEST_NAME = 253
+
+
+def workload_object_name(read: Read) -> str:
+    """The Workload's own name: a group's is its own, others say what they are made from."""
+    owner = read.batch.object
+    if owner.kind == "Pod":
+        return owner.name
+    uid = read.batch.manifest.content.metadata.uid
+    group = owner.api_version.rpartition("/")[0]
+    digest = hashlib.sha256(f"{owner.kind}\n{group}\n{owner.name}\n{uid}".encode()).hexdigest()[:5]
+    return f"{f'{owner.kind.lower()}-{owner.name}'[: _LONGEST_NAME - 6]}-{digest}"
+
+
+def started(read: Read, admission: Admission, placed: Mapping[str, Assigned]) -> Object:
+    """The Job or JobSet as it starts once admitted.
+
+    Where all pods of a pod set go to one domain its labels are their node selector; else the pods
+    are gated, and let go one by one. Without a placement they are gated.
+    """
+    made: Object = copy.deepcopy(dict(read.batch.manifest.written))
+    made.pop("status", None)
+    annotations = made["metadata"].get("annotations", {})
+    for key in keys.EARLY:
+        annotations.pop(key, None)
+    if not annotations:
+        made["metadata"].pop("annotations", None)
+    for pod_set in read.batch.pod_sets:
+        holder: Any = made
+        *steps, last = pod_set.path.replace("[", ".").replace("]", "").split(".")
+        for step in steps:
+            holder = holder[int(step)] if isinstance(holder, list) else holder[step]
+        holder[last] = _template(read, pod_set, admission, placed.get(pod_set.name))
+    made["spec"]["suspend"] = False
+    return made
+
+
+def gated_pods(read: Read, admission: Admission) -> Iterator[Object]:
+    """One pod for each that does not run yet, as its controller would make it."""
+    owner = read.batch.object
+    for pod_set in read.batch.pod_sets:
+        template = _template(read, pod_set, admission, None)
+        each = pod_set.count // pod_set.replicas
+        for rank, seat in enumerate(pod_set.seats):
+            if seat.node:
+                continue
+            job, index = divmod(rank, each)
+            nested = owner.kind == "JobSet"
+            job_name = f"{owner.name}-{pod_set.name}-{job}" if nested else owner.name
+            labels = {keys.JOB_NAME: job_name}
+            if pod_set.index_label:
+                labels[keys.COMPLETION_INDEX] = str(index)
+            if nested:
+                labels |= {
+                    keys.JOBSET_NAME: owner.name,
+                    keys.REPLICATED_JOB: pod_set.name,
+                    keys.JOB_INDEX: str(job),
+                }
+            metadata = template["metadata"]
+            yield {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": seat.name,
+                    "namespace": owner.namespace,
+                    "labels": {**metadata["labels"], **labels},
+                    "annotations": dict(metadata["annotations"]),
+                },
+                "spec": copy.deepcopy(template["spec"]),
+            }
+
+
+def _template(read: Read, pod_set: Batched, admission: Admission, placed: Assigned | None) -> Object:
+    made: Object = copy.deepcopy(dict(pod_set.template))
+    metadata, spec = made.setdefault("metadata", {}), made.setdefault("spec", {})
+    kept = {key: value for key, value in metadata.get("annotations", {}).items() if key not in keys.EARLY}
+    used = admission.used[pod_set.name]
+    by_topology = any(flavor.topology for flavor in used)
+    annotations = {**kept, **todays_annotations(pod_set, admission.topology if by_topology else None)}
+    metadata["labels"] = {**metadata.get("labels", {}), keys.POD_SET: pod_set.name}
+    metadata["annotations"] = {**annotations, keys.WORKLOAD: workload_object_name(read)}
+    selector = dict(spec.get("nodeSelector", {}))
+    for flavor in used:
+        selector.update(flavor.labels)
+    if by_topology:
+        metadata["labels"][keys.TAS] = "true"
+        if placed is not None and len(placed.domains) == 1:
+            ((values, _),) = placed.domains
+            selector.update(zip(placed.levels, values, strict=True))
+        else:
+            gates = [gate for gate in spec.get("schedulingGates", []) if gate.get("name") != keys.GATE]
+            spec["schedulingGates"] = [*gates, {"name": keys.GATE}]
+    if selector:
+        spec["nodeSelector"] = selector
+    if tolerations := _tolerations(spec.get("tolerations", []), used):
+        spec["tolerations"] = tolerations
+    return made
+
+
+def _tolerations(given: list[Any], flavors: tuple[Flavor, ...]) -> list[Any]:
+    made = list(given)
+    for flavor in flavors:
+        for toleration in flavor.tolerations:
+            if (plain := written_toleration(toleration)) not in made:
+                made.append(plain)
+    return made
+
+
+def written_toleration(given: Toleration) -> Object:
+    """A toleration as Kubernetes writes it."""
+    made: Object = {"operator": "Exists" if given.value is None else "Equal"}
+    if given.key:
+        made = {"key": given.key, **made}
+    if given.value:
+        made["value"] = given.value
+    if given.effect is not None:
+        made["effect"] = given.effect.value
+    return made
