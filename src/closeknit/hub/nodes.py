@@ -135,8 +135,8 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     allocatable: Resources = Resources()
     """What the machine offers in all. Without an entry for ``pods`` their number is not limited."""
-    no_pods: bool = False
-    """Whether it offers zero ``pods``: an amount of zero cannot be told from none listed."""
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     ready: bool = True
+    no_pods: bool = False
+    """Whether it offers zero ``pods``: an amount of zero cannot be told from none listed."""

@@ -1,0 +1,36 @@
+"""No bound promises less than the best placement costs."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from closeknit.engine import Engine, floor
+from closeknit.engine.pool import Pool
+from closeknit.engine.problem import Heed
+from closeknit.hub.cluster import Cluster
+from closeknit.hub.request import Request
+from closeknit.testing import oracle
+from closeknit.testing.strategies import instances
+from tests.property.effort import effort
+
+WORST = 10**6
+
+
+@effort(250)
+@given(instances())
+def test_the_floor_lies_below_the_best_placement(instance: tuple[Cluster, Request]) -> None:
+    cluster, request = instance
+    best = oracle.best(cluster, request)
+    if best is None:
+        return
+    reached = [best.left_out, *best.preferences, *best.domains]
+    engine = Engine(cluster)
+    problem = engine._compile(request, Heed.WISHES)  # noqa: SLF001
+    pool = Pool(problem, engine._ledger.free)  # noqa: SLF001
+
+    anyway = floor.fields(problem, pool, [WORST] * len(reached))
+    for bound, cost in zip(anyway, reached, strict=True):
+        assert bound <= cost
+
+    # Once something is known, the floor speaks of what is better than that; here, of nothing.
+    assert floor.fields(problem, pool, reached) <= reached
