@@ -1,0 +1,373 @@
+"""What pools and workflows become, and that it asks for the same as the workflow itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
+from closeknit.dialects import Source, read
+from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.osmo import OSMO, keys_of
+from closeknit.dialects.osmo.objects import to_pods
+from closeknit.dialects.osmo.pools import pools
+from closeknit.dialects.osmo.workflows import read_workflow
+from closeknit.dialects.reading import gather
+from closeknit.hub.nodes import Operator
+from closeknit.hub.request import Request
+from tests.unit.dialects.kit import reading, request
+from tests.unit.dialects.osmo.kit import KEYS, each, near, objects, pod_group, pool, workflow
+
+ROOT = Path(__file__).resolve().parents[4]
+EXAMPLES = ROOT / "examples" / "osmo"
+DEFINITIONS = ROOT.parent / "shared" / "crds" / "kai"
+
+
+def example(*names: str) -> list[str]:
+    return [(EXAMPLES / name).read_text(encoding="utf-8") for name in names]
+
+
+def gathered(*texts: str) -> Manifests:
+    return gather((OSMO,), [Source("f", "\n---\n".join(texts).encode())], lenient=False).manifests
+
+
+def read_back(made: list[dict[str, Any]]) -> dict[str, Request | None]:
+    found = read([Source("f", "\n".join(json.dumps(one) for one in made).encode())])
+    assert [str(problem) for problem in found.problems] == []
+    return {
+        workload.request.name: workload.request
+        for workload in found.workloads
+        if workload.request is not None
+    }
+
+
+def test_the_pod_group_of_use_case_3_is_the_one_in_the_design() -> None:
+    made = pod_group(*example("pool.yaml", "multiple-nvl72-same-zone.yaml"))
+    name = made["metadata"]["name"]
+    one, two = (part["name"] for part in made["spec"]["subGroups"])
+
+    assert name.startswith("group1-")
+    assert made == {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"kai.scheduler/queue": "osmo-pool-my-pool"},
+        },
+        "spec": {
+            "queue": "osmo-pool-my-pool",
+            "topologyConstraint": {
+                "topology": "osmo-pool-my-pool-topology",
+                "requiredTopologyLevel": "topology.kubernetes.io/zone",
+            },
+            "subGroups": [
+                {
+                    "name": one,
+                    "minMember": 4,
+                    "topologyConstraint": {
+                        "topology": "osmo-pool-my-pool-topology",
+                        "requiredTopologyLevel": "nvidia.com/gpu-clique",
+                    },
+                },
+                {
+                    "name": two,
+                    "minMember": 4,
+                    "topologyConstraint": {
+                        "topology": "osmo-pool-my-pool-topology",
+                        "requiredTopologyLevel": "nvidia.com/gpu-clique",
+                    },
+                },
+            ],
+        },
+    }
+    assert (one, two) == ("model-1-group", "model-2-group")
+
+
+def test_the_pods_of_use_case_3_carry_the_annotation_and_label_of_the_design() -> None:
+    made = objects(*example("pool.yaml", "multiple-nvl72-same-zone.yaml"), to="pods")
+    (group,) = {pod["metadata"]["annotations"]["pod-group-name"] for pod in made}
+
+    assert [pod["kind"] for pod in made] == ["Pod"] * 8
+    assert group == pod_group(*example("pool.yaml", "multiple-nvl72-same-zone.yaml"))["metadata"]["name"]
+    for pod in made:
+        labels = pod["metadata"]["labels"]
+        model = labels["osmo.task_name"].partition("-")[0].removeprefix("model")
+        assert labels["kai.scheduler/subgroup-name"] == f"model-{model}-group"
+
+
+def test_the_topology_lists_the_labels_of_the_pool_coarsest_first() -> None:
+    (made,) = objects(pool("my-pool"))
+
+    assert made == {
+        "apiVersion": "kai.scheduler/v1alpha1",
+        "kind": "Topology",
+        "metadata": {"name": "osmo-pool-my-pool-topology", "labels": {"osmo.pool": "my-pool"}},
+        "spec": {"levels": [{"nodeLabel": f"t/{key}", "alias": key} for key in KEYS]},
+    }
+
+
+def test_a_pool_without_keys_has_no_topology() -> None:
+    assert objects(pool(keys=())) == []
+
+
+def test_names_hold_the_namespace_of_the_backend_where_it_is_known() -> None:
+    backend = {
+        "name": "b",
+        "k8s_namespace": "osmo-prod",
+        "scheduler_settings": {"scheduler_type": "kai", "scheduler_name": "my-kai"},
+    }
+
+    made = objects(json.dumps(backend), pool(backend="b"), each({"a": ["rack=r"]}))
+
+    assert made[0]["metadata"]["name"] == "osmo-pool-osmo-prod-p-topology"
+    assert made[1]["spec"]["queue"] == "osmo-pool-osmo-prod-p"
+    assert made[2]["spec"]["schedulerName"] == "my-kai"
+
+
+def test_a_retried_task_keeps_all_that_ties_it_to_its_place() -> None:
+    manifests = gathered(pool(), each({"a": ["rack=r1"], "b": ["rack=r2"]}))
+    (manifest,) = manifests.of(Workflow)
+    found = read_workflow(manifest, pools(manifests))
+    (group,) = found.groups
+
+    first, other = to_pods(group, "default", "w", found.pool)
+    again, same = to_pods(group, "default", "w", found.pool, retries={"a": 2})
+
+    assert again["metadata"]["name"] == f"{first['metadata']['name']}-2"
+    assert again["metadata"]["annotations"] == first["metadata"]["annotations"]
+    assert again["metadata"]["labels"] == {**first["metadata"]["labels"], "osmo.retry_id": "2"}
+    assert again["metadata"]["labels"]["kai.scheduler/subgroup-name"] == "r1"
+    assert again["spec"] == first["spec"]
+    assert same == other
+
+
+def test_users_can_list_the_keys_of_a_pool() -> None:
+    manifests = gathered(pool("p"))
+
+    assert [(one.key, one.label) for one in keys_of(manifests, "p") or ()] == [
+        ("zone", "t/zone"),
+        ("spine", "t/spine"),
+        ("rack", "t/rack"),
+    ]
+    assert keys_of(manifests, "q") is None
+
+
+def test_a_pod_runs_what_the_task_says() -> None:
+    task = {
+        "name": "Train_1",
+        "image": "pytorch",
+        "command": ["bash"],
+        "args": ["-c", "true"],
+        "environment": {"B": "2", "A": "1"},
+        "privileged": True,
+        "hostNetwork": True,
+        "lead": True,
+    }
+    resources = {"default": {"cpu": 2, "gpu": 8, "memory": "30Gi", "storage": "1Ti"}}
+    (pod,) = objects(
+        json.dumps({"workflow": {"name": "w", "tasks": [task], "resources": resources}}), to="pods"
+    )
+    asked = {"cpu": "2", "nvidia.com/gpu": "8", "memory": "30Gi", "ephemeral-storage": "1Ti"}
+
+    assert pod["metadata"]["labels"]["osmo.lead_container"] == "true"
+    assert pod["spec"] == {
+        "schedulerName": "kai-scheduler",
+        "restartPolicy": "Never",
+        "hostNetwork": True,
+        "containers": [
+            {
+                "name": "train-1",
+                "image": "pytorch",
+                "command": ["bash"],
+                "args": ["-c", "true"],
+                "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+                "securityContext": {"privileged": True},
+                "resources": {"requests": asked, "limits": asked},
+            }
+        ],
+    }
+
+
+def test_a_task_that_asks_for_nothing_is_taken_to_need_one_gpu() -> None:
+    (pods,) = request(workflow(["a"])).root.pod_sets()
+
+    assert dict(pods.resources) == {"nvidia.com/gpu": 1}
+
+
+def test_what_a_resource_leaves_out_is_the_pools_default() -> None:
+    defaults = {"USER_CPU": 1, "USER_GPU": 0, "USER_MEMORY": "1Gi", "USER_STORAGE": {"no": "quantity"}}
+
+    (pods,) = request(
+        pool(common_default_variables=defaults), workflow(["a"], {"default": {"memory": "2Gi"}})
+    ).root.pod_sets()
+
+    assert dict(pods.resources) == {"cpu": 10**9, "memory": 2 * 2**30}
+
+
+def test_a_platform_and_excluded_nodes_narrow_the_choice() -> None:
+    platform = {"labels": {"gpu": "h100"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]}
+    (pods,) = request(
+        pool(platforms={"h": platform}, default_platform="h"),
+        workflow(["a"], {"default": {"nodesExcluded": ["n2", "n1"]}}),
+    ).root.pod_sets()
+
+    assert pods.filter.selector == (("gpu", "h100"),)
+    assert [toleration.key for toleration in pods.filter.tolerations] == ["gpu"]
+    ((requirement,),) = (term.requirements for term in pods.filter.affinity or ())
+    assert (requirement.operator, requirement.values) == (Operator.NOT_IN, ("n1", "n2"))
+
+
+def test_groups_of_a_workflow_are_placed_one_by_one() -> None:
+    groups = [
+        {"name": "first", "tasks": [{"name": "a"}, {"name": "b"}]},
+        {"name": "second", "tasks": [{"name": "c"}]},
+    ]
+    found = reading(json.dumps({"workflow": {"name": "w", "groups": groups}}))
+
+    assert [workload.object.name for workload in found.workloads] == ["w.first", "w.second"]
+    assert [
+        sum(pods.count for pods in workload.request.root.pod_sets())
+        for workload in found.workloads
+        if workload.request
+    ] == [2, 1]
+
+
+def test_a_task_that_stands_alone_is_a_group_of_its_own() -> None:
+    made = objects(json.dumps({"workflow": {"name": "w", "tasks": [{"name": "a"}, {"name": "b"}]}}))
+
+    assert [one["spec"]["minMember"] for one in made if one["kind"] == "PodGroup"] == [1, 1]
+
+
+def test_a_workflow_whose_pod_group_is_there_asks_for_nothing_more() -> None:
+    texts = pool(), each({"a": ["rack=r1"], "b": ["rack=r2"]})
+    made = [json.dumps(one) for one in objects(*texts)]
+
+    found = reading(*texts, *made)
+
+    assert [str(problem) for problem in found.problems] == []
+    assert [workload.object.kind for workload in found.workloads] == ["PodGroup"]
+
+
+def test_an_object_that_carries_the_file_asks_for_the_same() -> None:
+    text = each({"a": ["zone=z", "rack=r1"], "b": ["zone=z"]})
+    whole = {
+        "apiVersion": "osmo.closeknit.dev/v1alpha1",
+        "kind": "Workflow",
+        "metadata": {"name": "w"},
+        "spec": json.loads(text),
+    }
+    carried = {
+        "apiVersion": "osmo.closeknit.dev/v1alpha1",
+        "kind": "Pool",
+        "metadata": {"name": "p"},
+        "spec": json.loads(pool()),
+    }
+
+    assert request(json.dumps(carried), json.dumps(whole)) == request(pool(), text)
+
+
+def test_resources_may_stand_inside_the_workflow_or_beside_it() -> None:
+    inside = json.loads(each({"a": ["rack=r1"], "b": ["rack=r2"]}))
+    beside = {
+        "resources": inside["workflow"]["resources"],
+        "workflow": {key: value for key, value in inside["workflow"].items() if key != "resources"},
+    }
+
+    assert request(pool(), json.dumps(inside)) == request(pool(), json.dumps(beside))
+
+
+def test_pods_of_long_and_similar_names_stay_apart() -> None:
+    names = ["x" * 80 + "a", "x" * 80 + "b"]
+    made = objects(workflow(names), to="pods")
+
+    assert len({pod["metadata"]["name"] for pod in made}) == 2
+    assert all(len(pod["metadata"]["name"]) <= 63 for pod in made)
+
+
+@pytest.mark.parametrize(
+    "file",
+    sorted(path.name for path in EXAMPLES.glob("*.yaml") if path.name not in ("nodes.yaml", "pool.yaml")),
+)
+def test_an_examples_objects_ask_for_what_the_workflow_asks(file: str) -> None:
+    texts = example("pool.yaml", file)
+    asked = request(*texts)
+
+    assert read_back(objects(*texts)) == {asked.name: asked}
+
+
+@st.composite
+def workflows(draw: st.DrawFn) -> str:
+    """Random workflows without contradictions: a group's name tells its parents and its strictness."""
+    resources: dict[str, Any] = {}
+    for i in range(draw(st.integers(1, 5))):
+        entries, above = [], ""
+        for key in KEYS:
+            number = draw(st.integers(0, 3))
+            if number:
+                above = f"{above}{key[0]}{number}-"
+                entries.append(f"{key}{'~' if number == 3 else '='}{above}")
+        shape: dict[str, Any] = draw(
+            st.sampled_from([{"gpu": 1}, {"gpu": 8, "memory": "1Gi"}, {"nodesExcluded": ["n1"]}])
+        )
+        resources[f"r{i}"] = {**near(*entries), **shape}
+    names = st.lists(
+        st.from_regex(r"[a-zA-Z]([a-zA-Z0-9_-]{0,8}[a-zA-Z0-9])?", fullmatch=True),
+        min_size=1,
+        max_size=12,
+        unique_by=lambda name: name.lower().replace("_", "-").replace("--", "-"),
+    )
+    tasks = {f"t-{i}-{name}": draw(st.sampled_from(sorted(resources))) for i, name in enumerate(draw(names))}
+    return workflow(tasks, resources)
+
+
+@settings(max_examples=200, deadline=None)
+@given(workflows())
+def test_what_is_written_asks_for_what_the_workflow_asks(text: str) -> None:
+    asked = request(pool(), text)
+
+    assert read_back(objects(pool(), text)) == {asked.name: asked}
+
+
+def schema(name: str) -> dict[str, Any]:
+    path = DEFINITIONS / name
+    if not path.exists():
+        pytest.skip(
+            f"KAI's published definitions are not at hand: there is no {path.relative_to(ROOT.parent)}."
+        )
+    (version,) = yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]["versions"]
+    closed: dict[str, Any] = strict(version["schema"]["openAPIV3Schema"])
+    closed["properties"]["metadata"] = {"type": "object"}
+    return closed
+
+
+def strict(given: Any) -> Any:
+    """The same schema with unknown fields refused."""
+    if isinstance(given, list):
+        return [strict(inner) for inner in given]
+    if not isinstance(given, dict):
+        return given
+    closed = {key: strict(value) for key, value in given.items()}
+    if isinstance(given.get("properties"), dict) and "additionalProperties" not in given:
+        closed["additionalProperties"] = False
+    return closed
+
+
+@settings(max_examples=50, deadline=None)
+@given(workflows())
+def test_what_is_written_fits_the_published_definitions(text: str) -> None:
+    schemas = {
+        "PodGroup": schema("scheduling.run.ai_podgroups.yaml"),
+        "Topology": schema("kai.scheduler_topologies.yaml"),
+    }
+
+    for made in objects(pool(), text):
+        if made["kind"] in schemas:
+            jsonschema.validate(made, schemas[made["kind"]])

@@ -1,0 +1,363 @@
+"""Every rule for pools and workflows, with the exact path and sentence that their authors read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.dialects.kit import problems, reading
+from tests.unit.dialects.osmo.kit import each, near, pool, workflow
+
+
+def keys(*pairs: tuple[str, str], **fields: Any) -> str:
+    listed = [{"key": key, "label": label} for key, label in pairs]
+    return json.dumps({"name": "p", "topology_keys": listed, **fields})
+
+
+def backend(scheduler: str, name: str = "b") -> str:
+    return json.dumps({"name": name, "scheduler_settings": {"scheduler_type": scheduler}})
+
+
+SUFFIXES = " (n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei)"
+LABEL = (
+    "is not possible. Write at most 63 letters, digits, '-', '_' and '.', such as rack, with an optional domain"
+    " before a slash, such as example.com/rack."
+)
+
+
+@pytest.mark.parametrize(
+    ("texts", "want"),
+    [
+        pytest.param([keys(("zone", "t/zone"), ("rack", "t/rack"))], [], id="a pool with two keys"),
+        pytest.param([keys()], [], id="an empty list of keys turns topology-aware scheduling off"),
+        pytest.param(
+            [backend("default"), keys(("rack", "t/rack"), backend="b")],
+            [
+                '2:topology_keys: Topology keys cannot be set for pool "p": the scheduler of its backend "b" is "default",'
+                ' which does not support them. Empty the list, or choose a backend with "kai".'
+            ],
+            id="keys are refused for a scheduler that does not support them",
+        ),
+        pytest.param([backend("default"), keys(backend="b")], [], id="no keys are fine with any scheduler"),
+        pytest.param(
+            [backend("kai"), keys(("rack", "t/rack"), backend="B")], [], id="keys are fine with KAI"
+        ),
+        pytest.param(
+            [backend("kai", "east"), keys(("rack", "t/rack"), backend="esat")],
+            ['2:backend: There is no backend "esat". Did you mean "east"? Allowed: "east".'],
+            id="a backend that is missing is named with the nearest one",
+        ),
+        pytest.param(
+            [backend("kai", "east"), keys(("rack", "t/rack"))],
+            ['2:backend: The pool names no backend. Allowed: "east".'],
+            id="a pool must say which backend is its own where there are some",
+        ),
+        pytest.param(
+            [keys(("rack", "t/a"), ("rack", "t/b"))],
+            ['1:topology_keys[1].key: "rack" is already the key of topology_keys[0]. Each has its own.'],
+            id="a key can stand for one label only",
+        ),
+        pytest.param(
+            [keys(("a", "t/rack"), ("b", "t/rack"))],
+            [
+                '1:topology_keys[1].label: "t/rack" is already the label of topology_keys[0]. Each has its own.'
+            ],
+            id="a label can be one level only",
+        ),
+        pytest.param(
+            [keys(("rack", "zone"), ("zone", "t/zone"))],
+            ['1:topology_keys[1].key: "zone" is the label of topology_keys[0]. Choose another word.'],
+            id="a key that is the label of another level would be read as that one",
+        ),
+        pytest.param([keys(("zone", "zone"))], [], id="a key may be called as its own label"),
+        pytest.param(
+            [keys(("", "t/a"), ("b", "t//b"), ("c", "-"))],
+            [
+                f'1:topology_keys[0].key: "" {LABEL}',
+                f'1:topology_keys[1].label: "t//b" {LABEL}',
+                f'1:topology_keys[2].label: "-" {LABEL}',
+            ],
+            id="keys and labels must be such as Kubernetes allows, and all mistakes are told at once",
+        ),
+        pytest.param(
+            [keys(("host", "kubernetes.io/hostname"), ("rack", "t/rack"))],
+            [
+                '1:topology_keys[0].label: "kubernetes.io/hostname" is the finest there is. Move it to the end:'
+                " keys go from coarse to fine."
+            ],
+            id="hosts can only be the last level",
+        ),
+        pytest.param(
+            [keys(*((f"k{i}", f"t/l{i}") for i in range(17)))],
+            ["1:topology_keys: There are 17 keys. Allowed are at most 16."],
+            id="more levels than KAI takes",
+        ),
+        pytest.param(
+            ['{"name": "p", "topology_keys": ["rack"]}'],
+            ['1:topology_keys[0]: Found "rack", a string, where a mapping is expected.'],
+            id="keys are objects, not words",
+        ),
+        pytest.param(
+            ['{"name": "p", "topology_keys": [{"key": "rack", "lable": "t/rack"}]}'],
+            [
+                '1:topology_keys[0].lable: There is no field "lable" here. Did you mean "label"?',
+                "1:topology_keys[0].label: This field is missing.",
+            ],
+            id="a misspelt field is named with the nearest one",
+        ),
+        pytest.param(
+            [keys(platforms={"a100": {"tolerations": [{"key": "x", "operator": "Exits"}]}})],
+            [
+                '1:platforms.a100.tolerations[0].operator: "Exits" is not known. Did you mean "Exists"?'
+                ' Allowed: "Equal", "Exists".'
+            ],
+            id="a platform's tolerations are checked as those of a pod",
+        ),
+        pytest.param(
+            [
+                "{apiVersion: osmo.closeknit.dev/v1alpha1, kind: Pool, metadata: {name: p},"
+                " spec: {name: q, topology_keys: [{key: a, label: '-'}]}}"
+            ],
+            [
+                f'1:spec.topology_keys[0].label: "-" {LABEL}',
+                '1:spec.name: "q" is not "p", which metadata.name says. Leave it out, or write the same.',
+            ],
+            id="in an object the paths begin with spec, and both names must agree",
+        ),
+    ],
+)
+def test_pools(texts: list[str], want: list[str]) -> None:
+    assert problems(*texts) == want
+
+
+def spec(**fields: Any) -> str:
+    return json.dumps({"workflow": {"name": "w", **fields}})
+
+
+TASK = {"name": "a"}
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        pytest.param(
+            workflow(["a"], {"default": near("rakc=r")}),
+            [
+                '2:workflow.resources.default.topology[0].key: Topology key "rakc" in resource "default" is not available'
+                ' in pool "p". Did you mean "rack"? Allowed: "rack", "spine", "zone".'
+            ],
+            id="an unknown key is named with the nearest one and all that the pool has",
+        ),
+        pytest.param(
+            workflow(["a"], {"spare": near("block=r")}),
+            [
+                '2:workflow.resources.spare.topology[0].key: Topology key "block" in resource "spare" is not available'
+                ' in pool "p". Allowed: "rack", "spine", "zone".'
+            ],
+            id="a resource that no task names is checked as well",
+        ),
+        pytest.param(
+            workflow(["a"], {"default": {"topology": [{"key": "rack", "requirementType": "prefered"}]}}),
+            [
+                '2:workflow.resources.default.topology[0].requirementType: "prefered" is not a type of requirement.'
+                ' Did you mean "preferred"? Allowed: "preferred", "required".'
+            ],
+            id="a requirement is required or preferred",
+        ),
+        pytest.param(
+            workflow(["a"], {"default": near("rack=a", "zone=z", "rack=b")}),
+            [
+                '2:workflow.resources.default.topology[2].key: Key "rack" stands in'
+                " workflow.resources.default.topology[0] as well. A task is in one group of a key; keep one entry."
+            ],
+            id="a task cannot be in two groups of one key",
+        ),
+        pytest.param(
+            workflow(["a"], {"default": near("rack=")}),
+            [
+                "2:workflow.resources.default.topology[0].group: The name of the group is empty."
+                ' Leave it out to have "default".'
+            ],
+            id="a group has a name",
+        ),
+        pytest.param(
+            workflow(["a"], {"default": near("rack=" + "x" * 254)}),
+            [
+                "2:workflow.resources.default.topology[0].group: The name of the group has 254 characters."
+                " Allowed are at most 253."
+            ],
+            id="a group's name has its limit",
+        ),
+        pytest.param(
+            each({"a": ["rack=r"], "b": ["rack~r"]}),
+            [
+                '2:workflow.resources.b.topology[0].requirementType: Group "r" of key "rack" is preferred here and required'
+                " in workflow.resources.a.topology[0]. Write the same in both, or name another group."
+            ],
+            id="a group cannot be both required and preferred",
+        ),
+        pytest.param(
+            each({"a": ["zone=z1", "rack=r"], "b": ["zone=z2", "rack~r"]}),
+            [],
+            id="groups of one name below different groups are different groups",
+        ),
+        pytest.param(
+            each({"a": ["zone=z", "rack=r"], "b": ["rack=r"]}),
+            [
+                '2:workflow.resources.b.topology[0]: Group "r" of key "rack" comes with no coarser key here and with'
+                ' key "zone" in workflow.resources.a.topology[1], so it is not clear whether it is one group or two.'
+                " Name the same coarser keys in both, or another group."
+            ],
+            id="a group that has a parent for some tasks and none for others",
+        ),
+        pytest.param(
+            workflow({"a": "gpu"}, {"gpus": {}}),
+            [
+                '2:workflow.groups[0].tasks[0].resource: There is no resource "gpu".'
+                ' Did you mean "gpus"? Allowed: "default", "gpus".'
+            ],
+            id="a resource that is missing is named with the nearest one",
+        ),
+        pytest.param(
+            workflow(["a"], {"default": {"memory": "8GiB", "gpu": -1, "cpu": "x"}}),
+            [
+                '2:workflow.resources.default.cpu: "x" is not a quantity. Write a number with an optional suffix,'
+                " such as 8, 500m or 1.5Gi.",
+                "2:workflow.resources.default.gpu: -1 is negative. Write zero or more.",
+                '2:workflow.resources.default.memory: "8GiB" is not a quantity. Write a number with an optional suffix,'
+                " such as 8, 500m or 1.5Gi.",
+            ],
+            id="amounts are quantities, and none is negative",
+        ),
+        pytest.param(
+            workflow(["a"], {"default": {"topologies": []}}),
+            [
+                '2:workflow.resources.default.topologies: There is no field "topologies" here. Did you mean "topology"?'
+            ],
+            id="a misspelt field of a resource",
+        ),
+        pytest.param(
+            json.dumps(
+                {
+                    "workflow": {"name": "w", "tasks": [TASK], "resources": {"default": {}}},
+                    "resources": {"default": {}},
+                }
+            ),
+            [
+                '2:resources.default: Resource "default" stands in workflow.resources as well. Keep one of the two.'
+            ],
+            id="a resource stands in one of the two places",
+        ),
+        pytest.param(
+            spec(tasks=[TASK], pool="q"),
+            ['2:workflow.pool: There is no pool "q". Allowed: "p".'],
+            id="a pool that is missing",
+        ),
+        pytest.param(
+            spec(),
+            ["2:workflow.groups: A workflow needs at least one group, or one task."],
+            id="a workflow without tasks",
+        ),
+        pytest.param(
+            spec(groups=[{"name": "g", "tasks": []}]),
+            ['2:workflow.groups[0].tasks: Group "g" needs at least one task.'],
+            id="a group without tasks",
+        ),
+        pytest.param(
+            spec(groups=[{"name": "g", "tasks": [{"name": "b"}]}], tasks=[TASK]),
+            ["2:workflow.tasks: This stands beside groups. Put the tasks into a group, or write tasks only."],
+            id="groups and tasks exclude each other",
+        ),
+        pytest.param(
+            spec(groups=[{"name": "A_b", "tasks": [{"name": "a-B"}, {"name": "c"}, {"name": "c"}]}]),
+            [
+                '2:workflow.groups[0].tasks[0].name: "a-B" is already the name of workflow.groups[0].'
+                ' Give each its own; capitals do not count, and "_" is the same as "-".',
+                '2:workflow.groups[0].tasks[2].name: "c" is already the name of workflow.groups[0].tasks[1].'
+                ' Give each its own; capitals do not count, and "_" is the same as "-".',
+            ],
+            id="groups and tasks have names of their own",
+        ),
+        pytest.param(
+            spec(tasks=[{"name": "1st"}]),
+            [
+                "2:workflow.tasks[0].name: \"1st\" is not a valid name. Allowed are letters, digits, '-' and '_', with a"
+                " letter at the start and a letter or digit at the end."
+            ],
+            id="names are such as OSMO allows",
+        ),
+        pytest.param(
+            spec(groups=[{"name": "g", "tasks": [{"name": n, "lead": True} for n in "abc"]}]),
+            [
+                f'2:workflow.groups[0].tasks[{i}].lead: workflow.groups[0].tasks[0] leads group "g" already.'
+                " A group has one lead."
+                for i in (1, 2)
+            ],
+            id="a group has one lead",
+        ),
+        pytest.param(
+            spec(groups=[{"name": "g", "tasks": [TASK, {"name": "b", "lead": True}]}]), [], id="a lead"
+        ),
+    ],
+)
+def test_workflows(text: str, want: list[str]) -> None:
+    assert problems(pool(), text) == want
+
+
+def test_keys_are_refused_where_the_pool_has_none() -> None:
+    assert problems(pool(keys=()), each({"a": ["rack=r"]})) == [
+        '2:workflow.resources.a.topology[0].key: Topology key "rack" in resource "a" is not available in pool "p",'
+        " which has no topology keys. Remove it, or choose a pool that has some."
+    ]
+
+
+def test_a_workflow_with_topology_keys_needs_a_pool() -> None:
+    assert problems(each({"a": ["rack=r"]})) == [
+        "1:workflow.pool: The workflow names topology keys, so it must name the pool that defines them."
+        " There is none to choose from."
+    ]
+
+
+def test_of_several_pools_one_must_be_named() -> None:
+    found = problems(pool("p"), pool("q"), each({"a": ["rack=r"]}))
+
+    assert found == [
+        "3:workflow.pool: The workflow names topology keys, so it must name the pool that defines them."
+        ' Allowed: "p", "q".'
+    ]
+
+
+def test_of_several_pools_the_one_called_default_is_taken() -> None:
+    assert problems(pool("p"), pool("default"), each({"a": ["rack=r"]})) == []
+
+
+def test_a_pool_without_a_name_is_called_default() -> None:
+    assert problems('{"topology_keys": [{"key": "rack", "label": "t/r"}]}', each({"a": ["rack=r"]})) == []
+
+
+def test_a_workflow_without_topology_keys_needs_no_pool() -> None:
+    assert problems(workflow(["a", "b"])) == []
+
+
+def test_a_pool_with_problems_is_told_once_and_not_searched_for_keys() -> None:
+    assert problems(keys(("rack", "-")), each({"a": ["rack=r", "zone=z"]})) == [
+        f'1:topology_keys[0].label: "-" {LABEL}',
+        '2:workflow.pool: Pool "p" has problems of its own. Correct them first.',
+    ]
+
+
+def test_a_platform_must_be_one_of_the_pool() -> None:
+    platforms = {"a100": {"labels": {"gpu": "a100"}}}
+
+    assert problems(pool(platforms=platforms), workflow(["a"], {"default": {"platform": "a10"}})) == [
+        '2:workflow.resources.default.platform: Pool "p" has no platform "a10". Did you mean "a100"? Allowed: "a100".'
+    ]
+
+
+def test_an_invalid_workflow_is_a_workload_with_its_problems() -> None:
+    (workload,) = reading(pool(), workflow(["a"], {"default": near("x=r")})).workloads
+
+    assert workload.request is None
+    assert [problem.path for problem in workload.problems] == ["workflow.resources.default.topology[0].key"]
