@@ -25,8 +25,8 @@ def test_the_floor_lies_below_the_best_placement(instance: tuple[Cluster, Reques
         return
     reached = [best.left_out, *best.preferences, *best.domains]
     engine = Engine(cluster)
-    problem = engine._compile(request, Heed.WISHES)  # noqa: SLF001
-    pool = Pool(problem, engine._ledger.free)  # noqa: SLF001
+    problem = engine._compile(request, Heed.WISHES)
+    pool = Pool(problem, engine._ledger.free)
 
     anyway = floor.fields(problem, pool, [WORST] * len(reached))
     for bound, cost in zip(anyway, reached, strict=True):
