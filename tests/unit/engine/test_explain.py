@@ -580,6 +580,14 @@ class Help:
         ),
         pytest.param(
             Help(
+                "r1\n  x1: 3\n",
+                request("t", pods("a", 3), group("either", pods("b", 1), pods("c", 1), minimum=1)),
+                [(CountChange("a", 2),)],
+            ),
+            id="no pod gives way to a member that may be left out",
+        ),
+        pytest.param(
+            Help(
                 "r1\n  x1: 8 unschedulable\n",
                 request("t", group("g", pods("w", 2), required="rack")),
                 [],
