@@ -14,7 +14,9 @@ from closeknit.apis.grove_io_v1alpha1 import ClusterTopology, ClusterTopologyBin
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.dialects.dialect import Dialect, Surroundings
+from closeknit.dialects.grove.express import express
 from closeknit.dialects.grove.naming import workload_of
+from closeknit.dialects.grove.objects import gang_objects, grove_objects, kai_objects, pod_objects
 from closeknit.dialects.grove.topologies import known, read_topologies
 from closeknit.dialects.grove.workloads import DIALECT, read_pod_clique_set
 from closeknit.dialects.manifests import Kind, Manifests
@@ -52,4 +54,11 @@ GROVE = Dialect(
     passed_over={
         "grove.io": frozenset({"PodClique", "PodCliqueScalingGroup", "PodGangMap"}),
     },
+    translations={
+        "grove": grove_objects,
+        "podgang": gang_objects,
+        "kai": kai_objects,
+        "pods": pod_objects,
+    },
+    express=express,
 )

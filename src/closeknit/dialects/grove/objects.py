@@ -28,7 +28,7 @@ Objects: TypeAlias = Iterator[dict[str, Any] | Located]
 
 
 def to_binding(topology: Topology) -> dict[str, Any]:
-    """A ClusterTopologyBinding; a level that has no name is called by its label's last part."""
+    """A ClusterTopologyBinding of a topology whose levels have names."""
     return {
         "apiVersion": API_VERSION,
         "kind": "ClusterTopologyBinding",

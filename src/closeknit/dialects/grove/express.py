@@ -1,0 +1,213 @@
+"""Any request of the hub as a PodCliqueSet, as far as three levels can say it.
+
+A group that neither constrains its members nor does without any of them says nothing, so
+its members move up; and a group around a single one becomes one with it. What is left
+must be a set of cliques and scaling groups.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from closeknit.dialects.grove.cliques import API_VERSION
+from closeknit.dialects.grove.naming import LONGEST
+from closeknit.dialects.grove.topologies import DOMAINS
+from closeknit.dialects.pod_specs import pod_spec
+from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.request import Group, Member, PodSet
+from closeknit.hub.topology import Topology
+from closeknit.hub.workload import Workload
+
+_DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,62}", re.ASCII)
+_SHARE = LONGEST // 3
+
+
+def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[dict[str, Any]]:
+    """A ClusterTopologyBinding and a PodCliqueSet that ask for the same.
+
+    Raises ``InvalidError`` for a tree that Grove has no words for, with every place.
+    """
+    request = workload.request
+    assert request is not None
+    topology = topologies.get(request.topology) if request.topology is not None else None
+    writer = _Writer(topology, workload.object.name)
+    template = writer.template(request.root)
+    if writer.problems:
+        raise InvalidError(writer.problems)
+    if topology is not None:
+        yield {
+            "apiVersion": API_VERSION,
+            "kind": "ClusterTopologyBinding",
+            "metadata": {"name": topology.name},
+            "spec": {
+                "levels": [
+                    {"domain": writer.domains[level.label], "key": level.label} for level in topology.levels
+                ]
+            },
+        }
+    yield {
+        "apiVersion": API_VERSION,
+        "kind": "PodCliqueSet",
+        "metadata": {
+            "name": writer.name,
+            **({"namespace": workload.object.namespace} if workload.object.namespace else {}),
+        },
+        "spec": {"replicas": 1, "template": template},
+    }
+
+
+def domains_of(topology: Topology) -> dict[str, str]:
+    """A valid domain for each label of a topology: the level's name where that is one.
+
+    Otherwise it is one of Grove's own words, where the label's last part holds one, or else that part.
+    """
+    found: dict[str, str] = {}
+    for level in topology.levels:
+        wished = level.name or ""
+        if not _DOMAIN.fullmatch(wished):
+            plain = re.sub(r"[^a-z0-9]+", "-", level.label.rpartition("/")[2].lower()).strip("-")
+            words = ["host" if word == "hostname" else word for word in plain.split("-")]
+            named = plain if _DOMAIN.fullmatch(plain) else f"level-{plain}"[:60].strip("-")
+            wished = next((word for word in words if word in DOMAINS), named)
+        number, domain = 1, wished
+        while domain in found.values():
+            number += 1
+            domain = f"{wished[:58]}-{number}"
+        found[level.label] = domain
+    return found
+
+
+class _Writer:
+    """Writes one template, and gathers what it cannot say."""
+
+    def __init__(self, topology: Topology | None, name: str) -> None:
+        self.problems: list[Problem] = []
+        self.domains = domains_of(topology) if topology is not None else {}
+        self.name = _short(_plain(name))
+        self._topology = topology
+        self._names: set[str] = set()
+
+    def template(self, root: Group) -> dict[str, Any]:
+        whole = self._simple(root)
+        cliques: list[dict[str, Any]] = []
+        groups: list[dict[str, Any]] = []
+        self._all_needed(whole)
+        for member in whole.members:
+            if (pods := _only_pods(member)) is not None:
+                cliques.extend(self._clique(member, pods))
+                continue
+            assert isinstance(member, Group)
+            self._all_needed(member)
+            inside: list[dict[str, Any]] = []
+            for inner in member.members:
+                if (pods := _only_pods(inner)) is not None:
+                    inside.extend(self._clique(inner, pods))
+                else:
+                    message = "Grove knows sets, scaling groups and cliques, and this group lies deeper."
+                    self._cannot(inner, message)
+            if inside:
+                names = [clique["name"] for clique in inside]
+                config = {"name": self._own_name(member), "cliqueNames": names, **self._constraint(member)}
+                groups.append(config)
+                cliques.extend(inside)
+        if not cliques and not self.problems:
+            self._cannot(root, "A PodCliqueSet needs at least one clique, and there are no pods.")
+        template: dict[str, Any] = {**self._constraint(whole), "cliques": cliques}
+        return {**template, "podCliqueScalingGroups": groups} if groups else template
+
+    def _simple(self, group: Group) -> Group:
+        """The same request with as few groups as can say it."""
+        members: list[Member] = []
+        for member in group.members:
+            inner = self._simple(member) if isinstance(member, Group) else member
+            says_nothing = isinstance(inner, Group) and inner.required is None and inner.preferred is None
+            if (
+                isinstance(inner, Group)
+                and says_nothing
+                and inner.least == len(inner.members)
+                and group.least == len(group.members)
+                and _only_pods(inner) is None
+            ):
+                members.extend(inner.members)
+            else:
+                members.append(inner)
+        needed = None if group.minimum is None or group.least == len(group.members) else group.minimum
+        simple = replace(group, members=tuple(members), minimum=needed)
+        only = simple.members[0] if len(simple.members) == 1 and simple.least == 1 else None
+        if isinstance(only, Group):
+            required = only.required or simple.required
+            preferred = only.preferred or simple.preferred
+            if (
+                required is not None
+                and preferred is not None
+                and self._depth(preferred) < self._depth(required)
+            ):
+                preferred = None
+            return replace(only, name=simple.name, required=required, preferred=preferred)
+        return simple
+
+    def _depth(self, label: str) -> int:
+        assert self._topology is not None
+        return self._topology.labels.index(label)
+
+    def _clique(self, member: Member, pods: PodSet) -> Iterator[dict[str, Any]]:
+        if pods.count == 0:
+            return
+        if pods.least == 0:
+            self._cannot(pods, "None of its pods must run, and a clique of Grove needs at least one.")
+            return
+        name = self._own_name(member)
+        spec: dict[str, Any] = {"roleName": name, "replicas": pods.count, "minAvailable": pods.least}
+        yield {"name": name, **self._constraint(member), "spec": {**spec, "podSpec": pod_spec(pods)}}
+
+    def _constraint(self, member: Member) -> dict[str, Any]:
+        if isinstance(member, PodSet) or (member.required is None and member.preferred is None):
+            return {}
+        assert self._topology is not None
+        given = (("required", member.required), ("preferred", member.preferred))
+        pack = {key: self.domains[label] for key, label in given if label is not None}
+        return {"topologyConstraint": {"topologyName": self._topology.name, "pack": pack}}
+
+    def _all_needed(self, group: Group) -> None:
+        if group.least != len(group.members):
+            message = (
+                f"{group.least} of its {len(group.members)} members are needed; Grove needs all of them."
+            )
+            self._cannot(group, message)
+
+    def _cannot(self, member: Member, message: str) -> None:
+        self.problems.append(Problem(f"PodCliqueSet {self.name}", f"{shown(member.name)}: {message}"))
+
+    def _own_name(self, member: Member) -> str:
+        wished = _short(_plain(member.name))
+        number, name = 1, wished
+        while name in self._names:
+            number += 1
+            name = f"{wished[: _SHARE - 4]}-{number}"
+        self._names.add(name)
+        return name
+
+
+def _only_pods(member: Member) -> PodSet | None:
+    """The pod set that is all of a member."""
+    if isinstance(member, PodSet):
+        return member
+    only = member.members[0] if len(member.members) == 1 and member.least == 1 else None
+    return only if isinstance(only, PodSet) else None
+
+
+def _plain(name: str) -> str:
+    # A pod set's number after the slash tells apart what one group holds, so it stays.
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
+
+
+def _short(name: str) -> str:
+    """The name, or a part of it with a checksum, so that three of them fit into the name of a pod."""
+    if len(name) <= _SHARE:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:4]
+    return f"{name[: _SHARE - 5].strip('-')}-{digest}"

@@ -1,0 +1,80 @@
+"""What may not change in a PodCliqueSet once it exists: its constraints and its composition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.dialects.grove.constraints import Place, places
+from closeknit.hub.problems import Problem, shown
+
+_RECREATE = "Delete the PodCliqueSet and create it anew."
+
+
+def update_problems(old: wire.PodCliqueSet, new: wire.PodCliqueSet) -> Iterator[Problem]:
+    """Everything about a change that cannot be made in place.
+
+    A requirement may move from ``packDomain`` to ``pack.required``, and a constraint
+    in the earlier spelling may be given the name of its topology.
+    """
+    yield from _composition_problems(old.spec.template, new.spec.template)
+    before = places(old)
+    for name, place in places(new).items():
+        if name in before:
+            yield from _constraint_problems(before[name], place)
+
+
+def _constraint_problems(old: Place, new: Place) -> Iterator[Problem]:
+    if old.given is None and new.given is None:
+        return
+    if old.given is None or new.given is None:
+        done = "added to" if old.given is None else "removed from"
+        yield Problem(new.path, f"A constraint cannot be {done} what exists. {_RECREATE}")
+        return
+    before, after = _said(old.given), _said(new.given)
+    for kind, was, now in zip(("required", "preferred"), before, after, strict=True):
+        if was != now:
+            path = f"{new.path}.pack.{kind}" if new.given.pack is not None else f"{new.path}.packDomain"
+            message = f"The {kind} domain cannot change from {_worded(was)} to {_worded(now)}. {_RECREATE}"
+            yield Problem(path, message)
+    named_late = not old.given.topology_name and bool(old.given.pack_domain)
+    if old.given.topology_name != new.given.topology_name and not named_late:
+        was, now = _worded(old.given.topology_name), _worded(new.given.topology_name)
+        yield Problem(
+            f"{new.path}.topologyName", f"The topology cannot change from {was} to {now}. {_RECREATE}"
+        )
+
+
+def _said(given: wire.TopologyConstraint) -> tuple[str, str]:
+    pack = given.pack or wire.TopologyPackConstraint()
+    return pack.required or given.pack_domain, pack.preferred
+
+
+def _worded(domain: str) -> str:
+    return shown(domain) if domain else "none"
+
+
+def _composition_problems(
+    old: wire.PodCliqueSetTemplate, new: wire.PodCliqueSetTemplate
+) -> Iterator[Problem]:
+    path = "spec.template.cliques"
+    yield from _changed(path, "cliques", [one.name for one in old.cliques], [one.name for one in new.cliques])
+    path = "spec.template.podCliqueScalingGroups"
+    before = {group.name: group for group in old.pod_clique_scaling_groups}
+    after = [group.name for group in new.pod_clique_scaling_groups]
+    yield from _changed(path, "scaling groups", list(before), after)
+    for i, group in enumerate(new.pod_clique_scaling_groups):
+        if group.name in before:
+            yield from _changed(
+                f"{path}[{i}].cliqueNames", "cliques", before[group.name].clique_names, group.clique_names
+            )
+
+
+def _changed(path: str, what: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Problem]:
+    for done, names in (
+        ("added", [name for name in new if name not in old]),
+        ("removed", [name for name in old if name not in new]),
+    ):
+        if names:
+            listed = ", ".join(shown(name) for name in names)
+            yield Problem(path, f"The {what} cannot change, but {listed} would be {done}. {_RECREATE}")
