@@ -223,11 +223,11 @@ TASK = {"name": "a"}
         pytest.param(
             workflow(["a"], {"default": {"memory": "8GiB", "gpu": -1, "cpu": "x"}}),
             [
-                '2:workflow.resources.default.cpu: "x" is not a quantity. Write a number with an optional suffix,'
-                " such as 8, 500m or 1.5Gi.",
+                '2:workflow.resources.default.cpu: "x" is not a quantity. Write a number with an optional suffix'
+                f"{SUFFIXES}, such as 8, 500m or 1.5Gi.",
                 "2:workflow.resources.default.gpu: -1 is negative. Write zero or more.",
-                '2:workflow.resources.default.memory: "8GiB" is not a quantity. Write a number with an optional suffix,'
-                " such as 8, 500m or 1.5Gi.",
+                '2:workflow.resources.default.memory: "8GiB" is not a quantity. Write a number with an optional suffix'
+                f"{SUFFIXES}, such as 8, 500m or 1.5Gi.",
             ],
             id="amounts are quantities, and none is negative",
         ),
