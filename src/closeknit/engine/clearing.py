@@ -87,7 +87,7 @@ class Clearing:
         return list(dict.fromkeys(workload for slot in order for workload in holders[slot]))
 
     def _move(self, workload: str, sign: int) -> None:
-        for slot, holdings in self._survey.held(workload).items():
+        for slot, holdings in self._survey.holders.held(workload).items():
             free = self._free.get(slot)
             if free is None:
                 continue

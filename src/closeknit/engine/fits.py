@@ -9,20 +9,17 @@ import numpy as np
 
 from closeknit.engine import eligibility, variants
 from closeknit.engine.blame import Culprit, plain
-from closeknit.engine.ledger import PODS, port_resource
+from closeknit.engine.holders import Holders
 from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.shapes import MOST, ShapeKey, Table
 from closeknit.engine.tree import Ints
 from closeknit.engine.trials import Trials
-from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import DomainFit, Holder
 
 _SHOWN = 5
 _TRIED = 6
 """Domains in which a group is laid out, where counts alone do not say how much of it fits."""
-_MOST_NODES = 4096
-"""Domains with more nodes are not asked for their holders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class Survey:
         self._emptied: dict[ShapeKey, Ints] = {}
         self.ranked: dict[object, list[int]] = {}
         """By twin of a culprit whose domains were filled to see what fits: those domains, best first."""
-        self._held: dict[str, dict[int, list[Holding]]] = {}
+        self.holders = Holders(trials.ledger)
 
     def emptied(self, table: Table) -> Ints:
         """How many pods of a shape each node, in tree order, would take if nothing were held on it."""
@@ -70,14 +67,6 @@ class Survey:
             fit[~eligibility.admitted(ledger, key.filter, slots)] = 0
             self._emptied[key] = fit
         return self._emptied[key]
-
-    def held(self, workload: str) -> dict[int, list[Holding]]:
-        """What a workload holds, by slot."""
-        if workload not in self._held:
-            by_slot = self._held[workload] = {}
-            for holding in self.ledger.holdings[workload]:
-                by_slot.setdefault(self.ledger.slot_of[holding.node], []).append(holding)
-        return self._held[workload]
 
     def prospect(self, problem: Problem) -> Prospect:
         """The domains that a group may use, with what counts say of them."""
@@ -132,7 +121,10 @@ class Survey:
         start, end = problem.tree.bounds(level, domain)
         row = self._limiting(problem, start, end, spread) if fits < culprit.wanted else None
         name = None if row is None else next(name for name, at in self.ledger.resources.items() if at == row)
-        holders = () if name is None else self._holders(problem.tree.slots[start:end], name)
+        holders: tuple[Holder, ...] = ()
+        if name is not None:
+            slots, besides = problem.tree.slots[start:end], self._trials.request.name
+            holders = self.holders.largest(slots, name, number=_SHOWN, besides=besides)
         return DomainFit(problem.tree.path(level, domain), fits, name, holders)
 
     def _limiting(self, problem: Problem, start: int, end: int, spread: Spread | None) -> int | None:
@@ -177,23 +169,6 @@ class Survey:
             np.minimum(room, self.ledger.free[row][slots] // units, out=room)
         return int(np.clip(room, 0, MOST).sum()) >= need
 
-    def _holders(self, slots: Ints, resource: str) -> tuple[Holder, ...]:
-        if len(slots) > _MOST_NODES:
-            return ()
-        pods: dict[str, int] = {}
-        amounts: dict[str, int] = {}
-        for slot in slots.tolist():
-            for workload in self.ledger.holders_on.get(slot, ()):
-                if workload == self._trials.request.name:
-                    continue
-                for holding in self.held(workload)[slot]:
-                    amount = _amount(holding, resource)
-                    if amount:
-                        pods[workload] = pods.get(workload, 0) + holding.pods
-                        amounts[workload] = amounts.get(workload, 0) + amount * holding.pods
-        largest = heapq.nsmallest(_SHOWN, amounts, key=lambda workload: (-amounts[workload], workload))
-        return tuple(Holder(workload, pods[workload], amounts[workload]) for workload in largest)
-
 
 def _most_lacking(problem: Problem, spread: Spread | None) -> int:
     """The shape of which the most pods found no place."""
@@ -203,12 +178,3 @@ def _most_lacking(problem: Problem, spread: Spread | None) -> int:
             if leaf.index in spread:
                 lacking[leaf.shape] -= int(spread[leaf.index][1].sum())
     return max(range(len(lacking)), key=lambda shape: (lacking[shape], -shape))
-
-
-def _amount(holding: Holding, resource: str) -> int:
-    """Units of a resource that each pod of a holding takes."""
-    if resource == PODS:
-        return 1
-    if any(port_resource(port) == resource for port in holding.host_ports):
-        return 1
-    return holding.resources.get(resource, 0)
