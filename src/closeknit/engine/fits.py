@@ -21,6 +21,8 @@ _SHOWN = 5
 _TRIED = 6
 """Domains in which a group is laid out, where counts alone do not say how much of it fits."""
 
+_COMPARED = (1 << 31) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
@@ -34,8 +36,9 @@ class Prospect:
 
     def best(self, number: int) -> list[int]:
         """Places of the best domains: the roomiest first, then those with the most to gain, then by path."""
-        # One number to compare by; both counts stay below the 2^31 that a pair of them allows.
-        key = self.room * (int(self.emptied.max(initial=0)) + 1) + self.emptied
+        # One number to compare by; counts above 2^31 are equal, so that a pair of them fits into it.
+        room, emptied = np.minimum(self.room, _COMPARED), np.minimum(self.emptied, _COMPARED)
+        key = room * (_COMPARED + 1) + emptied
         if len(key) > number:
             least = np.partition(key, len(key) - number)[len(key) - number]
             above = np.flatnonzero(key > least).tolist()
