@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from closeknit.cli.crds import crds
 from closeknit.cli.demo import demo
 from closeknit.cli.exits import ExitStatus
 from closeknit.cli.explain import explain
@@ -56,6 +57,7 @@ _EXAMPLES = (
             "closeknit nodes --drawing cluster.txt",
         ),
     ),
+    (crds, ("closeknit crds | kubectl apply --server-side -f -", "closeknit crds --family grove")),
     (demo, ("closeknit demo",)),
 )
 for _command, _lines in _EXAMPLES:

@@ -1,0 +1,44 @@
+"""KAI's kinds as custom resources."""
+
+from __future__ import annotations
+
+from closeknit.apis import kai_scheduler_v1alpha1 as kai
+from closeknit.apis import scheduling_run_ai_v2alpha2 as scheduling
+from closeknit.dialects.definitions.bounds import ATOMIC, LABEL, NODE_LABEL_KEY, NOT_NEGATIVE, items
+from closeknit.dialects.definitions.definition import AGE, Column, Definition
+from closeknit.dialects.definitions.schemas import Limits
+
+_COUNTS = {"minMember": NOT_NEGATIVE, "minSubGroup": NOT_NEGATIVE}
+_LIMITS: Limits = {
+    kai.TopologySpec: {"levels": {**items(1, 16), **ATOMIC}},
+    kai.TopologyLevel: {"nodeLabel": NODE_LABEL_KEY, "alias": NODE_LABEL_KEY},
+    scheduling.PodGroupSpec: _COUNTS,
+    scheduling.SubGroup: {
+        **_COUNTS,
+        "name": {"minLength": 1, "pattern": LABEL},
+        "parent": {"pattern": LABEL},
+    },
+}
+
+DEFINITIONS = (
+    Definition(
+        "kai.scheduler",
+        "Topology",
+        "topologies",
+        kai.Topology,
+        namespaced=False,
+        columns=(Column("Levels", ".spec.levels[*].nodeLabel"), AGE),
+        status=False,
+        limits=_LIMITS,
+    ),
+    Definition(
+        "scheduling.run.ai",
+        "PodGroup",
+        "podgroups",
+        scheduling.PodGroup,
+        ("v2alpha2",),
+        short_names=("pg",),
+        columns=(Column("Queue", ".spec.queue"), Column("Min", ".spec.minMember", "integer"), AGE),
+        limits=_LIMITS,
+    ),
+)

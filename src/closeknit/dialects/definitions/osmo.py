@@ -1,0 +1,50 @@
+"""OSMO's files as custom resources; the group is Closeknit's own."""
+
+from __future__ import annotations
+
+from closeknit.apis import osmo_closeknit_dev_v1alpha1 as osmo
+from closeknit.apis import osmo_pool, osmo_workflow
+from closeknit.dialects.definitions.bounds import NODE_LABEL_KEY, NOT_NEGATIVE, keyed
+from closeknit.dialects.definitions.definition import AGE, Column, Definition
+from closeknit.dialects.definitions.schemas import Limits
+
+_GROUP = "osmo.closeknit.dev"
+_LIMITS: Limits = {
+    osmo_pool.PoolFile: {"topology_keys": keyed("key")},
+    osmo_pool.TopologyKey: {"key": {"minLength": 1}, "label": NODE_LABEL_KEY},
+    osmo_workflow.ResourceSpec: {"gpu": NOT_NEGATIVE},
+    osmo_workflow.TopologyRequirement: {
+        "requirementType": {"enum": ["required", "preferred"]},
+    },
+    osmo_workflow.TaskGroupSpec: {"tasks": keyed("name")},
+}
+
+DEFINITIONS = (
+    Definition(
+        _GROUP,
+        "Pool",
+        "pools",
+        osmo.Pool,
+        namespaced=False,
+        columns=(Column("Backend", ".spec.backend"), Column("Keys", ".spec.topology_keys[*].key"), AGE),
+        limits=_LIMITS,
+    ),
+    Definition(
+        _GROUP,
+        "Backend",
+        "backends",
+        osmo.Backend,
+        namespaced=False,
+        columns=(Column("Scheduler", ".spec.scheduler_settings.scheduler_type"), AGE),
+        limits=_LIMITS,
+    ),
+    Definition(
+        _GROUP,
+        "Workflow",
+        "workflows",
+        osmo.Workflow,
+        short_names=("wf",),
+        columns=(Column("Pool", ".spec.workflow.pool"), Column("Phase", ".status.phase"), AGE),
+        limits=_LIMITS,
+    ),
+)

@@ -1,0 +1,142 @@
+"""The resource definitions that other projects publish.
+
+They are no part of this repository. They are taken from a folder beside it, else by module
+version from Go's module proxy, and where neither can be had, tests that need them are skipped
+and say why.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+ROOT = Path(__file__).resolve().parents[2]
+BESIDE = ROOT.parent / "shared" / "crds"
+OPEN = "x-kubernetes-preserve-unknown-fields"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A Go module that carries definitions."""
+
+    name: str
+    version: str
+    folder: str
+
+
+_GROVE = "github.com/ai-dynamo/grove"
+_IN_GROVE = "core/v1alpha1/crds"
+MODULES = {
+    "kai": (Module("github.com/kai-scheduler/KAI-scheduler", "v0.17.0", "deployments/kai-scheduler/crds"),),
+    "grove": (
+        Module(f"{_GROVE}/operator/api", "fcc3b3bb", _IN_GROVE),
+        Module(f"{_GROVE}/scheduler/api", "fcc3b3bb", _IN_GROVE),
+    ),
+    "grove-alpha8": (
+        Module(f"{_GROVE}/operator/api", "v0.1.0-alpha.8", _IN_GROVE),
+        Module(f"{_GROVE}/scheduler/api", "v0.1.0-alpha.8", _IN_GROVE),
+    ),
+    "kueue": (Module("sigs.k8s.io/kueue", "ff69552e", "config/components/crd/bases"),),
+    "jobset": (Module("sigs.k8s.io/jobset", "v0.12.0", "config/components/crd/bases"),),
+    "dynamo": (Module("github.com/ai-dynamo/dynamo/deploy/operator", "bb3100e6", "config/crd/bases"),),
+}
+"""Where each project's definitions are found; versions are pinned, by commit where there is no release."""
+
+PROJECTS = {
+    "kai.scheduler": "kai",
+    "scheduling.run.ai": "kai",
+    "grove.io": "grove",
+    "scheduler.grove.io": "grove",
+    "kueue.x-k8s.io": "kueue",
+    "jobset.x-k8s.io": "jobset",
+    "nvidia.com": "dynamo",
+}
+"""By API group, the project that publishes it."""
+
+
+def published(group: str, kind: str, version: str, project: str | None = None) -> dict[str, Any] | None:
+    """The published schema; None where the project has no such kind or version."""
+    return _schemas(project or PROJECTS[group]).get((group, kind, version))
+
+
+@cache
+def strict_validator(group: str, kind: str, version: str, project: str | None = None) -> Draft202012Validator:
+    """A judge that refuses unknown fields, as the API server does when asked to be strict."""
+    schema = published(group, kind, version, project)
+    assert schema is not None, f"{project or PROJECTS[group]} publishes no {kind} of {group}/{version}."
+    closed = strict(schema)
+    closed["properties"]["metadata"] = {"type": "object"}
+    return Draft202012Validator(closed)
+
+
+def strict(schema: Any) -> Any:
+    """The same schema with unknown fields refused wherever it lists fields and does not stay open."""
+    if isinstance(schema, list):
+        return [strict(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: strict(value) for key, value in schema.items()}
+    lists_fields = isinstance(schema.get("properties"), dict) and schema.get("type") == "object"
+    if lists_fields and "additionalProperties" not in schema and not schema.get(OPEN):
+        closed["additionalProperties"] = False
+    return closed
+
+
+@cache
+def _schemas(project: str) -> dict[tuple[str, str, str], dict[str, Any]]:
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for path in _files(project):
+        definition = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        if not isinstance(definition, dict) or definition.get("kind") != "CustomResourceDefinition":
+            continue
+        spec = definition["spec"]
+        for version in spec["versions"]:
+            key = (spec["group"], spec["names"]["kind"], version["name"])
+            found[key] = version["schema"]["openAPIV3Schema"]
+    return found
+
+
+def _files(project: str) -> list[Path]:
+    folder = BESIDE / project
+    if folder.is_dir():
+        return sorted(folder.glob("*.yaml"))
+    return [path for module in MODULES[project] for path in sorted(_downloaded(module).glob("*.yaml"))]
+
+
+def _downloaded(module: Module) -> Path:
+    """The folder of definitions in a module; the test is skipped where it cannot be had."""
+    wanted = f"{module.name}@{module.version}"
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip(
+            f"Published definitions are not at hand: no ../shared/crds, and no go to download {wanted}."
+        )
+    try:
+        told = subprocess.run(
+            [go, "mod", "download", "-json", wanted],
+            cwd=Path(go).anchor,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        pytest.skip(
+            f"Published definitions are not at hand: {wanted} took more than two minutes to download."
+        )
+    answer = json.loads(told.stdout) if told.stdout.startswith("{") else {}
+    if "Dir" not in answer:
+        reason = " ".join(str(answer.get("Error") or told.stderr).split())[:300]
+        pytest.skip(
+            f"Published definitions are not at hand: no ../shared/crds, and {wanted} failed: {reason}"
+        )
+    return Path(answer["Dir"]) / module.folder

@@ -1,0 +1,297 @@
+"""The custom resource definitions are structural, and as strict as those that others publish."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from typer.testing import CliRunner
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.wire import Int32, Quantity, Wire
+from closeknit.cli.app import app
+from closeknit.dialects import DIALECTS
+from closeknit.dialects.definitions import FAMILIES, Column, Definition
+from closeknit.dialects.definitions.schemas import OPEN, laid_over
+from tests.contract.definitions import PROJECTS, published
+
+DEFINITIONS = [definition for family in FAMILIES.values() for definition in family]
+VERSIONS = [
+    pytest.param(definition, version, id=f"{definition.group} {definition.kind} {version}")
+    for definition in DEFINITIONS
+    for version in definition.versions
+]
+LIMITS = (
+    "type",
+    "format",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "pattern",
+    "enum",
+    "default",
+    "nullable",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
+)
+OURS_ALONE = {
+    ("scheduling.run.ai", "PodGroup"): {"spec.subgroups"},
+    ("grove.io", "ClusterTopology"): {"status"},
+    # Versions are not converted, so each has the spelling of both.
+    ("kueue.x-k8s.io", "ClusterQueue"): {
+        "spec.admissionChecks",
+        "spec.cohort",
+        "spec.cohortName",
+        "spec.concurrentAdmissionPolicy",
+    },
+    ("kueue.x-k8s.io", "Cohort"): {"spec.parent"},
+}
+"""Fields that are accepted here and published nowhere, or in another version."""
+
+
+def nodes(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    yield path, schema
+    for name, inner in schema.get("properties", {}).items():
+        yield from nodes(inner, f"{path}.{name}".lstrip("."))
+    if "items" in schema:
+        yield from nodes(schema["items"], f"{path}[]")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from nodes(schema["additionalProperties"], f"{path}{{}}")
+
+
+def is_open(schema: dict[str, Any]) -> bool:
+    """Whether a part is left to others: a field that is known and not used, or something kept as written."""
+    return bool(schema.get(OPEN)) and "properties" not in schema
+
+
+def at(schema: dict[str, Any], path: str) -> dict[str, Any] | None:
+    for step in path.replace("[]", ".[]").replace("{}", ".{}").split("."):
+        if step == "[]":
+            schema = schema.get("items", {})
+        elif step == "{}":
+            schema = schema.get("additionalProperties", {})
+        elif step:
+            if step not in schema.get("properties", {}):
+                return None
+            schema = schema["properties"][step]
+    return schema
+
+
+PUBLISHED = [
+    pytest.param(definition, version, id=f"{definition.group} {definition.kind} {version}")
+    for definition in DEFINITIONS
+    for version in definition.versions
+    # The group of OSMO's files is our own. AdmissionCheck is not among the definitions at hand.
+    if definition.group in PROJECTS and definition.kind != "AdmissionCheck"
+]
+
+
+@pytest.mark.parametrize(("definition", "version"), PUBLISHED)
+def test_every_field_has_the_type_and_the_limits_that_are_published(
+    definition: Definition, version: str
+) -> None:
+    project = "grove-alpha8" if definition.kind == "ClusterTopology" else None
+    theirs = published(definition.group, definition.kind, version, project)
+    assert theirs is not None
+    allowed = OURS_ALONE.get((definition.group, definition.kind), set())
+    differences = []
+    for path, ours in nodes(definition.schema(version)):
+        other = at(theirs, path)
+        if other is None:
+            # A template's metadata is open anyway, and pods have fields that only newer servers know.
+            known = path in allowed or any(path.startswith((one + ".", one + "[")) for one in allowed)
+            if not known and ".metadata." not in path and not is_open(ours):
+                differences.append(f"{path} is not published")
+            continue
+        if is_open(ours) or path == "metadata":
+            continue
+        differences += [
+            f"{path} has {limit} {ours.get(limit)!r} where {other.get(limit)!r} is published"
+            for limit in LIMITS
+            if ours.get(limit) != other.get(limit)
+        ]
+        if set(ours.get("required", [])) != set(other.get("required", [])):
+            differences.append(
+                f"{path} requires {ours.get('required')} where {other.get('required')} is published"
+            )
+        if not ours.get(OPEN):
+            missing = set(other.get("properties", {})) - set(ours.get("properties", {}))
+            differences += [f"{path}.{name} would be pruned" for name in sorted(missing)]
+
+    assert differences == []
+
+
+@pytest.mark.parametrize(("definition", "version"), VERSIONS)
+def test_the_schema_is_structural(definition: Definition, version: str) -> None:
+    """What a server demands of any definition."""
+    for path, schema in nodes(definition.schema(version)):
+        assert "type" in schema or schema.get(OPEN) or schema.get("x-kubernetes-int-or-string"), path
+        assert not ("properties" in schema and "additionalProperties" in schema), path
+        if schema.get("type") == "array":
+            assert "items" in schema, path
+        assert set(schema.get("required", [])) <= set(schema.get("properties", {})), path
+        if "default" in schema:
+            bare = {key: value for key, value in schema.items() if key != "default"}
+            assert Draft202012Validator(bare).is_valid(schema["default"]), path
+        for key in schema.get("x-kubernetes-list-map-keys", []):
+            item = schema["items"]
+            assert item["properties"][key]["type"] in ("string", "integer", "boolean"), path
+            assert key in item.get("required", []) or "default" in item["properties"][key], path
+
+
+@pytest.mark.parametrize(("definition", "version"), VERSIONS)
+def test_the_schema_is_a_valid_schema(definition: Definition, version: str) -> None:
+    Draft202012Validator.check_schema(definition.schema(version))
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda one: f"{one.group} {one.kind}")
+def test_columns_show_what_the_schema_has(definition: Definition) -> None:
+    assert definition.columns
+    for column in definition.columns:
+        if column.path.startswith((".status", ".metadata")):
+            continue
+        path = column.path.lstrip(".").replace("[*]", "[]")
+        assert at(definition.schema(definition.versions[0]), path) is not None, column
+
+
+def test_every_kind_that_a_dialect_reads_is_defined() -> None:
+    defined = {(definition.group, definition.kind) for definition in DEFINITIONS}
+    # Job comes with every cluster, and the operator's configuration is a file that no server keeps.
+    elsewhere = {("batch", "Job"), ("operator.config.grove.io", "OperatorConfiguration")}
+    families = [dialect for dialect in DIALECTS if dialect.name in FAMILIES]
+    read = {(kind.group, kind.kind) for dialect in families for kind in dialect.kinds}
+
+    assert read - elsewhere <= defined
+
+
+def test_scope_and_versions_agree_with_what_is_read() -> None:
+    kinds = {(kind.group, kind.kind): kind for dialect in DIALECTS for kind in dialect.kinds}
+    for definition in DEFINITIONS:
+        kind = kinds.get((definition.group, definition.kind))
+        if kind is not None:
+            assert definition.namespaced == kind.namespaced, definition.kind
+            assert set(definition.versions) <= set(kind.versions), definition.kind
+            assert definition.versions[0] == kind.versions[0], definition.kind
+
+
+class Part(Wire, frozen=True, kw_only=True):
+    """A part."""
+
+    unused: ClassVar = frozenset({"left"})
+
+    name: str
+    amount: Quantity | None = None
+    counts: list[Int32] | None = None
+    words: dict[str, str] | None = None
+    kept: dict[str, object] | None = None
+
+
+class Whole(Wire, frozen=True, kw_only=True):
+    """A whole."""
+
+    unused: ClassVar = frozenset({"status"})
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: Part
+
+
+WHOLE = Definition(
+    "example.dev",
+    "Whole",
+    "wholes",
+    Whole,
+    ("v2", "v1"),
+    short_names=("wh",),
+    columns=(Column("Name", ".spec.name"), Column("More", ".spec.amount", priority=1)),
+    selector=".status.selector",
+    limits={Part: {"name": {"minLength": 1}, "": {"required": ["name", "left"]}}},
+    limits_of_version={"v1": {Part: {"name": {"minLength": None, "maxLength": 9}}}},
+)
+
+
+def test_a_shape_becomes_a_schema() -> None:
+    spec = WHOLE.schema("v2")["properties"]["spec"]
+
+    assert spec["description"] == "A part."
+    assert spec["required"] == ["name", "left"]
+    assert spec["properties"]["name"] == {"type": "string", "minLength": 1}
+    assert spec["properties"]["amount"]["x-kubernetes-int-or-string"] is True
+    assert spec["properties"]["counts"] == {"type": "array", "items": {"type": "integer", "format": "int32"}}
+    assert spec["properties"]["words"] == {"type": "object", "additionalProperties": {"type": "string"}}
+    assert spec["properties"]["kept"] == {"type": "object", OPEN: True}
+    assert spec["properties"]["left"] == {OPEN: True}
+    assert WHOLE.schema("v2")["properties"]["status"] == {"type": "object", OPEN: True}
+
+
+def test_limits_of_a_version_are_laid_over_the_others() -> None:
+    assert WHOLE.schema("v1")["properties"]["spec"]["properties"]["name"] == {
+        "type": "string",
+        "maxLength": 9,
+    }
+
+
+def test_the_first_version_is_stored_and_all_are_served() -> None:
+    written = WHOLE.written()
+    first, second = written["spec"]["versions"]
+
+    assert written["metadata"]["name"] == "wholes.example.dev"
+    assert written["spec"]["scope"] == "Namespaced"
+    assert written["spec"]["names"]["shortNames"] == ["wh"]
+    assert (first["name"], first["storage"], first["served"]) == ("v2", True, True)
+    assert (second["name"], second["storage"], second["served"]) == ("v1", False, True)
+    assert first["subresources"]["status"] == {}
+    assert first["subresources"]["scale"]["labelSelectorPath"] == ".status.selector"
+    assert first["additionalPrinterColumns"][1]["priority"] == 1
+
+
+def test_laying_over_reaches_any_depth_and_takes_away() -> None:
+    schema = {"items": {"minLength": 1, "type": "string"}}
+
+    assert laid_over(schema, {"items": {"minLength": None, "maxLength": 2}}) == {
+        "items": {"type": "string", "maxLength": 2}
+    }
+    assert schema == {"items": {"minLength": 1, "type": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "families"),
+    [
+        pytest.param([], list(FAMILIES), id="all families without an option"),
+        pytest.param(["--family", "kai"], ["kai"], id="one family where one is named"),
+        pytest.param(
+            ["--family", "osmo", "--family", "kai"], ["osmo", "kai"], id="several as they are named"
+        ),
+        pytest.param(["--family", "kai", "--family", "kai"], ["kai"], id="each once"),
+    ],
+)
+@pytest.mark.parametrize("output", ["yaml", "json"])
+def test_the_command_prints(arguments: list[str], families: list[str], output: str) -> None:
+    result = CliRunner().invoke(app, ["crds", *arguments, "-o", output])
+    printed = (
+        list(yaml.load_all(result.stdout, Loader=yaml.CSafeLoader))
+        if output == "yaml"
+        else json.loads(result.stdout)["items"]
+    )
+
+    assert result.exit_code == 0
+    assert printed == [definition.written() for family in families for definition in FAMILIES[family]]
+
+
+def test_an_unknown_family_is_wrong_usage() -> None:
+    result = CliRunner().invoke(app, ["crds", "--family", "slurm"])
+
+    assert result.exit_code == 2
+    assert "slurm" in result.stderr
