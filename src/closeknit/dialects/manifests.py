@@ -6,6 +6,7 @@ file is read as the ``spec`` of the object that carries it, so dialects see obje
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,7 +73,7 @@ class Kind:
     """Empty for the core group."""
     kind: str
     versions: tuple[str, ...]
-    """Those that are read, the preferred one first."""
+    """Those that are read, the preferred one first. Versions that differ in shape are kinds of their own."""
     shape: type[Wire]
     namespaced: bool = True
     own_file: OwnFile | None = None
@@ -161,11 +162,14 @@ class Catalogue:
     """All kinds that are read, and those that are known and passed over."""
 
     def __init__(self, kinds: Iterable[Kind], passed_over: Mapping[str, frozenset[str]]) -> None:
-        self._kinds = {(kind.group, kind.kind): kind for kind in kinds}
+        self._kinds: dict[tuple[str, str], list[Kind]] = defaultdict(list)
+        for kind in kinds:
+            self._kinds[kind.group, kind.kind].append(kind)
         self._known = defaultdict(set, {group: set(names) for group, names in passed_over.items()})
         for group, name in self._kinds:
             self._known[group].add(name)
-        self._files = [(kind, kind.own_file) for kind in self._kinds.values() if kind.own_file is not None]
+        every = itertools.chain.from_iterable(self._kinds.values())
+        self._files = [(kind, kind.own_file) for kind in every if kind.own_file is not None]
 
     def manifests(
         self, documents: Iterable[Document], *, lenient: bool
@@ -236,10 +240,11 @@ class Catalogue:
                 return Problem(key, f"An object needs {key}, a string such as {_EXAMPLES[key]}.")
         group, _, version = content["apiVersion"].rpartition("/")
         name = content["kind"]
-        if (kind := self._kinds.get((group, name))) is not None:
-            if version in kind.versions:
-                return kind
-            allowed = [f"{group}/{version}".lstrip("/") for version in kind.versions]
+        if (kinds := self._kinds.get((group, name))) is not None:
+            for kind in kinds:
+                if version in kind.versions:
+                    return kind
+            allowed = [f"{group}/{version}".lstrip("/") for kind in kinds for version in kind.versions]
             remedy = suggestion(content["apiVersion"], allowed)
             return Problem("apiVersion", f"{name} is not read in version {shown(version)}. {remedy}")
         if group in self._known:
