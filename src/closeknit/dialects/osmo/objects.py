@@ -109,7 +109,7 @@ def _pod_spec(task: Task, pool: ReadPool | None) -> dict[str, Any]:
         "schedulerName": scheduler,
         "restartPolicy": "Never",
         **({"hostNetwork": True} if task.given.host_network else {}),
-        **copy.deepcopy(dict(task.asking.terms)),
+        **(copy.deepcopy(dict(task.asking.terms)) if task.asking.terms else {}),
         "containers": [_container(task)],
     }
 

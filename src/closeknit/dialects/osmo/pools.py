@@ -39,25 +39,12 @@ class ReadPool:
     name: str
     file: PoolFile
     backend: BackendFile
+    queue: str
+    """The queue of its workflows."""
+    topology: Topology | None
+    """Its layout; None where topology-aware scheduling is not enabled."""
     problems: tuple[Problem, ...]
     """What is wrong with it; its topology then means nothing."""
-
-    @property
-    def queue(self) -> str:
-        """The queue of its workflows."""
-        parts = ("osmo-pool", folded(self.backend.k8s_namespace), self.name)
-        whole = "-".join(part for part in parts if part)
-        return whole if len(whole) <= LONGEST else marked(whole, digest(whole))
-
-    @property
-    def topology(self) -> Topology | None:
-        """Its layout; None where topology-aware scheduling is not enabled."""
-        if not self.file.topology_keys:
-            return None
-        levels = (
-            Level(one.label, one.key if one.key != one.label else None) for one in self.file.topology_keys
-        )
-        return Topology(f"{self.queue}-topology", tuple(levels))
 
     @property
     def keys(self) -> tuple[TopologyKey, ...]:
@@ -103,9 +90,24 @@ def pools(manifests: Manifests) -> Pools:
             found.extend(_platform_problems(within("spec.platforms", name), platform))
         located.extend(manifest.located(problem) for problem in found)
         problems = (*manifest.problems, *(manifest.seen(problem) for problem in found))
-        read[manifest.name] = ReadPool(manifest.name, file, behind, problems)
+        queue = _queue(manifest.name, behind)
+        topology = _topology(queue, file)
+        read[manifest.name] = ReadPool(manifest.name, file, behind, queue, topology, problems)
     unreadable = frozenset(one.name for one in manifests.named(Pool)) - read.keys()
     return Pools(read, unreadable, tuple(located))
+
+
+def _queue(name: str, backend: BackendFile) -> str:
+    parts = ("osmo-pool", folded(backend.k8s_namespace), name)
+    whole = "-".join(part for part in parts if part)
+    return whole if len(whole) <= LONGEST else marked(whole, digest(whole))
+
+
+def _topology(queue: str, file: PoolFile) -> Topology | None:
+    if not file.topology_keys:
+        return None
+    levels = (Level(one.label, one.key if one.key != one.label else None) for one in file.topology_keys)
+    return Topology(f"{queue}-topology", tuple(levels))
 
 
 def platform_terms(platform: Platform) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from closeknit.dialects.osmo.tree import Tree, tree
 from closeknit.dialects.pods import Shape
 from closeknit.hub.problems import Problem, shown, suggestion
 
+_MOST_LOOKED_UP = 20
 _ROOM = 48
 """What of a task's name is kept in its pod's, so that the digest and a number of retries fit behind it."""
 
@@ -89,12 +90,9 @@ def read_workflow(manifest: Manifest[Workflow], pools: Pools) -> ReadWorkflow:
     found.extend(_lead_problems(groups))
     needs_keys = any(one.given.topology for one in defined.values())
     pool = _pool(file.workflow, pools, found, needs_keys=needs_keys)
-    askings = {name: _asking(one, pool, found) for name, one in defined.items()}
-    for group in groups:
-        for path, task in group.tasks:
-            if task.resource not in askings:
-                message = f"There is no resource {shown(task.resource)}. {suggestion(task.resource, defined)}"
-                found.append(Problem(f"{path}.resource", message))
+    reader = _Askings(pool)
+    askings = {name: reader.read(one, found) for name, one in defined.items()}
+    found.extend(_missing_resources(groups, defined))
     topology = pool.topology if pool is not None else None
     labels = topology.labels if topology is not None else ()
     for group in groups:
@@ -149,6 +147,22 @@ def _name_problems(workflow: WorkflowSpec, groups: Sequence[_GivenGroup]) -> Ite
             )
 
 
+def _missing_resources(groups: Sequence[_GivenGroup], defined: Mapping[str, Resource]) -> Iterator[Problem]:
+    """Tasks whose resource is not there. What was meant is looked up for a few names only: it takes long."""
+    remedies: dict[str, str] = {}
+    for group in groups:
+        for path, task in group.tasks:
+            if task.resource in defined:
+                continue
+            if task.resource not in remedies:
+                few = len(remedies) < _MOST_LOOKED_UP
+                remedies[task.resource] = (
+                    suggestion(task.resource, defined) if few else "Define it in resources."
+                )
+            message = f"There is no resource {shown(task.resource)}. {remedies[task.resource]}"
+            yield Problem(f"{path}.resource", message)
+
+
 def _lead_problems(groups: Sequence[_GivenGroup]) -> Iterator[Problem]:
     for group in groups:
         leads = [path for path, task in group.tasks if task.lead]
@@ -178,10 +192,26 @@ def _pool(workflow: WorkflowSpec, pools: Pools, found: list[Problem], *, needs_k
     return None
 
 
-def _asking(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> Asking:
-    asked = requests(resource, pool, found)
-    terms = node_terms(resource, pool, found)
-    return Asking(wishes(resource, pool, found), asked, terms, shape(asked, terms))
+class _Askings:
+    """Reads what resources ask for; most of them ask for the same, which is then worked out once."""
+
+    def __init__(self, pool: ReadPool | None) -> None:
+        self._pool = pool
+        self._worked_out: dict[Hashable, tuple[dict[str, str], dict[str, Any], Shape]] = {}
+
+    def read(self, resource: Resource, found: list[Problem]) -> Asking:
+        given = resource.given
+        amounts = tuple(str(each) for each in (given.cpu, given.gpu, given.memory, given.storage))
+        key = (amounts, given.platform, tuple(given.nodes_excluded))
+        before = len(found)
+        if (known := self._worked_out.get(key)) is None:
+            asked = requests(resource, self._pool, found)
+            terms = node_terms(resource, self._pool, found)
+            known = asked, terms, shape(asked, terms)
+            # A mistake is told wherever it stands, so only what is right is remembered.
+            if len(found) == before:
+                self._worked_out[key] = known
+        return Asking(wishes(resource, self._pool, found), *known)
 
 
 def _task_group(

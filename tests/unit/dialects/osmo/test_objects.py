@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -336,6 +337,7 @@ def test_what_is_written_asks_for_what_the_workflow_asks(text: str) -> None:
     assert read_back(objects(pool(), text)) == {asked.name: asked}
 
 
+@cache
 def schema(name: str) -> dict[str, Any]:
     path = DEFINITIONS / name
     if not path.exists():

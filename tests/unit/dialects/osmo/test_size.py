@@ -1,0 +1,101 @@
+"""What a large workflow costs: counted in lines of code that run, because time depends on the machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from closeknit.dialects import Source, translate
+from tests.unit.dialects.kit import problems
+from tests.unit.dialects.osmo.kit import each, near, objects, pool, workflow
+
+
+def one_resource(size: int) -> str:
+    return workflow([f"t{i}" for i in range(size)], {"default": near("zone=z", "rack=r")})
+
+
+def a_rack_for_each(size: int) -> str:
+    return each({f"t{i}": [f"zone=z{i % 7}", f"spine=s{i % 7}", f"rack=r{i}"] for i in range(size)})
+
+
+def one_name_in_many_zones(size: int) -> str:
+    return each({f"t{i}": [f"zone=z{i}", "rack=r"] for i in range(size)})
+
+
+def names_that_clash(size: int) -> str:
+    return each({f"t{i}": [f"zone={'a-' * (i % 5)}b", f"rack={'a-' * (i // 5)}b"] for i in range(size)})
+
+
+def tasks_on_their_own(size: int) -> str:
+    return json.dumps({"workflow": {"name": "w", "tasks": [{"name": f"t{i}"} for i in range(size)]}})
+
+
+def contradictions(size: int) -> str:
+    return each({f"t{i}": ["zone=z", "rack=r"] if i % 2 else ["zone~z", f"rakc=r{i}"] for i in range(size)})
+
+
+def resources_that_are_missing(size: int) -> str:
+    return workflow({f"t{i}": f"q{i}" for i in range(size)}, {f"r{i}": {} for i in range(size)})
+
+
+def lines_run(text: str) -> int:
+    """How many lines of ours run to translate a workflow."""
+    count = 0
+
+    def local(_: FrameType, event: str, __: Any) -> Callable[..., Any]:
+        nonlocal count
+        count += event == "line"
+        return local
+
+    def entered(frame: FrameType, *_: Any) -> Callable[..., Any] | None:
+        return local if "closeknit" in frame.f_code.co_filename else None
+
+    source = Source("f", f"{pool()}\n{text}".encode())
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        translate([source], "kai")
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        one_resource,
+        a_rack_for_each,
+        one_name_in_many_zones,
+        names_that_clash,
+        tasks_on_their_own,
+        contradictions,
+        resources_that_are_missing,
+    ],
+)
+def test_the_cost_grows_with_the_workflow_and_no_faster(made: Callable[[int], str]) -> None:
+    lines_run(made(5))
+    small, large = lines_run(made(50)), lines_run(made(200))
+
+    assert large <= 4.4 * small
+
+
+def test_what_was_meant_is_looked_up_for_a_few_missing_resources_only() -> None:
+    found = [problem.split(" ", 2)[2] for problem in problems(resources_that_are_missing(30))]
+
+    assert sum("Allowed:" in problem for problem in found) == 20
+    assert found[-1] == 'is no resource "q29". Define it in resources.'
+
+
+def test_ten_thousand_tasks_become_as_many_pods() -> None:
+    resources = {f"model-{i}": near("zone=all", f"rack=model-{i}") for i in range(100)}
+    tasks = {f"task-{i}": f"model-{i % 100}" for i in range(10_000)}
+
+    made = objects(pool(), workflow(tasks, resources))
+
+    assert len(made) == 10_002
+    assert [part["minMember"] for part in made[1]["spec"]["subGroups"]] == [100] * 100
