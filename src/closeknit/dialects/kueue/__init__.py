@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from closeknit.apis import batch_v1, jobset_x_k8s_io_v1alpha2
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.dialect import Dialect, Surroundings
+from closeknit.dialects.kueue.express import express
 from closeknit.dialects.kueue.objects import to_kueue, to_pods
 from closeknit.dialects.kueue.topologies import problems, to_topology
 from closeknit.dialects.kueue.workloads import DIALECT, Read, read_all, workload_of
@@ -56,6 +57,7 @@ KUEUE = Dialect(
     workload_of=workload_of,
     workloads=_workloads,
     translations={"kueue": to_kueue, "pods": to_pods},
+    express=express,
     passed_over={
         _GROUP: frozenset({"MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig", "Workload"}),
         "batch": frozenset({"CronJob"}),

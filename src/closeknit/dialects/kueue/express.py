@@ -1,0 +1,151 @@
+"""Any workload as a JobSet that queues, with the queue, flavor and topology that it needs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from closeknit.dialects.dialect import Object
+from closeknit.dialects.kueue import keys
+from closeknit.dialects.kueue.batches import MOST_POD_SETS
+from closeknit.dialects.kueue.folding import Folding, Piece
+from closeknit.dialects.kueue.objects import API_VERSION
+from closeknit.dialects.manifests import DEFAULT_NAMESPACE
+from closeknit.dialects.pod_specs import pod_spec
+from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.quantities import written
+from closeknit.hub.resources import Resources
+from closeknit.hub.topology import Topology
+from closeknit.hub.workload import Workload
+
+LEFT_OUT = "closeknit.dev/left-out"
+"""An annotation that lists the preferences for which Kueue has no words."""
+
+_ANY_NODE = {"kubernetes.io/os": "linux"}
+"""A flavor with a topology must have a label, and this one is on every node that could run the pods."""
+_LONGEST_SET, _LONGEST_JOB = 28, 18
+"""So that a pod's name, which holds both and two numbers, keeps within 63 characters."""
+
+
+def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[Object]:
+    """Topology, ResourceFlavor, ClusterQueue, LocalQueue and a JobSet that ask for the same.
+
+    The queue is the workload's own, with just the quota that it needs. Equal groups become slices
+    of one replicated job. Raises ``InvalidError`` for a tree that Kueue has no words for, with every
+    place; wishes that cannot be said are left out, and listed in an annotation.
+    """
+    request = workload.request
+    assert request is not None
+    topology = topologies.get(request.topology) if request.topology is not None else None
+    folding = Folding(topology)
+    pieces = folding.fold(request.root)
+    if not pieces:
+        folding.problems.append(Problem("JobSet", "There are no pods, and a JobSet needs at least one."))
+    if len(pieces) > MOST_POD_SETS:
+        message = f"There are {len(pieces)} different pod sets. Kueue takes at most {MOST_POD_SETS}."
+        folding.problems.append(Problem("JobSet", message))
+    if folding.problems:
+        raise InvalidError(folding.problems)
+    namespace = workload.object.namespace or DEFAULT_NAMESPACE
+    name = _short(_plain(workload.object.name), _LONGEST_SET)
+    queue = f"{_plain(namespace)}-{name}"[:253]
+    labels = _shared_labels(pieces)
+    flavor = queue if labels or topology is None else topology.name
+    if topology is not None:
+        levels = [{"nodeLabel": label} for label in topology.labels]
+        yield _object("Topology", {"name": topology.name}, {"levels": levels})
+        spec: Object = {"nodeLabels": labels or _ANY_NODE, "topologyName": topology.name}
+        yield _object("ResourceFlavor", {"name": flavor}, spec)
+    else:
+        yield _object("ResourceFlavor", {"name": flavor}, {"nodeLabels": labels} if labels else {})
+    yield _object(
+        "ClusterQueue", {"name": queue}, {"namespaceSelector": {}, "resourceGroups": [_quota(pieces, flavor)]}
+    )
+    yield _object("LocalQueue", {"name": name, "namespace": namespace}, {"clusterQueue": queue})
+    metadata: Object = {"name": name, "namespace": namespace, "labels": {keys.QUEUE: name}}
+    if folding.left_out:
+        metadata["annotations"] = {LEFT_OUT: "; ".join(folding.left_out)}
+    yield {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": metadata,
+        "spec": {"suspend": True, "replicatedJobs": _replicated_jobs(pieces)},
+    }
+
+
+def _object(kind: str, metadata: Object, spec: Object) -> Object:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _quota(pieces: list[Piece], flavor: str) -> Object:
+    asked = Resources()
+    for piece in pieces:
+        asked += piece.pods.resources * piece.count
+    asked = Resources({**asked, "pods": sum(piece.count for piece in pieces)})
+    resources = [{"name": name, "nominalQuota": written(name, units)} for name, units in asked.items()]
+    return {"coveredResources": list(asked), "flavors": [{"name": flavor, "resources": resources}]}
+
+
+def _shared_labels(pieces: list[Piece]) -> dict[str, str]:
+    """The node labels that all pods select: together they tell the flavor."""
+    shared = set(pieces[0].pods.filter.selector)
+    for piece in pieces[1:]:
+        shared &= set(piece.pods.filter.selector)
+    return dict(sorted(shared)[:8])
+
+
+def _replicated_jobs(pieces: list[Piece]) -> list[Object]:
+    names: dict[str, str] = {}
+    jobs: list[Object] = []
+    for piece in pieces:
+        # A pod set carries the name of its group with a number, which says nothing where it is the only one.
+        wished = _short(_plain(piece.name.removesuffix("/1")), _LONGEST_JOB)
+        number, name = 1, wished
+        while name in names.values():
+            number += 1
+            name = f"{wished[: _LONGEST_JOB - 3]}-{number}"
+        names[piece.name] = name
+        each = piece.count // piece.replicas
+        template: Object = {"spec": {**pod_spec(piece.pods), "restartPolicy": "Never"}}
+        if annotations := _annotations(piece):
+            template = {"metadata": {"annotations": annotations}, **template}
+        spec: dict[str, Any] = {
+            "parallelism": each,
+            "completions": each,
+            "completionMode": "Indexed",
+            "template": template,
+        }
+        jobs.append({"name": name, "replicas": piece.replicas, "template": {"spec": spec}})
+    return jobs
+
+
+def _annotations(piece: Piece) -> dict[str, str]:
+    said: dict[str, str] = {}
+    if piece.required is not None:
+        said[keys.REQUIRED] = piece.required
+    elif piece.preferred is not None:
+        said[keys.PREFERRED] = piece.preferred
+    if len(piece.layers) == 1:
+        ((level, size),) = piece.layers
+        said |= {keys.SLICE_LEVEL: level, keys.SLICE_SIZE: str(size)}
+    elif piece.layers:
+        layers = [{"topology": level, "size": size} for level, size in piece.layers]
+        said[keys.SLICE_LAYERS] = json.dumps(layers)
+    if piece.group:
+        said[keys.GROUP] = f"{_short(_plain(piece.group), 40)}-group"
+    return said
+
+
+def _plain(name: str) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
+    return plain if plain[0].isalpha() else f"x-{plain}"
+
+
+def _short(name: str, longest: int) -> str:
+    if len(name) <= longest:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:4]
+    return f"{name[: longest - 5].strip('-')}-{digest}"
