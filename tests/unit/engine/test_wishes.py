@@ -189,6 +189,19 @@ CASES = [
     ),
     pytest.param(
         Case(
+            "r0\n  x0: 2 label:only=here\nr1\n  x1: 3\nr2\n  x2: 2\n",
+            request(
+                "w",
+                group("a", pods("p", 2), required="rack"),
+                group("b", pods("q", 2), required="rack"),
+                group("c", pods("r", 1, selector={"only": "here"}), required="rack"),
+            ),
+            {"x0": 1, "x1": 2, "x2": 2},
+        ),
+        id="groups that can be exchanged are both moved when a later one needs their rack",
+    ),
+    pytest.param(
+        Case(
             "b1\n  r1\n    x1: 4\n  r2\n    x2: 4\nb2\n  r3\n    x3: 8\n",
             request(
                 "w",
