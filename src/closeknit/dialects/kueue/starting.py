@@ -18,6 +18,8 @@ from closeknit.dialects.kueue.workloads import Read
 from closeknit.hub.nodes import Toleration
 
 _LONGEST_NAME = 253
+_OURS = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
+"""What of an object's metadata is written again; the server keeps the rest."""
 
 
 def workload_object_name(read: Read) -> str:
@@ -39,6 +41,7 @@ def started(read: Read, admission: Admission, placed: Mapping[str, Assigned]) ->
     """
     made: Object = copy.deepcopy(dict(read.batch.manifest.written))
     made.pop("status", None)
+    made["metadata"] = {key: made["metadata"][key] for key in _OURS if key in made["metadata"]}
     annotations = made["metadata"].get("annotations", {})
     for key in keys.EARLY:
         annotations.pop(key, None)
