@@ -10,9 +10,10 @@ from functools import partial
 import numpy as np
 
 from closeknit.engine import score
-from closeknit.engine.alternatives import alternatives
 from closeknit.engine.budget import Budget
-from closeknit.engine.explain import shortfalls
+from closeknit.engine.explanation.alternatives import alternatives
+from closeknit.engine.explanation.explain import shortfalls
+from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.problem import Heed, compile_request
 from closeknit.engine.problem import Problem as Compiled
@@ -20,7 +21,6 @@ from closeknit.engine.search import Found, find
 from closeknit.engine.shapes import ShapeKey
 from closeknit.engine.shelf import Shelf
 from closeknit.engine.tree import Tree
-from closeknit.engine.trials import Trials
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable

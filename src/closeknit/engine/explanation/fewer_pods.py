@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from closeknit.engine import variants
-from closeknit.engine.blame import Culprit
-from closeknit.engine.trials import Most, Trials
+from closeknit.engine.explanation import variants
+from closeknit.engine.explanation.blame import Culprit
+from closeknit.engine.explanation.trials import Most, Trials
 from closeknit.hub.outcome import CountChange, Relaxation
 from closeknit.hub.request import Group, PodSet
 

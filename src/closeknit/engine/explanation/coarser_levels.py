@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from closeknit.engine import variants
-from closeknit.engine.blame import Blame, Culprit
-from closeknit.engine.trials import Trials
+from closeknit.engine.explanation import variants
+from closeknit.engine.explanation.blame import Blame, Culprit
+from closeknit.engine.explanation.trials import Trials
 from closeknit.hub.outcome import LevelChange, Relaxation
 from closeknit.hub.request import Group
 from closeknit.hub.topology import Topology

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from closeknit.engine import score, variants
+from closeknit.engine import score
+from closeknit.engine.explanation import variants
+from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.problem import Heed, Knot, Leaf, Problem
 from closeknit.engine.tree import Tree
-from closeknit.engine.trials import Trials
 from closeknit.hub.request import Group
 
 

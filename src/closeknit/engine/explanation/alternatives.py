@@ -6,11 +6,12 @@ from collections import Counter
 
 import numpy as np
 
-from closeknit.engine import score, variants
+from closeknit.engine import score
 from closeknit.engine.candidates import Candidates
+from closeknit.engine.explanation import variants
+from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.problem import Heed, Knot, Problem
 from closeknit.engine.tree import Ints
-from closeknit.engine.trials import Trials
 from closeknit.hub.outcome import Choice, DomainFit, Placed
 
 _SHOWN = 5

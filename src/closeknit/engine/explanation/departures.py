@@ -12,13 +12,13 @@ from itertools import islice
 
 import numpy as np
 
-from closeknit.engine.blame import Culprit, plain
-from closeknit.engine.clearing import Clearing
-from closeknit.engine.fill import Fill
-from closeknit.engine.fits import Prospect, Survey
+from closeknit.engine.explanation.blame import Culprit, plain
+from closeknit.engine.explanation.clearing import Clearing
+from closeknit.engine.explanation.fill import Fill
+from closeknit.engine.explanation.fits import Prospect, Survey
+from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.problem import Knot, Leaf, Problem
 from closeknit.engine.tree import Ints
-from closeknit.engine.trials import Trials
 from closeknit.hub.outcome import Departure, Relaxation
 from closeknit.hub.request import Group
 

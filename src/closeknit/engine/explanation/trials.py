@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from closeknit.engine.budget import Budget
-from closeknit.engine.fill import Fill
+from closeknit.engine.explanation.fill import Fill
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.problem import Heed, Problem
 from closeknit.engine.score import Spread

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from closeknit.engine import eligibility, variants
-from closeknit.engine.blame import Culprit, plain
-from closeknit.engine.holders import Holders
+from closeknit.engine import eligibility
+from closeknit.engine.explanation import variants
+from closeknit.engine.explanation.blame import Culprit, plain
+from closeknit.engine.explanation.holders import Holders
+from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.shapes import MOST, ShapeKey, Table
 from closeknit.engine.tree import Ints
-from closeknit.engine.trials import Trials
 from closeknit.hub.outcome import DomainFit, Holder
 
 _SHOWN = 5

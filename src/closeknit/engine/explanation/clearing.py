@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from closeknit.engine import eligibility
-from closeknit.engine.fits import Survey
+from closeknit.engine.explanation.fits import Survey
 from closeknit.engine.problem import Knot, Problem
 from closeknit.engine.tree import Ints
 from closeknit.hub.cluster import Holding

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from closeknit.engine.blame import Blame, Culprit
-from closeknit.engine.coarser_levels import CoarserLevels
-from closeknit.engine.departures import Departures
-from closeknit.engine.exclusions import exclusions
-from closeknit.engine.fewer_pods import FewerPods
-from closeknit.engine.fits import Survey
-from closeknit.engine.trials import Trials
+from closeknit.engine.explanation.blame import Blame, Culprit
+from closeknit.engine.explanation.coarser_levels import CoarserLevels
+from closeknit.engine.explanation.departures import Departures
+from closeknit.engine.explanation.exclusions import exclusions
+from closeknit.engine.explanation.fewer_pods import FewerPods
+from closeknit.engine.explanation.fits import Survey
+from closeknit.engine.explanation.trials import Trials
 from closeknit.hub.outcome import Shortfall
 from closeknit.hub.topology import Topology
 
