@@ -209,7 +209,7 @@ def test_pods_are_narrowed_to_the_nodes_of_their_flavor() -> None:
 
 
 def test_a_pod_affinity_that_matches_nothing_still_matches_nothing() -> None:
-    nothing = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}}
+    nothing: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}}
     (pods,) = request(*QUEUES, job(pod={"affinity": {"nodeAffinity": nothing}})).root.pod_sets()
 
     assert pods.filter.affinity == (Term(()),)

@@ -316,7 +316,7 @@ def found(*texts: str, lenient: bool = False) -> list[str]:
         ),
     ],
 )
-def test_annotations_of_a_pod_template(asked: dict[str, str], want: list[str]) -> None:
+def test_annotations_of_a_pod_template(asked: dict[str, Any], want: list[str]) -> None:
     assert found(*QUEUES, job(**asked)) == want
 
 

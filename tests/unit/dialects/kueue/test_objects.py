@@ -1,0 +1,331 @@
+"""What is written: Workloads, Jobs ready to start, gated pods, and JobSets for other dialects' workloads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from closeknit.dialects import DIALECTS, Source, read, translate
+from closeknit.dialects.kueue.express import LEFT_OUT, express
+from closeknit.dialects.kueue.objects import assignments, started, workload_object
+from closeknit.dialects.kueue.workloads import Read, read_all
+from closeknit.dialects.reading import gather
+from closeknit.engine import Engine
+from closeknit.hub.outcome import Placed
+from closeknit.hub.problems import InvalidError
+from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.resources import Resources
+from closeknit.hub.topology import Level, Topology
+from closeknit.hub.workload import ObjectName, Workload
+from tests.unit.dialects.kueue.kit import (
+    BLOCK,
+    HOST,
+    QUEUES,
+    RACK,
+    K,
+    cluster_queue,
+    flavor,
+    job,
+    job_set,
+    local_queue,
+    node,
+    replicated,
+    topology,
+)
+
+NODES = (node("n1", "b1", "r1"), node("n2", "b1", "r1"), node("n3", "b2", "r2"))
+
+
+def sources(*texts: str) -> list[Source]:
+    return [Source("f", "\n---\n".join(texts).encode())]
+
+
+def written(*texts: str, to: str = "kueue") -> dict[str, dict[str, Any]]:
+    """What is written, by kind; the last of each."""
+    made = translate(sources(*texts), to)
+    assert made.problems == ()
+    return {each["kind"]: each for each in made.objects}
+
+
+def asked(*texts: str) -> list[dict[str, Any]]:
+    return [each.get("topologyRequest", {}) for each in written(*texts)["Workload"]["spec"]["podSets"]]
+
+
+INDEX = {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}
+JOBS = {**INDEX, "subGroupIndexLabel": "jobset.sigs.k8s.io/job-index"}
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        pytest.param(
+            job(own={"require-topology": RACK}), [{"required": RACK, **INDEX}], id="a required level"
+        ),
+        pytest.param(
+            job(own={"prefer-topology": "auto"}),
+            [{"preferred": HOST, **INDEX}],
+            id="auto as the level it means",
+        ),
+        pytest.param(job(), [{"unconstrained": True, **INDEX}], id="nothing, which is unconstrained"),
+        pytest.param(
+            job(podset_slice_required_topology=RACK, podset_slice_size="2"),
+            [{"podSetSliceRequiredTopology": RACK, "podSetSliceSize": 2, **INDEX}],
+            id="slices",
+        ),
+        pytest.param(
+            job(
+                podset_slice_required_topology_constraints=json.dumps(
+                    [{"topology": BLOCK, "size": 4}, {"topology": RACK, "size": 2}]
+                )
+            ),
+            [
+                {
+                    "podsetSliceRequiredTopologyConstraints": [
+                        {"topology": BLOCK, "size": 4},
+                        {"topology": RACK, "size": 2},
+                    ],
+                    **INDEX,
+                }
+            ],
+            id="nested slices",
+        ),
+        pytest.param(
+            job_set(replicated("a", 2, 3), own={"require-topology": RACK}),
+            [{"podSetSliceRequiredTopology": RACK, "podSetSliceSize": 3, **JOBS, "subGroupCount": 2}],
+            id="each Job by itself, which today is a slice",
+        ),
+        pytest.param(
+            job_set(
+                replicated("leader", 1, 1, podset_preferred_topology=RACK, podset_group_name="g"),
+                replicated("workers", 1, 3, podset_preferred_topology=RACK, podset_group_name="g"),
+            ),
+            [{"preferred": RACK, "podSetGroupName": "g", **JOBS, "subGroupCount": 1}] * 2,
+            id="leader and workers",
+        ),
+    ],
+)
+def test_the_topology_request_of_a_workload(text: str, want: list[dict[str, Any]]) -> None:
+    assert asked(*QUEUES, text) == want
+
+
+def test_a_workload_keeps_the_whole_template() -> None:
+    workload = written(*QUEUES, job(pod={"serviceAccountName": "trainer"}))["Workload"]
+
+    (pod_set,) = workload["spec"]["podSets"]
+    assert pod_set["template"]["spec"]["serviceAccountName"] == "trainer"
+    assert pod_set["template"]["spec"]["containers"][0]["image"] == "train"
+    assert (pod_set["name"], pod_set["count"]) == ("main", 4)
+    assert workload["spec"]["queueName"] == "team"
+
+
+def test_a_job_that_waits_is_suspended_and_its_pods_are_gated() -> None:
+    tolerant = flavor(tolerations=[{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}])
+    made = written(topology(), tolerant, cluster_queue(), local_queue(), job(own={"require-topology": RACK}))
+    template = made["Job"]["spec"]["template"]
+
+    assert made["Job"]["spec"]["suspend"] is True
+    assert "annotations" not in made["Job"]["metadata"]
+    assert template["metadata"]["annotations"] == {
+        f"{K}podset-required-topology": RACK,
+        f"{K}workload": made["Workload"]["metadata"]["name"],
+    }
+    assert template["metadata"]["labels"] == {f"{K}podset": "main", f"{K}tas": "true"}
+    assert template["spec"]["schedulingGates"] == [{"name": f"{K}topology"}]
+    assert template["spec"]["nodeSelector"] == {"pool": "tas"}
+    assert template["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def test_what_is_written_means_the_same_when_it_is_read_again() -> None:
+    text = job_set(replicated("a", 2, 3), own={"require-topology": RACK})
+    again = json.dumps(written(*QUEUES, text)["JobSet"])
+
+    def slices(given: str) -> list[tuple[str | None, int]]:
+        (workload,) = read(sources(*QUEUES, given)).workloads
+        assert workload.request is not None
+        (jobs,) = workload.request.root.members
+        assert isinstance(jobs, Group)
+        return [(each.required, each.members[0].count) for each in jobs.members if isinstance(each, Group) and isinstance(each.members[0], PodSet)]  # fmt: skip
+
+    assert slices(text) == slices(again) == [(RACK, 3), (RACK, 3)]
+
+
+def placed(*texts: str) -> tuple[Read, Placed]:
+    found = gather(DIALECTS, sources(*texts), lenient=False)
+    (each,) = read_all(found.manifests, found.surroundings)
+    assert isinstance(each, Read)
+    outcome = Engine(read(sources(*texts)).cluster).solve(each.admissions[0].option.request)
+    assert isinstance(outcome, Placed)
+    return each, outcome
+
+
+def test_a_homogeneous_assignment_is_a_node_selector() -> None:
+    each, outcome = placed(*QUEUES, *NODES, job(8, podset_required_topology=HOST))
+    where = assignments(each, each.admissions[0], outcome)
+    made = started(each, each.admissions[0], where)
+    spec = made["spec"]["template"]["spec"]
+
+    assert made["spec"]["suspend"] is False
+    assert "schedulingGates" not in spec
+    # The smaller block, so that the larger one stays whole.
+    assert spec["nodeSelector"] == {"pool": "tas", HOST: "n3"}
+
+
+def test_any_other_assignment_is_left_to_the_gate() -> None:
+    each, outcome = placed(*QUEUES, *NODES, job(12, podset_required_topology=RACK))
+    where = assignments(each, each.admissions[0], outcome)
+    spec = started(each, each.admissions[0], where)["spec"]["template"]["spec"]
+
+    assert spec["schedulingGates"] == [{"name": f"{K}topology"}]
+    assert spec["nodeSelector"] == {"pool": "tas"}
+
+
+def test_an_admitted_workload_says_what_goes_where() -> None:
+    each, outcome = placed(
+        *QUEUES, *NODES, job(12, podset_required_topology=RACK, podset_slice_required_topology=HOST, podset_slice_size="4")
+    )  # fmt: skip
+    made = workload_object(each, each.admissions[0], outcome)
+
+    assert made["status"]["admission"] == {
+        "clusterQueue": "research",
+        "podSetAssignments": [
+            {
+                "name": "main",
+                "count": 12,
+                "flavors": {"nvidia.com/gpu": "tas"},
+                "resourceUsage": {"nvidia.com/gpu": "12"},
+                "topologyAssignment": {
+                    "levels": [HOST],
+                    "slices": [
+                        {
+                            "domainCount": 2,
+                            "valuesPerLevel": [{"individual": {"prefix": "n", "roots": ["1", "2"]}}],
+                            "podCounts": {"individual": [8, 4]},
+                        }
+                    ],
+                },
+            }
+        ],
+    }
+
+
+TREE = Topology("tree", (Level(BLOCK), Level(RACK), Level(HOST)))
+
+
+def pods(name: str, count: int, gpus: int = 1, minimum: int | None = None) -> PodSet:
+    return PodSet(f"{name}/1", count, Resources({"nvidia.com/gpu": gpus}), minimum)
+
+
+def said(root: Group, over: str | None = "tree") -> dict[str, dict[str, Any]]:
+    workload = Workload(ObjectName("v1", "X", "ns", "train"), "test", Request("ns/train", root, over))
+    return {each["kind"]: each for each in express(workload, {"tree": TREE})}
+
+
+def annotations(made: dict[str, dict[str, Any]]) -> list[dict[str, str]]:
+    jobs = made["JobSet"]["spec"]["replicatedJobs"]
+    found = [each["template"]["spec"]["template"].get("metadata", {}).get("annotations", {}) for each in jobs]
+    return [{key.removeprefix(K): value for key, value in each.items()} for each in found]
+
+
+@pytest.mark.parametrize(
+    ("root", "want", "sizes"),
+    [
+        pytest.param(
+            Group("r", (pods("a", 4),), RACK),
+            [{"podset-required-topology": RACK}],
+            [(1, 4)],
+            id="a group of one pod set is that pod set",
+        ),
+        pytest.param(
+            Group("r", tuple(Group(f"s{i}", (pods(f"s{i}", 2),), RACK) for i in range(3)), BLOCK),
+            [
+                {
+                    "podset-required-topology": BLOCK,
+                    "podset-slice-required-topology": RACK,
+                    "podset-slice-size": "2",
+                }
+            ],
+            [(3, 2)],
+            id="equal groups are slices of one replicated job",
+        ),
+        pytest.param(
+            Group("r", (pods("leader", 1, gpus=0), pods("workers", 4)), RACK),
+            [{"podset-required-topology": RACK, "podset-group-name": "r-group"}] * 2,
+            [(1, 1), (1, 4)],
+            id="a leader and its workers are a group of pod sets",
+        ),
+        pytest.param(
+            Group("r", (Group("a", (pods("a", 2),), RACK), Group("b", (pods("b", 3),), None, HOST))),
+            [{"podset-required-topology": RACK}, {"podset-preferred-topology": HOST}],
+            [(1, 2), (1, 3)],
+            id="groups that share nothing are replicated jobs of their own",
+        ),
+        pytest.param(
+            Group("r", (Group("a", (pods("a", 2),), RACK),), BLOCK),
+            [{"podset-required-topology": RACK}],
+            [(1, 2)],
+            id="the finer of two required levels implies the other",
+        ),
+    ],
+)
+def test_a_tree_in_kueues_words(
+    root: Group, want: list[dict[str, str]], sizes: list[tuple[int, int]]
+) -> None:
+    made = said(root)
+    jobs = made["JobSet"]["spec"]["replicatedJobs"]
+
+    assert annotations(made) == want
+    assert [(each["replicas"], each["template"]["spec"]["parallelism"]) for each in jobs] == sizes
+    assert made["ResourceFlavor"]["spec"]["topologyName"] == "tree"
+    assert made["JobSet"]["metadata"]["labels"] == {f"{K}queue-name": made["LocalQueue"]["metadata"]["name"]}
+
+
+def test_the_queue_has_just_the_quota_that_is_needed() -> None:
+    (group,) = said(Group("r", (pods("a", 4, gpus=2),)))["ClusterQueue"]["spec"]["resourceGroups"]
+
+    amounts = {each["name"]: each["nominalQuota"] for each in group["flavors"][0]["resources"]}
+    assert amounts == {"nvidia.com/gpu": "8", "pods": "4"}
+
+
+def test_wishes_that_kueue_cannot_say_are_left_out_and_listed() -> None:
+    made = said(Group("r", (pods("a", 4),), BLOCK, RACK))
+
+    assert annotations(made) == [{"podset-required-topology": BLOCK}]
+    assert made["JobSet"]["metadata"]["annotations"] == {LEFT_OUT: f"r prefers {RACK}"}
+
+
+@pytest.mark.parametrize(
+    ("root", "want"),
+    [
+        pytest.param(
+            Group("r", (pods("a", 2), pods("b", 3), pods("c", 4)), RACK),
+            f'JobSet: "r": 3 different pod sets must share one {RACK}; Kueue can say that of one pod set,'
+            " or of a leader and its workers.",
+            id="three pod sets in one rack",
+        ),
+        pytest.param(
+            Group("r", (pods("a", 4, minimum=2),)),
+            'JobSet: "a/1": 2 of its 4 pods must run at once; Kueue admits all or none.',
+            id="pods above the minimum",
+        ),
+        pytest.param(
+            Group("r", (Group("a", (pods("a", 1),)), Group("b", (pods("b", 1),))), minimum=1),
+            'JobSet: "r": 1 of its 2 members are needed; Kueue admits all or none.',
+            id="groups of which some are enough",
+        ),
+        pytest.param(
+            Group("r", tuple(Group(f"g{i}", (pods(f"g{i}", 1 + i),)) for i in range(19))),
+            "JobSet: There are 19 different pod sets. Kueue takes at most 18.",
+            id="more pod sets than a Workload takes",
+        ),
+        pytest.param(
+            Group("r", ()), "JobSet: There are no pods, and a JobSet needs at least one.", id="no pods at all"
+        ),
+    ],
+)
+def test_what_kueue_has_no_words_for_is_refused(root: Group, want: str) -> None:
+    with pytest.raises(InvalidError) as refused:
+        said(root)
+
+    assert want in [str(problem) for problem in refused.value.problems]
