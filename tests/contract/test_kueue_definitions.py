@@ -16,7 +16,8 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
 from closeknit.apis.wire import Wire
 from closeknit.dialects import DIALECTS, Source, read, translate
 from closeknit.dialects.kueue.express import express
-from closeknit.dialects.kueue.objects import assignments, started, workload_object
+from closeknit.dialects.kueue.objects import assignments, workload_object
+from closeknit.dialects.kueue.starting import started
 from closeknit.dialects.kueue.workloads import Read, read_all
 from closeknit.dialects.reading import gather
 from closeknit.engine import Engine

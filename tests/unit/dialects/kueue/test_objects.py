@@ -9,7 +9,8 @@ import pytest
 
 from closeknit.dialects import DIALECTS, Source, read, translate
 from closeknit.dialects.kueue.express import LEFT_OUT, express
-from closeknit.dialects.kueue.objects import assignments, started, workload_object
+from closeknit.dialects.kueue.objects import assignments, workload_object
+from closeknit.dialects.kueue.starting import started
 from closeknit.dialects.kueue.workloads import Read, read_all
 from closeknit.dialects.reading import gather
 from closeknit.engine import Engine
@@ -222,7 +223,7 @@ def said(root: Group, over: str | None = "tree") -> dict[str, dict[str, Any]]:
     return {each["kind"]: each for each in express(workload, {"tree": TREE})}
 
 
-def annotations(made: dict[str, dict[str, Any]]) -> list[dict[str, str]]:
+def template_annotations(made: dict[str, dict[str, Any]]) -> list[dict[str, str]]:
     jobs = made["JobSet"]["spec"]["replicatedJobs"]
     found = [each["template"]["spec"]["template"].get("metadata", {}).get("annotations", {}) for each in jobs]
     return [{key.removeprefix(K): value for key, value in each.items()} for each in found]
@@ -275,7 +276,7 @@ def test_a_tree_in_kueues_words(
     made = said(root)
     jobs = made["JobSet"]["spec"]["replicatedJobs"]
 
-    assert annotations(made) == want
+    assert template_annotations(made) == want
     assert [(each["replicas"], each["template"]["spec"]["parallelism"]) for each in jobs] == sizes
     assert made["ResourceFlavor"]["spec"]["topologyName"] == "tree"
     assert made["JobSet"]["metadata"]["labels"] == {f"{K}queue-name": made["LocalQueue"]["metadata"]["name"]}
@@ -291,7 +292,7 @@ def test_the_queue_has_just_the_quota_that_is_needed() -> None:
 def test_wishes_that_kueue_cannot_say_are_left_out_and_listed() -> None:
     made = said(Group("r", (pods("a", 4),), BLOCK, RACK))
 
-    assert annotations(made) == [{"podset-required-topology": BLOCK}]
+    assert template_annotations(made) == [{"podset-required-topology": BLOCK}]
     assert made["JobSet"]["metadata"]["annotations"] == {LEFT_OUT: f"r prefers {RACK}"}
 
 
