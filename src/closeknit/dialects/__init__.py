@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from closeknit.dialects.dialect import Dialect
+from closeknit.dialects.dynamo import DYNAMO
 from closeknit.dialects.grove import GROVE
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
@@ -36,7 +37,7 @@ __all__ = [
     "translate",
 ]
 
-DIALECTS: tuple[Dialect, ...] = (KAI, GROVE, OSMO, KUEUE)
+DIALECTS: tuple[Dialect, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE)
 """All dialects. A pod that two of them would claim goes to the first."""
 
 

@@ -1,0 +1,79 @@
+"""nvidia.com/v1beta1: DynamoGraphDeployment, whose services are called components."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.nvidia_com_v1alpha1 import (
+    Multinode,
+    PodMetadata,
+    ProviderOverride,
+    ServiceTopologyConstraint,
+)
+from closeknit.apis.wire import Int32, Wire
+
+
+class DeploymentTopologyConstraint(Wire, frozen=True, kw_only=True):
+    """How close together the whole deployment must be, and by which topology."""
+
+    cluster_topology_name: str = ""
+    pack_domain: str = ""
+
+
+class PodTemplate(Wire, frozen=True, kw_only=True):
+    """What a component's pods are; kept as it was written, because pods are made of it."""
+
+    metadata: PodMetadata = PodMetadata()
+    spec: dict[str, object] | None = None
+
+
+class Component(Wire, frozen=True, kw_only=True):
+    """One part of a deployment."""
+
+    unused: ClassVar = frozenset(
+        {
+            "compilationCache",
+            "eppConfig",
+            "experimental",
+            "frontendSidecar",
+            "globalDynamoNamespace",
+            "modelRef",
+            "runtimeVersionOverride",
+            "scalingAdapter",
+            "sharedMemorySize",
+            "type",
+        }
+    )
+
+    name: str
+    replicas: Int32 | None = None
+    min_available: Int32 | None = None
+    multinode: Multinode | None = None
+    topology_constraint: ServiceTopologyConstraint | None = None
+    provider_override: ProviderOverride | None = None
+    pod_template: PodTemplate | None = None
+
+
+class DynamoGraphDeploymentSpec(Wire, frozen=True, kw_only=True):
+    """The components."""
+
+    unused: ClassVar = frozenset({"backendFramework", "env", "experimental", "restart"})
+
+    annotations: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    priority_class_name: str = ""
+    provider_override: ProviderOverride | None = None
+    topology_constraint: DeploymentTopologyConstraint | None = None
+    components: list[Component] = []
+
+
+class DynamoGraphDeployment(Wire, frozen=True, kw_only=True):
+    """Components that together serve a model."""
+
+    unused: ClassVar = frozenset({"status"})
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: DynamoGraphDeploymentSpec = DynamoGraphDeploymentSpec()

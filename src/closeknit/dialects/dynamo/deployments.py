@@ -1,0 +1,196 @@
+"""A DynamoGraphDeployment of any version in one form, and what is wrong with the way it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from closeknit.apis import nvidia_com_v1alpha1 as alpha
+from closeknit.apis import nvidia_com_v1beta1 as beta
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.dialects.dynamo.service_pods import pod_spec
+from closeknit.dialects.grove.blueprint import ASSUMED_POD
+from closeknit.dialects.paths import join, within
+from closeknit.dialects.shapes import decode
+from closeknit.dialects.spelling import found as worded
+from closeknit.hub.problems import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A service or component."""
+
+    name: str
+    path: str
+    replicas: int
+    least: int | None
+    nodes: int | None
+    """On how many nodes each replica runs; None for an ordinary component."""
+    domain: str | None
+    """None without a constraint; empty for one that names no domain."""
+    pod_spec: dict[str, Any]
+    pod_path: str
+    """Where the author wrote what became ``spec.podSpec``."""
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    override: alpha.ProviderOverride | None = None
+    roles: tuple[alpha.ProviderOverride | None, alpha.ProviderOverride | None] = (None, None)
+    """What is written over for the leader, and for the workers."""
+
+    @property
+    def key(self) -> str:
+        """The name by which its objects go."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What a DynamoGraphDeployment says."""
+
+    metadata: ObjectMeta
+    version: str
+    components: tuple[Component, ...]
+    constrained: bool
+    """Whether the deployment itself has a constraint."""
+    topology: str
+    """The topology that is named; empty for none."""
+    topology_field: str
+    """What the field is called that names it."""
+    domain: str
+    """Empty where the deployment itself names none."""
+    priority_class: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    override: alpha.ProviderOverride | None
+    listed: str
+    """What the list of components is called."""
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether there is a constraint anywhere."""
+        return self.constrained or any(component.domain is not None for component in self.components)
+
+
+def read_alpha(
+    given: alpha.DynamoGraphDeployment, problems: list[Problem], *, lenient: bool = False
+) -> Deployment:
+    """Read v1alpha1; everything wrong with the services is added to ``problems``."""
+    spec = given.spec
+    close = spec.topology_constraint
+    components = tuple(
+        _service(name, path, service)
+        for name, path, service in _services(spec.services, problems, lenient=lenient)
+    )
+    return Deployment(
+        metadata=given.metadata,
+        version="v1alpha1",
+        components=components,
+        constrained=close is not None,
+        topology=close.topology_profile if close is not None else "",
+        topology_field="topologyProfile",
+        domain=close.pack_domain if close is not None else "",
+        priority_class=spec.priority_class_name,
+        labels=spec.labels,
+        annotations=spec.annotations,
+        override=spec.provider_override,
+        listed="services",
+    )
+
+
+def read_beta(given: beta.DynamoGraphDeployment) -> Deployment:
+    """Read v1beta1."""
+    spec = given.spec
+    close = spec.topology_constraint
+    return Deployment(
+        metadata=given.metadata,
+        version="v1beta1",
+        components=tuple(_component(i, component) for i, component in enumerate(spec.components)),
+        constrained=close is not None,
+        topology=close.cluster_topology_name if close is not None else "",
+        topology_field="clusterTopologyName",
+        domain=close.pack_domain if close is not None else "",
+        priority_class=spec.priority_class_name,
+        labels=spec.labels,
+        annotations=spec.annotations,
+        override=spec.provider_override,
+        listed="components",
+    )
+
+
+def _services(
+    given: object, problems: list[Problem], *, lenient: bool
+) -> Iterator[tuple[str, str, alpha.Service]]:
+    """Name, path and content of each service that can be read, from a mapping or a list."""
+    entries: list[tuple[str, str, object]] = []
+    match given:
+        case None:
+            pass
+        case dict():
+            entries = [(str(name), within("spec.services", str(name)), each) for name, each in given.items()]
+        case list():
+            entries = [("", f"spec.services[{i}]", each) for i, each in enumerate(given)]
+        case _:
+            message = f"Found {worded(given)} where a mapping from names to services, or a list, is expected."
+            problems.append(Problem("spec.services", message))
+    for name, path, content in entries:
+        if not isinstance(content, dict):
+            # An empty service is null, which is left out of a mapping before it is seen here.
+            problems.append(Problem(path, f"Found {worded(content)} where a mapping is expected."))
+            continue
+        service, wrong = decode(alpha.Service, content, lenient=lenient)
+        problems.extend(Problem(join(path, problem.path), problem.message) for problem in wrong)
+        if service is None:
+            continue
+        if name and service.name and service.name != name:
+            problems.append(Problem(f"{path}.name", "The service is named by its key. Leave this out."))
+        if not name and not service.name:
+            problems.append(Problem(f"{path}.name", "A service in a list needs a name."))
+            continue
+        yield name or service.name, path, service
+
+
+def _service(name: str, path: str, given: alpha.Service) -> Component:
+    close, multinode = given.topology_constraint, given.multinode
+    return Component(
+        name=name,
+        path=path,
+        replicas=1 if given.replicas is None else given.replicas,
+        least=given.min_available,
+        nodes=multinode.node_count if multinode is not None else None,
+        domain=close.pack_domain if close is not None else None,
+        pod_spec=pod_spec(given),
+        pod_path=f"{path}.extraPodSpec",
+        labels={**given.labels, **given.extra_pod_metadata.labels},
+        annotations={**given.annotations, **given.extra_pod_metadata.annotations},
+        override=given.provider_override,
+        roles=_roles(multinode),
+    )
+
+
+def _component(index: int, given: beta.Component) -> Component:
+    close, multinode, template = given.topology_constraint, given.multinode, given.pod_template
+    path = f"spec.components[{index}]"
+    spec = template.spec if template is not None else None
+    return Component(
+        name=given.name,
+        path=path,
+        replicas=1 if given.replicas is None else given.replicas,
+        least=given.min_available,
+        nodes=multinode.node_count if multinode is not None else None,
+        domain=close.pack_domain if close is not None else None,
+        pod_spec=ASSUMED_POD if spec is None else spec,
+        pod_path=f"{path}.podTemplate.spec",
+        labels=template.metadata.labels if template is not None else {},
+        annotations=template.metadata.annotations if template is not None else {},
+        override=given.provider_override,
+        roles=_roles(multinode),
+    )
+
+
+def _roles(
+    given: alpha.Multinode | None,
+) -> tuple[alpha.ProviderOverride | None, alpha.ProviderOverride | None]:
+    if given is None:
+        return (None, None)
+    return (given.leader.provider_override, given.worker.provider_override)

@@ -1,0 +1,63 @@
+"""What becomes of DynamoGraphDeployments: a PodCliqueSet each, and what Grove makes of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.dynamo.workloads import Read, read_all
+from closeknit.dialects.grove.blueprint import Blueprint
+from closeknit.dialects.grove.gangs import to_gangs
+from closeknit.dialects.grove.objects import Objects, kai_names, pod_groups_of
+from closeknit.dialects.grove.pod_objects import to_pods
+from closeknit.dialects.manifests import Manifests
+
+
+def grove_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+    """The PodCliqueSet of every deployment, with its pods as they were written."""
+    return _of_deployments(manifests, surroundings, lambda one: iter(() if one.made is None else (one.made,)))
+
+
+def gang_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+    """The PodGangs of every deployment."""
+    return _of_blueprints(manifests, surroundings, to_gangs)
+
+
+def pod_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+    """The pods of every deployment."""
+    return _of_blueprints(manifests, surroundings, to_pods)
+
+
+def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+    """A PodGroup of KAI for every gang; the topologies are Grove's to translate."""
+    elsewhere = kai_names(manifests)
+    return _of_blueprints(manifests, surroundings, lambda made: pod_groups_of(made, elsewhere))
+
+
+def _of_blueprints(
+    manifests: Manifests,
+    surroundings: Surroundings,
+    made_of: Callable[[Blueprint], Iterator[dict[str, Any]]],
+) -> Objects:
+    def made(one: Read) -> Iterator[dict[str, Any]]:
+        if one.blueprint is None:
+            return iter(())
+        # The uid is that of the deployment; the set that will own these objects has none yet.
+        given = one.blueprint.given
+        unowned = msgspec.structs.replace(given, metadata=msgspec.structs.replace(given.metadata, uid=""))
+        return made_of(replace(one.blueprint, given=unowned))
+
+    return _of_deployments(manifests, surroundings, made)
+
+
+def _of_deployments(
+    manifests: Manifests, surroundings: Surroundings, made_of: Callable[[Read], Iterator[dict[str, Any]]]
+) -> Objects:
+    for one in read_all(manifests, lenient=surroundings.lenient):
+        yield from (one.manifest.located(problem) for problem in one.problems)
+        if not one.problems:
+            yield from made_of(one)

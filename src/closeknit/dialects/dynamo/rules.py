@@ -1,0 +1,111 @@
+"""The rules for a DynamoGraphDeployment that need no topology."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from closeknit.dialects.dynamo.deployments import Component, Deployment
+from closeknit.dialects.grove.topologies import DOMAINS
+from closeknit.hub.problems import Problem, shown, suggestion
+
+MOST_COMPONENTS = 25
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?", re.ASCII)
+_DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", re.ASCII)
+_GROVE = "grove.io/v1alpha1"
+
+
+def rules(given: Deployment) -> Iterator[Problem]:
+    """Everything that Dynamo would refuse without looking at the cluster."""
+    if not given.components:
+        yield Problem(f"spec.{given.listed}", "There is nothing to deploy here. Describe at least one.")
+    if len(given.components) > MOST_COMPONENTS:
+        message = f"There are {len(given.components)} {given.listed}. At most {MOST_COMPONENTS} are allowed."
+        yield Problem(f"spec.{given.listed}", message)
+    seen: dict[str, Component] = {}
+    for component in given.components:
+        yield from _component_problems(component)
+        first = seen.setdefault(component.key, component)
+        if first is not component:
+            message = f"{shown(component.name)} is already the name of {first.path}, capitals aside."
+            yield Problem(f"{component.path}.name", f"{message} Give each its own.")
+    yield from _constraint_problems(given)
+    yield from _override_problems(given)
+
+
+def _component_problems(given: Component) -> Iterator[Problem]:
+    if not _NAME.fullmatch(given.name) or len(given.name) > 63:
+        yield Problem(
+            f"{given.path}.name",
+            f"{shown(given.name)} is not a valid name. Allowed are at most 63 letters, digits and dashes,"
+            " with a letter or digit at both ends.",
+        )
+    if given.replicas < 0:
+        yield Problem(f"{given.path}.replicas", f"{given.replicas} is negative. Write zero or more.")
+    elif given.least is not None and not 1 <= given.least <= (given.replicas or given.least):
+        message = f"{given.least} of {given.replicas} replicas cannot be the least."
+        yield Problem(f"{given.path}.minAvailable", f"{message} Allowed are 1 to {max(given.replicas, 1)}.")
+    if given.nodes is not None and given.nodes < 2:
+        message = f"{given.nodes} is not several nodes. Write two or more, or leave multinode out."
+        yield Problem(f"{given.path}.multinode.nodeCount", message)
+
+
+def _constraint_problems(given: Deployment) -> Iterator[Problem]:
+    path = "spec.topologyConstraint"
+    inside = [component for component in given.components if component.domain is not None]
+    todays = given.version != "v1alpha1" or bool(given.topology)
+    if inside and not given.constrained and todays:
+        message = (
+            "A component has a constraint, so the topology must be named here. Write clusterTopologyName."
+        )
+        yield Problem(path, message)
+    if given.constrained and not given.topology and todays:
+        message = (
+            "The topology whose domains are meant is missing. Write the name of a ClusterTopologyBinding."
+        )
+        yield Problem(f"{path}.{given.topology_field}", message)
+    if given.constrained and not given.domain and not inside:
+        message = f"No domain is named, neither here nor in any of the {given.listed}."
+        yield Problem(f"{path}.packDomain", f"{message} Name one, or leave the constraint out.")
+    named = [(f"{path}.packDomain", given.domain)] if given.domain else []
+    for component in inside:
+        here = f"{component.path}.topologyConstraint.packDomain"
+        if component.domain:
+            named.append((here, component.domain))
+        else:
+            yield Problem(here, "No domain is named. Name one, or leave the constraint out.")
+    for where, domain in named:
+        if todays and (not _DOMAIN.fullmatch(domain) or len(domain) > 63):
+            message = (
+                f"{shown(domain)} is not a domain. Write lower-case letters, digits and dashes, such as rack."
+            )
+            yield Problem(where, message)
+        elif not todays and domain not in DOMAINS:
+            message = f"{shown(domain)} is not a topology domain. {suggestion(domain, DOMAINS)}"
+            yield Problem(where, message)
+
+
+def _override_problems(given: Deployment) -> Iterator[Problem]:
+    """What is written over in the objects that are made: constraints only, and not beside the plain ones."""
+    whole = "spec.template.topologyConstraint"
+    places = [("spec.providerOverride", given.override, whole)]
+    for component in given.components:
+        places.append((f"{component.path}.providerOverride", component.override, "topologyConstraint"))
+        for role, override in zip(("leader", "worker"), component.roles, strict=True):
+            path = f"{component.path}.multinode.{role}.providerOverride"
+            places.append((path, override, "topologyConstraint"))
+    for path, override, allowed in places:
+        if override is None:
+            continue
+        if override.api_version != _GROVE:
+            message = f"{shown(override.api_version)} cannot be written over. Allowed: {shown(_GROVE)}."
+            yield Problem(f"{path}.apiVersion", message)
+        if given.is_constrained:
+            message = "There are topology constraints in plain words as well. Use either these or this."
+            yield Problem(f"{path}.value", message)
+        inner: object = override.value
+        for step in allowed.split("."):
+            if not isinstance(inner, dict) or set(inner) != {step}:
+                yield Problem(f"{path}.value", f"Only {allowed} can be written over. Leave the rest out.")
+                break
+            inner = inner[step]

@@ -1,0 +1,51 @@
+"""What may not change in a DynamoGraphDeployment once it exists: everything about topology."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from closeknit.dialects.dynamo.deployments import Deployment
+from closeknit.hub.problems import Problem, shown
+
+_RECREATE = "Delete the DynamoGraphDeployment and create it anew."
+
+
+def update_problems(old: Deployment, new: Deployment) -> Iterator[Problem]:
+    """Everything about a change that cannot be made in place; the two may be of different versions."""
+    before = (old.topology, old.domain) if old.constrained else None
+    after = (new.topology, new.domain) if new.constrained else None
+    path = "spec.topologyConstraint"
+    if (before is None) != (after is None):
+        yield Problem(path, _added_or_removed(added=before is None))
+    elif before is not None and after is not None:
+        for field, was, now in zip((new.topology_field, "packDomain"), before, after, strict=True):
+            if was != now:
+                yield Problem(f"{path}.{field}", _changed(was, now))
+    existing = {component.key: component for component in old.components}
+    for component in new.components:
+        earlier = existing.pop(component.key, None)
+        if earlier is None:
+            message = f"{shown(component.name)} was not part of the deployment. {_RECREATE}"
+            yield Problem(component.path, message)
+            continue
+        path = f"{component.path}.topologyConstraint"
+        if (earlier.domain is None) != (component.domain is None):
+            yield Problem(path, _added_or_removed(added=earlier.domain is None))
+        elif earlier.domain != component.domain:
+            yield Problem(f"{path}.packDomain", _changed(earlier.domain or "", component.domain or ""))
+        if (earlier.nodes is None) != (component.nodes is None):
+            message = "A component cannot change between one node and several."
+            yield Problem(f"{component.path}.multinode", f"{message} {_RECREATE}")
+    for gone in existing.values():
+        message = f"{shown(gone.name)} is part of the deployment and cannot be removed. {_RECREATE}"
+        yield Problem(f"spec.{new.listed}", message)
+
+
+def _added_or_removed(*, added: bool) -> str:
+    done = "added to" if added else "removed from"
+    return f"A topology constraint cannot be {done} what exists. {_RECREATE}"
+
+
+def _changed(was: str, now: str) -> str:
+    words = [shown(word) if word else "nothing" for word in (was, now)]
+    return f"This cannot change from {words[0]} to {words[1]}. {_RECREATE}"

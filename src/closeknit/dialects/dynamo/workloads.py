@@ -1,0 +1,113 @@
+"""DynamoGraphDeployments as workloads, by way of the PodCliqueSet that is made of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from closeknit.apis import nvidia_com_v1alpha1 as alpha
+from closeknit.apis import nvidia_com_v1beta1 as beta
+from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
+from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.dynamo.deployments import Deployment, read_alpha, read_beta
+from closeknit.dialects.dynamo.mapping import mapped
+from closeknit.dialects.dynamo.rules import rules
+from closeknit.dialects.dynamo.sets import set_name, to_pod_clique_set
+from closeknit.dialects.dynamo.telling import told
+from closeknit.dialects.grove.blueprint import Blueprint, blueprint
+from closeknit.dialects.grove.requests import to_request
+from closeknit.dialects.grove.topologies import MANAGED, Known, known
+from closeknit.dialects.grove.workloads import pod_problems, priority_of
+from closeknit.dialects.manifests import Manifest, Manifests
+from closeknit.dialects.naming import workload_name
+from closeknit.dialects.places import Located
+from closeknit.dialects.queueing import created
+from closeknit.hub.problems import Problem
+from closeknit.hub.workload import Workload
+
+DIALECT = "dynamo"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A deployment and what became of it; what has problems has no blueprint."""
+
+    manifest: Manifest[Any]
+    deployment: Deployment
+    made: dict[str, Any] | None
+    blueprint: Blueprint | None
+    problems: tuple[Problem, ...]
+
+
+def topologies_for(manifests: Manifests) -> Known:
+    """Grove's topologies, and the one that a mapping describes."""
+    groves = known(manifests)
+    mapping = mapped(manifests)
+    if mapping is None:
+        return groves
+    return replace(groves, topologies={**groves.topologies, mapping.name: mapping})
+
+
+def read_all(manifests: Manifests, *, lenient: bool) -> Iterator[Read]:
+    """Every deployment of both versions, in the order of the documents of each."""
+    topologies = topologies_for(manifests)
+    mapping = mapped(manifests)
+    fallback = mapping.name if mapping is not None and MANAGED not in topologies.topologies else MANAGED
+    for old in manifests.of(alpha.DynamoGraphDeployment):
+        found: list[Problem] = []
+        deployment = read_alpha(old.content, found, lenient=lenient)
+        yield _read(old, deployment, found, topologies, fallback, lenient=lenient)
+    for new in manifests.of(beta.DynamoGraphDeployment):
+        yield _read(new, read_beta(new.content), [], topologies, fallback, lenient=lenient)
+
+
+def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
+    """The workload of every deployment, after its problems."""
+    for one in read_all(manifests, lenient=surroundings.lenient):
+        manifest = one.manifest
+        pods = surroundings.pods.get(workload_name(manifest.namespace, set_name(one.deployment)), ())
+        own = list(one.problems)
+        priority = 0
+        if one.blueprint is not None:
+            unknown: list[Problem] = []
+            priority = priority_of(one.blueprint.given, surroundings, unknown)
+            own.extend(Problem("spec.priorityClassName", problem.message) for problem in unknown)
+        since = created(manifest, own)
+        yield from (manifest.located(problem) for problem in own)
+        broken = [*manifest.problems, *own, *pod_problems(pods)]
+        yield Workload(
+            object=manifest.object,
+            dialect=DIALECT,
+            request=None if broken or one.blueprint is None else to_request(one.blueprint, pods),
+            problems=tuple(broken),
+            priority=priority,
+            created=since,
+        )
+    for shape in (alpha.DynamoGraphDeployment, beta.DynamoGraphDeployment):
+        for unreadable in manifests.broken(shape):
+            yield Workload(unreadable.object, DIALECT, request=None, problems=unreadable.problems)
+
+
+def _read(
+    manifest: Manifest[Any],
+    deployment: Deployment,
+    found: list[Problem],
+    topologies: Known,
+    fallback: str,
+    *,
+    lenient: bool,
+) -> Read:
+    found = [*found, *rules(deployment)]
+    if found:
+        return Read(manifest, deployment, None, None, tuple(found))
+    made = to_pod_clique_set(deployment, manifest.namespace, deployment.topology or fallback)
+    decoded = msgspec.convert(made, PodCliqueSet)
+    # A deployment that stands in a cluster already has a set that does; what its topology lost is left out.
+    given = msgspec.structs.replace(
+        decoded, metadata=msgspec.structs.replace(decoded.metadata, uid=deployment.metadata.uid)
+    )
+    drawn, problems = blueprint(given, manifest.namespace, topologies, lenient=lenient)
+    return Read(manifest, deployment, made, drawn, tuple(told(problems, deployment, made)))
