@@ -10,20 +10,14 @@ import msgspec
 from closeknit.apis.core_v1 import PodSpec
 from closeknit.dialects.amounts import pod_resources
 from closeknit.dialects.filters import node_filter
-from closeknit.dialects.osmo.pools import HOSTNAME, ReadPool, platform_terms
+from closeknit.dialects.osmo.pools import GPU, HOSTNAME, ReadPool, platform_terms
 from closeknit.dialects.osmo.requirements import Resource
 from closeknit.dialects.pods import Shape
 from closeknit.hub import quantities
 from closeknit.hub.problems import Problem, shown, suggestion
 
-GPU = "nvidia.com/gpu"
-_FIELDS = (
-    ("cpu", "cpu", "USER_CPU"),
-    ("gpu", GPU, "USER_GPU"),
-    ("memory", "memory", "USER_MEMORY"),
-    ("storage", "ephemeral-storage", "USER_STORAGE"),
-)
-"""A resource's field, what Kubernetes calls it, and the variable by which a pool gives its default."""
+_FIELDS = {"cpu": "cpu", "gpu": GPU, "memory": "memory", "storage": "ephemeral-storage"}
+"""A resource's fields, and what Kubernetes calls them."""
 
 
 def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, str]:
@@ -33,18 +27,13 @@ def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) ->
     """
     given = resource.given
     own = {"cpu": given.cpu, "gpu": given.gpu, "memory": given.memory, "storage": given.storage}
-    defaults = pool.file.common_default_variables if pool is not None else {}
+    defaults = pool.defaults if pool is not None else {}
     asked: dict[str, str] = {}
-    for field, name, variable in _FIELDS:
+    for field, name in _FIELDS.items():
         written = own[field]
         if written is None:
-            default = defaults.get(variable)
-            if (
-                isinstance(default, str | int | float)
-                and not isinstance(default, bool)
-                and _reads(name, default)
-            ):
-                asked[name] = str(default)
+            if name in defaults:
+                asked[name] = defaults[name]
             continue
         try:
             quantities.amount(name, written)
@@ -52,14 +41,6 @@ def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) ->
         except ValueError as error:
             found.append(Problem(f"{resource.path}.{field}", str(error)))
     return asked or {GPU: "1"}
-
-
-def _reads(name: str, written: str | int | float) -> bool:
-    try:
-        quantities.amount(name, written)
-    except ValueError:
-        return False
-    return True
 
 
 def node_terms(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, Any]:

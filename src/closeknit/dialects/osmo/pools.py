@@ -17,10 +17,20 @@ from closeknit.dialects.manifests import Manifest, Manifests
 from closeknit.dialects.osmo.naming import LONGEST, digest, folded, marked, object_name
 from closeknit.dialects.paths import join, within
 from closeknit.dialects.places import Located
+from closeknit.dialects.spelling import found as worded
+from closeknit.hub import quantities
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.topology import Level, Topology
 
 HOSTNAME = "kubernetes.io/hostname"
+GPU = "nvidia.com/gpu"
+VARIABLES = {
+    "USER_CPU": "cpu",
+    "USER_GPU": GPU,
+    "USER_MEMORY": "memory",
+    "USER_STORAGE": "ephemeral-storage",
+}
+"""The variables by which a pool says what a task asks for that does not say itself."""
 SUPPORTING = ("kai",)
 """The types of scheduler that know topology constraints."""
 MOST_KEYS = 16
@@ -43,6 +53,8 @@ class ReadPool:
     """The queue of its workflows."""
     topology: Topology | None
     """Its layout; None where topology-aware scheduling is not enabled."""
+    defaults: Mapping[str, str]
+    """Quantities by resource name, for tasks that do not say."""
     problems: tuple[Problem, ...]
     """What is wrong with it; its topology then means nothing."""
 
@@ -88,13 +100,32 @@ def pools(manifests: Manifests) -> Pools:
         found.extend(_support_problems(manifest.name, file, behind))
         for name, platform in file.platforms.items():
             found.extend(_platform_problems(within("spec.platforms", name), platform))
+        defaults = _defaults(file, found)
         located.extend(manifest.located(problem) for problem in found)
         problems = (*manifest.problems, *(manifest.seen(problem) for problem in found))
         queue = _queue(manifest.name, behind)
         topology = _topology(queue, file)
-        read[manifest.name] = ReadPool(manifest.name, file, behind, queue, topology, problems)
+        read[manifest.name] = ReadPool(manifest.name, file, behind, queue, topology, defaults, problems)
     unreadable = frozenset(one.name for one in manifests.named(Pool)) - read.keys()
     return Pools(read, unreadable, tuple(located))
+
+
+def _defaults(file: PoolFile, found: list[Problem]) -> dict[str, str]:
+    read: dict[str, str] = {}
+    for variable, name in VARIABLES.items():
+        value = file.common_default_variables.get(variable)
+        path = within("spec.common_default_variables", variable)
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            try:
+                quantities.amount(name, value)
+                read[name] = str(value)
+            except ValueError as error:
+                found.append(Problem(path, str(error)))
+        elif value is not None:
+            found.append(
+                Problem(path, f"Found {worded(value)} where a quantity is expected. Write 8 or 1.5Gi.")
+            )
+    return read
 
 
 def _queue(name: str, backend: BackendFile) -> str:

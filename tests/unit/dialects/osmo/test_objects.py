@@ -204,7 +204,7 @@ def test_a_task_that_asks_for_nothing_is_taken_to_need_one_gpu() -> None:
 
 
 def test_what_a_resource_leaves_out_is_the_pools_default() -> None:
-    defaults = {"USER_CPU": 1, "USER_GPU": 0, "USER_MEMORY": "1Gi", "USER_STORAGE": {"no": "quantity"}}
+    defaults = {"USER_CPU": 1, "USER_GPU": 0, "USER_MEMORY": "1Gi"}
 
     (pods,) = request(
         pool(common_default_variables=defaults), workflow(["a"], {"default": {"memory": "2Gi"}})
@@ -241,6 +241,35 @@ def test_groups_of_a_workflow_are_placed_one_by_one() -> None:
     ] == [2, 1]
 
 
+def test_the_lead_is_the_task_that_says_so_or_else_the_first() -> None:
+    def lead(**fields: Any) -> list[str]:
+        tasks = [{"name": "a"}, {"name": "b", **fields}]
+        made = objects(
+            json.dumps({"workflow": {"name": "w", "groups": [{"name": "g", "tasks": tasks}]}}), to="pods"
+        )
+        labels = [pod["metadata"]["labels"] for pod in made]
+        return [one["osmo.task_name"] for one in labels if "osmo.lead_container" in one]
+
+    assert lead(lead=True) == ["b"]
+    assert lead() == ["a"]
+
+
+def test_workflows_with_groups_and_tasks_of_the_same_names_stay_apart() -> None:
+    made = objects(workflow(["a"], name="w"), workflow(["a"], name="v"))
+
+    assert len({one["metadata"]["name"] for one in made if one["kind"] == "PodGroup"}) == 2
+    assert len({one["metadata"]["name"] for one in made if one["kind"] == "Pod"}) == 2
+
+
+def test_a_pool_of_a_long_name_has_a_queue_that_fits_a_label() -> None:
+    first, second = (
+        pod_group(pool("p" * 80 + last), each({"a": ["rack=r"]}))["spec"]["queue"] for last in "ab"
+    )
+
+    assert len(first) == len(second) == 63
+    assert first != second
+
+
 def test_a_task_that_stands_alone_is_a_group_of_its_own() -> None:
     made = objects(json.dumps({"workflow": {"name": "w", "tasks": [{"name": "a"}, {"name": "b"}]}}))
 
@@ -255,6 +284,7 @@ def test_a_workflow_whose_pod_group_is_there_asks_for_nothing_more() -> None:
 
     assert [str(problem) for problem in found.problems] == []
     assert [workload.object.kind for workload in found.workloads] == ["PodGroup"]
+    assert [one["kind"] for one in objects(*texts, *made)].count("PodGroup") == 1
 
 
 def test_an_object_that_carries_the_file_asks_for_the_same() -> None:

@@ -116,6 +116,15 @@ LABEL = (
             id="a platform's tolerations are checked as those of a pod",
         ),
         pytest.param(
+            [keys(common_default_variables={"USER_GPU": -1, "USER_MEMORY": {"a": 1}, "OTHER": []})],
+            [
+                "1:common_default_variables.USER_GPU: -1 is negative. Write zero or more.",
+                "1:common_default_variables.USER_MEMORY: Found a mapping where a quantity is expected."
+                " Write 8 or 1.5Gi.",
+            ],
+            id="defaults are quantities; other variables are of no concern",
+        ),
+        pytest.param(
             [
                 "{apiVersion: osmo.closeknit.dev/v1alpha1, kind: Pool, metadata: {name: p},"
                 " spec: {name: q, topology_keys: [{key: a, label: '-'}]}}"
@@ -230,6 +239,14 @@ TASK = {"name": "a"}
                 f"{SUFFIXES}, such as 8, 500m or 1.5Gi.",
             ],
             id="amounts are quantities, and none is negative",
+        ),
+        pytest.param(
+            workflow(["a"], {"default": {"gpu": -1}, "other": {"gpu": -1}}),
+            [
+                f"2:workflow.resources.{name}.gpu: -1 is negative. Write zero or more."
+                for name in ("default", "other")
+            ],
+            id="a mistake that stands twice is told twice",
         ),
         pytest.param(
             workflow(["a"], {"default": {"topologies": []}}),
