@@ -17,8 +17,6 @@ _GROVE = "grove.io/v1alpha1"
 
 def rules(given: Deployment) -> Iterator[Problem]:
     """Everything that Dynamo would refuse without looking at the cluster."""
-    if not given.components:
-        yield Problem(f"spec.{given.listed}", "There is nothing to deploy here. Describe at least one.")
     if len(given.components) > MOST_COMPONENTS:
         message = f"There are {len(given.components)} {given.listed}. At most {MOST_COMPONENTS} are allowed."
         yield Problem(f"spec.{given.listed}", message)

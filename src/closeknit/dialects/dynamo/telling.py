@@ -10,6 +10,7 @@ from closeknit.hub.problems import Problem
 
 _CLIQUE = re.compile(r"spec\.template\.cliques\[([0-9]+)\]")
 _GROUP = re.compile(r"spec\.template\.podCliqueScalingGroups\[([0-9]+)\]")
+_CONTAINER = re.compile(r"\.extraPodSpec\.containers\[([0-9]+)\]")
 
 
 def told(problems: list[Problem], given: Deployment, made: dict[str, Any]) -> list[Problem]:
@@ -22,6 +23,7 @@ def told(problems: list[Problem], given: Deployment, made: dict[str, Any]) -> li
     def words(text: str) -> str:
         for i, component in enumerate(cliques):
             text = text.replace(f"spec.template.cliques[{i}].spec.podSpec", component.pod_path)
+        text = _CONTAINER.sub(_container, text)
         text = _CLIQUE.sub(lambda found: cliques[int(found[1])].path, text)
         text = _GROUP.sub(lambda found: groups[int(found[1])].path, text)
         text = text.replace("spec.template.", "spec.").replace("cliqueNames[0]", "name")
@@ -32,6 +34,12 @@ def told(problems: list[Problem], given: Deployment, made: dict[str, Any]) -> li
 
     found = (Problem(words(problem.path), words(problem.message)) for problem in problems)
     return list(dict.fromkeys(found))
+
+
+def _container(found: re.Match[str]) -> str:
+    """The first container of a v1alpha1 service is written apart from the others."""
+    number = int(found[1])
+    return f".extraPodSpec.containers[{number - 1}]" if number else ".extraPodSpec.mainContainer"
 
 
 def _component(clique: str, by_key: dict[str, Component]) -> Component:

@@ -100,6 +100,10 @@ def _read(
     *,
     lenient: bool,
 ) -> Read:
+    if not deployment.components and not found:
+        found = [
+            Problem(f"spec.{deployment.listed}", "There is nothing to deploy here. Describe at least one.")
+        ]
     found = [*found, *rules(deployment)]
     if found:
         return Read(manifest, deployment, None, None, tuple(found))
