@@ -57,17 +57,17 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _too_deep(content: Any) -> bool:
-    row = [content]
+    row = [content] if type(content) is dict or type(content) is list else []
     for _ in range(DEEPEST):
+        if not row:
+            return False
         row = [
             inner
             for outer in row
             for inner in (outer.values() if type(outer) is dict else outer)
             if type(inner) is dict or type(inner) is list
         ]
-        if not row:
-            return False
-    return True
+    return bool(row)
 
 
 def _encodable(content: Any) -> bool:

@@ -152,6 +152,20 @@ class Manifests:
         """The objects that should have had this shape and could not be read."""
         return self._broken.get(shape, [])
 
+    def origin(self, workload: ObjectName) -> Manifest[Any]:
+        """The object that a workload was read from, as far as names tell.
+
+        One of several workloads of an object is called by its name, a dot and more; one of several
+        objects together, such as pods, has a name of its own and is told at the first of them.
+        """
+        every = [one for manifests in self._by_shape.values() for one in manifests]
+        alike = [one for one in every if one.object.kind == workload.kind]
+        near = [one for one in alike if one.namespace == workload.namespace]
+        name = workload.name
+        while all(one.name != name for one in near) and "." in name:
+            name = name.rpartition(".")[0]
+        return next((one for one in near if one.name == name), (near or alike or every)[0])
+
     def named(self, shape: type[Wire]) -> Iterator[ObjectName]:
         """The objects of this shape that exist, whether they could be read or not."""
         yield from (manifest.object for manifest in self._by_shape.get(shape, []))
@@ -163,7 +177,8 @@ class Catalogue:
 
     def __init__(self, kinds: Iterable[Kind], passed_over: Mapping[str, frozenset[str]]) -> None:
         self._kinds: dict[tuple[str, str], list[Kind]] = defaultdict(list)
-        for kind in kinds:
+        # Two dialects may read the same kind, each the objects that speak to it; both declare it alike.
+        for kind in dict.fromkeys(kinds):
             self._kinds[kind.group, kind.kind].append(kind)
         self._known = defaultdict(set, {group: set(names) for group, names in passed_over.items()})
         for group, name in self._kinds:

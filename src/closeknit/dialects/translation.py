@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from closeknit.dialects.dialect import Dialect, Object
 from closeknit.dialects.places import Located, Source
 from closeknit.dialects.reading import Gathered, gather, in_order
 from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.workload import Workload
 
 TARGETS = ("kai", "grove", "podgang", "kueue", "pods")
 """What can be translated to."""
 _ON_THE_WAY = {"podgang": "grove", "pods": "kai"}
 """Targets that are no family of their own, and the family whose objects lead to them."""
+_AMONG = {"pods": "Pod"}
+"""Targets that stand among the objects of that family, and their kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +64,30 @@ def _translated(
     speaker = next((one for one in dialects if one.name == family and one.express is not None), None)
     if speaker is None or speaker.express is None:
         return
-    said = [
-        made
-        for workload in found.workloads
-        if workload.dialect == dialect.name and workload.request is not None
-        for made in speaker.express(workload, found.surroundings.topologies)
-    ]
-    if family == target:
-        yield from said
-    elif said and target in speaker.translations:
-        again = Source(f"<{family}>", "\n".join(f"---\n{json.dumps(made)}" for made in said).encode())
-        further = gather(dialects, [again], lenient=lenient)
-        yield from speaker.translations[target](further.manifests, further.surroundings)
+    for workload in found.workloads:
+        if workload.dialect != dialect.name or workload.request is None:
+            continue
+        try:
+            said = list(speaker.express(workload, found.surroundings.topologies))
+        except InvalidError as error:
+            yield from (_unsaid(found, workload, family, problem) for problem in error.problems)
+            continue
+        if family == target:
+            yield from said
+        elif target in _AMONG:
+            yield from (made for made in said if made["kind"] == _AMONG[target])
+            continue
+        if target == "pods":
+            yield from (made for made in said if made["kind"] == "Pod")
+        if said and target in speaker.translations:
+            again = Source(f"<{family}>", "\n".join(f"---\n{json.dumps(made)}" for made in said).encode())
+            further = gather(dialects, [again], lenient=lenient)
+            yield from (_unsaid(found, workload, family, one.problem) for one in further.problems)
+            yield from speaker.translations[target](further.manifests, further.surroundings)
+
+
+def _unsaid(found: Gathered, workload: Workload, family: str, problem: Problem) -> Located:
+    """What the target has no words for, at the object that asks for it."""
+    name = workload.object
+    message = f"{name.kind} {shown(name.name)} cannot be said in the words of {family}: {problem}"
+    return replace(found.manifests.origin(name).located(Problem("metadata.name", message)), object=name)

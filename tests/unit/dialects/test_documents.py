@@ -29,6 +29,7 @@ def problems(text: str | bytes) -> list[str]:
     [
         pytest.param("a: 1\n---\nb: 2\n", [{"a": 1}, {"b": 2}], id="documents are told apart by dashes"),
         pytest.param('{"a": 1}\n{"b": 2}\n', [{"a": 1}, {"b": 2}], id="JSON values may follow each other"),
+        pytest.param('{"a": 1}\n1 "b"', [{"a": 1}, 1, "b"], id="after a JSON mapping anything may follow"),
         pytest.param('[{"a": 1}]', [[{"a": 1}]], id="a JSON list is one document"),
         pytest.param("{a: 1, b: [x]}", [{"a": 1, "b": ["x"]}], id="braces without quotes are YAML"),
         pytest.param('{"a": 1}\n---\n{"b": 2}\n', [{"a": 1}, {"b": 2}], id="JSON between dashes is YAML"),
