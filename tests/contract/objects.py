@@ -1,0 +1,86 @@
+"""Whether an object that we write would be taken by the server it is meant for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from tests.contract.definitions import PROJECTS, published, strict, strict_validator
+
+_PART = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = re.compile(rf"{_PART}(\.{_PART})*")
+_WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_KEY = re.compile(rf"({_PART}(\.{_PART})*/)?{_WORD}")
+_VALUE = re.compile(rf"({_WORD})?")
+
+
+def faults(written: dict[str, Any], earlier_grove: bool = False) -> Iterator[str]:
+    """Everything that a strict server would refuse; an object that nobody can judge is a fault too."""
+    group, _, version = written["apiVersion"].rpartition("/")
+    kind = written["kind"]
+    who = f"{kind} {written['metadata'].get('name', written['metadata'].get('generateName'))}"
+    if group in PROJECTS:
+        earlier = "grove-alpha8" if earlier_grove and PROJECTS[group] == "grove" else None
+        # Of what has not changed since, only today's definition is at hand.
+        project = earlier if earlier and published(group, kind, version, earlier) else None
+        validator = strict_validator(group, kind, version, project)
+        judged: Any = written
+    elif (group, kind) in (("", "Pod"), ("batch", "Job")):
+        validator = _pod_or_job(kind)
+        judged = written["spec"]
+        yield from (f"{who}: there is no field {name}" for name in written.keys() - {*_TOP, "spec", "status"})
+    else:
+        yield f"{who}: nothing is published that could judge {written['apiVersion']}"
+        return
+    for error in validator.iter_errors(judged):
+        yield f"{who}: {error.json_path}: {error.message[:300]}"
+    yield from (f"{who}: {fault}" for fault in _metadata_faults(written["metadata"]))
+    if _holds_null(written):
+        yield f"{who}: null stands where a field should be left out"
+
+
+_TOP = frozenset({"apiVersion", "kind", "metadata"})
+
+
+@cache
+def _pod_or_job(kind: str) -> Draft202012Validator:
+    """Pods and Jobs have no published definition, but a JobSet's holds both of their specs."""
+    schema = published("jobset.x-k8s.io", "JobSet", "v1alpha2")
+    assert schema is not None
+    spec = schema["properties"]["spec"]["properties"]["replicatedJobs"]["items"]
+    spec = spec["properties"]["template"]["properties"]["spec"]
+    if kind == "Pod":
+        spec = spec["properties"]["template"]["properties"]["spec"]
+    return Draft202012Validator(strict(spec))
+
+
+def _metadata_faults(metadata: dict[str, Any]) -> Iterator[str]:
+    for field in ("name", "namespace"):
+        text = metadata.get(field, "a")
+        if len(text) > 253 or not _SUBDOMAIN.fullmatch(text):
+            yield f"metadata.{field} {text!r} is not a name"
+    if "name" not in metadata and "generateName" not in metadata:
+        yield "metadata.name is missing"
+    for key, value in metadata.get("labels", {}).items():
+        if not _KEY.fullmatch(key) or not isinstance(value, str) or not _VALUE.fullmatch(value):
+            yield f"the label {key!r}: {value!r} is not allowed"
+    for key, value in metadata.get("annotations", {}).items():
+        if not _KEY.fullmatch(key) or not isinstance(value, str):
+            yield f"the annotation {key!r}: {value!r} is not allowed"
+    known = {"name", "namespace", "generateName", "labels", "annotations", "ownerReferences", "finalizers"}
+    yield from (f"metadata.{name} is not ours to write" for name in metadata.keys() - known)
+
+
+def _holds_null(written: dict[str, Any]) -> bool:
+    return "null" in json.dumps(written) and any(inner is None for inner in _values(written))
+
+
+def _values(value: Any) -> Iterator[Any]:
+    yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _values(inner)
