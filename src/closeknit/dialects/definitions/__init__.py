@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from closeknit.dialects.definitions import grove, kai, kueue, osmo
+from closeknit.dialects.definitions import dynamo, grove, kai, kueue, osmo
 from closeknit.dialects.definitions.definition import Column, Definition
 
 __all__ = ["FAMILIES", "Column", "Definition"]
@@ -13,6 +13,7 @@ FAMILIES: Mapping[str, tuple[Definition, ...]] = {
     "kai": kai.DEFINITIONS,
     "grove": grove.DEFINITIONS,
     "kueue": kueue.DEFINITIONS,
+    "dynamo": dynamo.DEFINITIONS,
     "osmo": osmo.DEFINITIONS,
 }
 """A kind that two families use stands with the one that it belongs to."""

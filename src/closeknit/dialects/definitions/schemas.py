@@ -54,6 +54,8 @@ def _schema(kind: Any, limits: Limits) -> Schema:
         return _object(kind, limits)
     if kind in (Quantity, Quantity | None):
         return {"anyOf": [{"type": "integer"}, {"type": "string"}], "pattern": QUANTITY, _EITHER: True}
+    if kind == int | float:
+        return {"type": "number"}
     if type(None) in get_args(kind):
         inner = tuple(inner for inner in get_args(kind) if inner is not type(None))
         return _schema(inner[0], limits) if len(inner) == 1 else {OPEN: True}
@@ -68,7 +70,7 @@ def _schema(kind: Any, limits: Limits) -> Schema:
             return {"type": _PLAIN[kind]} if kind in _PLAIN else {OPEN: True}
 
 
-_PLAIN: Mapping[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_PLAIN: Mapping[Any, str] = {str: "string", bool: "boolean", int: "integer", Number: "number"}
 
 
 def _whole_number(kind: Any) -> Schema:

@@ -1,0 +1,53 @@
+"""Dynamo's deployments as custom resources.
+
+In v1alpha1 the services stay open, because they may be written as a mapping or as a list.
+"""
+
+from __future__ import annotations
+
+from closeknit.apis import nvidia_com_v1alpha1 as v1alpha1
+from closeknit.apis import nvidia_com_v1beta1 as v1beta1
+from closeknit.dialects.definitions.bounds import NOT_NEGATIVE, items, keyed
+from closeknit.dialects.definitions.definition import AGE, Column, Definition, condition
+from closeknit.dialects.definitions.schemas import OPEN, Limits
+
+_DOMAIN = {"pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"}
+_LIMITS: Limits = {
+    v1alpha1.ProviderOverride: {"": {"required": ["apiVersion", "value"]}, "apiVersion": {"minLength": 1}},
+    v1alpha1.DeploymentTopologyConstraint: {
+        "": {"required": ["topologyProfile"]},
+        "topologyProfile": {"minLength": 1},
+        "packDomain": _DOMAIN,
+    },
+    v1alpha1.ServiceTopologyConstraint: {"": {"required": ["packDomain"]}, "packDomain": _DOMAIN},
+    v1alpha1.Multinode: {"nodeCount": {"minimum": 2, "default": 2}},
+    v1alpha1.PodMetadata: {
+        "": {OPEN: True},
+        "annotations": {"additionalProperties": {"maxLength": 262144}},
+    },
+    v1beta1.DeploymentTopologyConstraint: {
+        "": {"required": ["clusterTopologyName"]},
+        "clusterTopologyName": {"minLength": 1},
+        "packDomain": _DOMAIN,
+    },
+    v1beta1.DynamoGraphDeploymentSpec: {"components": {**items(None, 25), **keyed("name")}},
+    v1beta1.Component: {
+        "name": {"minLength": 1, "maxLength": 63, "pattern": "^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$"},
+        "replicas": NOT_NEGATIVE,
+        "minAvailable": {"minimum": 1},
+    },
+}
+
+DEFINITIONS = (
+    Definition(
+        "nvidia.com",
+        "DynamoGraphDeployment",
+        "dynamographdeployments",
+        v1beta1.DynamoGraphDeployment,
+        ("v1beta1", "v1alpha1"),
+        shapes={"v1alpha1": v1alpha1.DynamoGraphDeployment},
+        short_names=("dgd",),
+        columns=(condition("Ready"), Column("Backend", ".spec.backendFramework"), AGE),
+        limits=_LIMITS,
+    ),
+)
