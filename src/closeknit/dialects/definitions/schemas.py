@@ -70,7 +70,7 @@ def _schema(kind: Any, limits: Limits) -> Schema:
             return {"type": _PLAIN[kind]} if kind in _PLAIN else {OPEN: True}
 
 
-_PLAIN: Mapping[Any, str] = {str: "string", bool: "boolean", int: "integer", Number: "number"}
+_PLAIN: Mapping[Any, str] = {str: "string", bool: "boolean"}
 
 
 def _whole_number(kind: Any) -> Schema:
