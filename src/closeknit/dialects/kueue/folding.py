@@ -61,15 +61,15 @@ class Folding:
             for piece in made:
                 if piece.count == 0:
                     continue
-                before = pieces[-run:] if run else []
                 # Only whole members are folded: parts of two groups must not become one.
-                if len(made) == 1 and isinstance(member, Group) and before and before[-1].is_like(piece):
+                whole = len(made) == 1 and isinstance(member, Group)
+                if whole and run and pieces[-1].is_like(piece):
                     pieces.append(piece)
                     run += 1
                 else:
                     pieces = self._folded(pieces, run)
                     pieces.append(piece)
-                    run = 1 if len(made) == 1 and isinstance(member, Group) else 0
+                    run = 1 if whole else 0
         return self._with_levels(group, self._folded(pieces, run))
 
     def _leaf(self, pods: PodSet) -> Piece:
