@@ -131,6 +131,18 @@ def test_all_workflows_of_the_folder_are_placed_together() -> None:
     assert all(outcome["proven"] for outcome in outcomes)
 
 
+def test_a_training_run_gets_two_whole_nvl72_racks_of_one_zone() -> None:
+    result = run("plan", "-f", FOLDER / "nvl72", "-o", "json")
+    (outcome,) = json.loads(result.stdout)["outcomes"]
+
+    assert (result.exit_code, outcome["status"], outcome["proven"]) == (0, "placed", True)
+    assert len(outcome["pods"]) == 2 * 18 + 2 + 1
+    assert places(outcome, ZONE) == {("zone-a",)}
+    assert len(places(outcome, CLIQUE, "1")) == len(places(outcome, CLIQUE, "2")) == 1
+    where = {pod["name"].rpartition("-")[0]: pod["podSet"] for pod in outcome["pods"]}
+    assert (where["loader-1"], where["monitor"]) == ("training-catch-all", "catch-all-gpu-clique")
+
+
 @pytest.mark.parametrize("workflow", WORKFLOWS)
 def test_a_workflow_is_valid_and_can_be_translated(workflow: str) -> None:
     files: list[str | Path] = ["-f", FOLDER / "pool.yaml", "-f", FOLDER / f"{workflow}.yaml"]
@@ -162,7 +174,7 @@ def test_what_is_translated_is_placed_like_the_workflow(tmp_path: Path) -> None:
 )
 def test_the_nodes_of_a_cluster_are_those_of_its_drawing(drawing: Path) -> None:
     deepest = 3 if "use-case-4" in drawing.name else 4
-    manifests = drawing.with_name("nodes.yaml" if drawing.parent == FOLDER else f"{drawing.stem}.yaml")
+    manifests = drawing.with_name("nodes.yaml" if drawing.stem == "cluster" else f"{drawing.stem}.yaml")
 
     result = run("nodes", "--drawing", drawing, "--levels", ",".join(list(DEPTH)[:deepest]))
 

@@ -63,8 +63,8 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
             continue
         topology = workflow.pool.topology if workflow.pool is not None else None
         for group in workflow.groups:
-            if (manifest.namespace, group.pod_group) not in running:
-                request = to_request(group, manifest.namespace, topology)
+            if (workflow.namespace, group.pod_group) not in running:
+                request = to_request(group, workflow.namespace, topology)
                 yield replace(base, object=_named(manifest, workflow, group), request=request)
     for broken in manifests.broken(Workflow):
         yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)

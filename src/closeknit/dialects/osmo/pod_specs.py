@@ -10,8 +10,9 @@ import msgspec
 from closeknit.apis.core_v1 import PodSpec
 from closeknit.dialects.amounts import pod_resources
 from closeknit.dialects.filters import node_filter
-from closeknit.dialects.osmo.pools import GPU, HOSTNAME, ReadPool, platform_terms
+from closeknit.dialects.osmo.pools import GPU, ReadPool, platform_terms
 from closeknit.dialects.osmo.requirements import Resource
+from closeknit.dialects.osmo.topology_keys import HOSTNAME
 from closeknit.dialects.pods import Shape
 from closeknit.hub import quantities
 from closeknit.hub.problems import Problem, shown, suggestion

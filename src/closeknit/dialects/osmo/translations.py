@@ -32,10 +32,10 @@ def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | L
         workflow = read_workflow(manifest, read)
         yield from (manifest.located(problem) for problem in workflow.problems)
         for group in workflow.groups:
-            if (manifest.namespace, group.pod_group) in running:
+            if (workflow.namespace, group.pod_group) in running:
                 continue
-            yield to_pod_group(group, manifest.namespace, workflow.pool)
-            yield from to_pods(group, manifest.namespace, manifest.name, workflow.pool)
+            yield to_pod_group(group, workflow.namespace, workflow.pool)
+            yield from to_pods(group, workflow.namespace, manifest.name, workflow.pool)
 
 
 def to_pods_alone(manifests: Manifests, surroundings: Surroundings) -> Iterator[dict[str, Any] | Located]:

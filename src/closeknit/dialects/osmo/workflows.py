@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
-from closeknit.apis.osmo_workflow import TaskGroupSpec, TaskSpec, WorkflowSpec
+from closeknit.apis.osmo_workflow import TaskSpec, WorkflowSpec
 from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.osmo.naming import digest, fitted, folded, is_name, object_name
+from closeknit.dialects.osmo.naming import digest, fitted, object_name
 from closeknit.dialects.osmo.pod_specs import node_terms, requests, shape
 from closeknit.dialects.osmo.pools import Pools, ReadPool
 from closeknit.dialects.osmo.requirements import (
@@ -20,11 +20,17 @@ from closeknit.dialects.osmo.requirements import (
     resources,
     wishes,
 )
+from closeknit.dialects.osmo.task_groups import (
+    GivenGroup,
+    given_groups,
+    lead_problems,
+    missing_resources,
+    name_problems,
+)
 from closeknit.dialects.osmo.tree import Tree, tree
 from closeknit.dialects.pods import Shape
 from closeknit.hub.problems import Problem, shown, suggestion
 
-_MOST_LOOKED_UP = 20
 _ROOM = 48
 """What of a task's name is kept in its pod's, so that the digest and a number of retries fit behind it."""
 
@@ -67,17 +73,11 @@ class TaskGroup:
 class ReadWorkflow:
     """A workflow; its groups are complete only where it has no problems."""
 
+    namespace: str
+    """Where its PodGroups and pods live."""
     pool: ReadPool | None
     groups: tuple[TaskGroup, ...]
     problems: tuple[Problem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _GivenGroup:
-    path: str
-    name: str
-    tasks: tuple[tuple[str, TaskSpec], ...]
-    """Each with its path."""
 
 
 def read_workflow(manifest: Manifest[Workflow], pools: Pools) -> ReadWorkflow:
@@ -85,91 +85,33 @@ def read_workflow(manifest: Manifest[Workflow], pools: Pools) -> ReadWorkflow:
     file = manifest.content.spec
     found: list[Problem] = []
     defined = resources(file, found)
-    groups = tuple(_groups(file.workflow, found))
-    found.extend(_name_problems(file.workflow, groups))
-    found.extend(_lead_problems(groups))
+    groups = tuple(given_groups(file.workflow, found))
+    found.extend(name_problems(file.workflow, groups))
+    found.extend(lead_problems(groups))
     needs_keys = any(one.given.topology for one in defined.values())
     pool = _pool(file.workflow, pools, found, needs_keys=needs_keys)
     reader = _Askings(pool)
     askings = {name: reader.read(one, found) for name, one in defined.items()}
-    found.extend(_missing_resources(groups, defined))
+    found.extend(missing_resources(groups, defined))
     topology = pool.topology if pool is not None else None
     labels = topology.labels if topology is not None else ()
     for group in groups:
         names = dict.fromkeys(task.resource for _, task in group.tasks if task.resource in askings)
         found.extend(disagreements([askings[name].wishes for name in names], labels))
+    home = _namespace(manifest, pool)
     if found or manifest.problems:
-        return ReadWorkflow(pool, (), tuple(dict.fromkeys(found)))
+        return ReadWorkflow(home, pool, (), tuple(dict.fromkeys(found)))
     read = tuple(_task_group(group, manifest, askings, pool) for group in groups)
-    return ReadWorkflow(pool, read, ())
+    return ReadWorkflow(home, pool, read, ())
 
 
-def _groups(workflow: WorkflowSpec, found: list[Problem]) -> Iterator[_GivenGroup]:
-    """The groups; a task that stands alone is a group of its own."""
-    if workflow.groups and workflow.tasks:
-        message = "This stands beside groups. Put the tasks into a group, or write tasks only."
-        found.append(Problem("spec.workflow.tasks", message))
-    if not workflow.groups and not workflow.tasks:
-        found.append(Problem("spec.workflow.groups", "A workflow needs at least one group, or one task."))
-    for i, group in enumerate(workflow.groups):
-        path = f"spec.workflow.groups[{i}]"
-        if not group.tasks:
-            found.append(Problem(f"{path}.tasks", f"Group {shown(group.name)} needs at least one task."))
-        yield _GivenGroup(path, group.name, _tasks(path, group))
-    for i, task in enumerate(workflow.tasks):
-        path = f"spec.workflow.tasks[{i}]"
-        yield _GivenGroup(path, task.name, ((path, task),))
-
-
-def _tasks(path: str, group: TaskGroupSpec) -> tuple[tuple[str, TaskSpec], ...]:
-    return tuple((f"{path}.tasks[{j}]", task) for j, task in enumerate(group.tasks))
-
-
-def _name_problems(workflow: WorkflowSpec, groups: Sequence[_GivenGroup]) -> Iterator[Problem]:
-    """Names of groups and tasks must differ in the form that Kubernetes keeps of them."""
-    named = [("spec.workflow", workflow.name)]
-    taken: dict[str, str] = {}
-    for group in groups:
-        members = [(path, task.name) for path, task in group.tasks if path != group.path]
-        for path, name in ((group.path, group.name), *members):
-            named.append((path, name))
-            first = taken.setdefault(folded(name), path)
-            if first != path:
-                taken_by = f"{shown(name)} is already the name of {first.removeprefix('spec.')}."
-                message = f'{taken_by} Give each its own; capitals do not count, and "_" is the same as "-".'
-                yield Problem(f"{path}.name", message)
-    for path, name in named:
-        if not is_name(name):
-            yield Problem(
-                f"{path}.name",
-                f"{shown(name)} is not a valid name. Allowed are letters, digits, '-' and '_', with a letter"
-                " at the start and a letter or digit at the end.",
-            )
-
-
-def _missing_resources(groups: Sequence[_GivenGroup], defined: Mapping[str, Resource]) -> Iterator[Problem]:
-    """Tasks whose resource is not there. What was meant is looked up for a few names only: it takes long."""
-    remedies: dict[str, str] = {}
-    for group in groups:
-        for path, task in group.tasks:
-            if task.resource in defined:
-                continue
-            if task.resource not in remedies:
-                few = len(remedies) < _MOST_LOOKED_UP
-                remedies[task.resource] = (
-                    suggestion(task.resource, defined) if few else "Define it in resources."
-                )
-            message = f"There is no resource {shown(task.resource)}. {remedies[task.resource]}"
-            yield Problem(f"{path}.resource", message)
-
-
-def _lead_problems(groups: Sequence[_GivenGroup]) -> Iterator[Problem]:
-    for group in groups:
-        leads = [path for path, task in group.tasks if task.lead]
-        for path in leads[1:]:
-            first = leads[0].removeprefix("spec.")
-            message = f"{first} leads group {shown(group.name)} already. A group has one lead."
-            yield Problem(f"{path}.lead", message)
+def _namespace(manifest: Manifest[Workflow], pool: ReadPool | None) -> str:
+    """A file says nothing of namespaces, so its pods go where the backend has them; those of an object
+    stay beside it.
+    """
+    if manifest.own_file is not None and pool is not None and pool.backend.k8s_namespace:
+        return pool.backend.k8s_namespace
+    return manifest.namespace
 
 
 def _pool(workflow: WorkflowSpec, pools: Pools, found: list[Problem], *, needs_keys: bool) -> ReadPool | None:
@@ -215,7 +157,7 @@ class _Askings:
 
 
 def _task_group(
-    group: _GivenGroup, manifest: Manifest[Workflow], askings: Mapping[str, Asking], pool: ReadPool | None
+    group: GivenGroup, manifest: Manifest[Workflow], askings: Mapping[str, Asking], pool: ReadPool | None
 ) -> TaskGroup:
     mark = digest(manifest.namespace, manifest.name, group.name)
     leads = [task.name for _, task in group.tasks if task.lead]

@@ -130,6 +130,7 @@ def test_names_hold_the_namespace_of_the_backend_where_it_is_known() -> None:
 
     assert made[0]["metadata"]["name"] == "osmo-pool-osmo-prod-p-topology"
     assert made[1]["spec"]["queue"] == "osmo-pool-osmo-prod-p"
+    assert {one["metadata"]["namespace"] for one in made[1:]} == {"osmo-prod"}
     assert made[2]["spec"]["schedulerName"] == "my-kai"
 
 

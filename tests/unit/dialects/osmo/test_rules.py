@@ -55,6 +55,22 @@ LABEL = (
             id="a pool must say which backend is its own where there are some",
         ),
         pytest.param(
+            ['{"name": "b", "k8s_namespace": "a--B", "scheduler_settings": {}}'],
+            [
+                '1:k8s_namespace: "a--B" is not a namespace. Allowed are at most 63 lower-case letters, digits and'
+                " dashes, with a letter or digit at both ends."
+            ],
+            id="a backend's namespace is one that Kubernetes allows",
+        ),
+        pytest.param(
+            ['{"name": "b", "scheduler_settings": 5}', keys(("rack", "t/rack"), backend="b")],
+            [
+                "1:scheduler_settings: Found 5, a number, where a mapping is expected.",
+                '2:backend: Backend "b" has problems of its own. Correct them first.',
+            ],
+            id="a backend that cannot be read is no reason to assume another",
+        ),
+        pytest.param(
             [keys(("rack", "t/a"), ("rack", "t/b"))],
             ['1:topology_keys[1].key: "rack" is already the key of topology_keys[0]. Each has its own.'],
             id="a key can stand for one label only",

@@ -1,0 +1,92 @@
+"""The groups of a workflow as they are written: their tasks, names, leads and resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from closeknit.apis.osmo_workflow import TaskGroupSpec, TaskSpec, WorkflowSpec
+from closeknit.dialects.osmo.naming import folded, is_name
+from closeknit.dialects.osmo.requirements import Resource
+from closeknit.hub.problems import Problem, shown, suggestion
+
+_MOST_LOOKED_UP = 20
+
+
+@dataclass(frozen=True, slots=True)
+class GivenGroup:
+    """A group of tasks in its place."""
+
+    path: str
+    name: str
+    tasks: tuple[tuple[str, TaskSpec], ...]
+    """Each with its path."""
+
+
+def given_groups(workflow: WorkflowSpec, found: list[Problem]) -> Iterator[GivenGroup]:
+    """The groups; a task that stands alone is a group of its own."""
+    if workflow.groups and workflow.tasks:
+        message = "This stands beside groups. Put the tasks into a group, or write tasks only."
+        found.append(Problem("spec.workflow.tasks", message))
+    if not workflow.groups and not workflow.tasks:
+        found.append(Problem("spec.workflow.groups", "A workflow needs at least one group, or one task."))
+    for i, group in enumerate(workflow.groups):
+        path = f"spec.workflow.groups[{i}]"
+        if not group.tasks:
+            found.append(Problem(f"{path}.tasks", f"Group {shown(group.name)} needs at least one task."))
+        yield GivenGroup(path, group.name, _tasks(path, group))
+    for i, task in enumerate(workflow.tasks):
+        path = f"spec.workflow.tasks[{i}]"
+        yield GivenGroup(path, task.name, ((path, task),))
+
+
+def _tasks(path: str, group: TaskGroupSpec) -> tuple[tuple[str, TaskSpec], ...]:
+    return tuple((f"{path}.tasks[{j}]", task) for j, task in enumerate(group.tasks))
+
+
+def name_problems(workflow: WorkflowSpec, groups: Sequence[GivenGroup]) -> Iterator[Problem]:
+    """Names of groups and tasks must differ in the form that Kubernetes keeps of them."""
+    named = [("spec.workflow", workflow.name)]
+    taken: dict[str, str] = {}
+    for group in groups:
+        members = [(path, task.name) for path, task in group.tasks if path != group.path]
+        for path, name in ((group.path, group.name), *members):
+            named.append((path, name))
+            first = taken.setdefault(folded(name), path)
+            if first != path:
+                taken_by = f"{shown(name)} is already the name of {first.removeprefix('spec.')}."
+                message = f'{taken_by} Give each its own; capitals do not count, and "_" is the same as "-".'
+                yield Problem(f"{path}.name", message)
+    for path, name in named:
+        if not is_name(name):
+            yield Problem(
+                f"{path}.name",
+                f"{shown(name)} is not a valid name. Allowed are letters, digits, '-' and '_', with a letter"
+                " at the start and a letter or digit at the end.",
+            )
+
+
+def missing_resources(groups: Sequence[GivenGroup], defined: Mapping[str, Resource]) -> Iterator[Problem]:
+    """Tasks whose resource is not there. What was meant is looked up for a few names only: it takes long."""
+    remedies: dict[str, str] = {}
+    for group in groups:
+        for path, task in group.tasks:
+            if task.resource in defined:
+                continue
+            if task.resource not in remedies:
+                few = len(remedies) < _MOST_LOOKED_UP
+                remedies[task.resource] = (
+                    suggestion(task.resource, defined) if few else "Define it in resources."
+                )
+            message = f"There is no resource {shown(task.resource)}. {remedies[task.resource]}"
+            yield Problem(f"{path}.resource", message)
+
+
+def lead_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
+    """A group has one lead at most; where none says so, the first task is taken."""
+    for group in groups:
+        leads = [path for path, task in group.tasks if task.lead]
+        for path in leads[1:]:
+            first = leads[0].removeprefix("spec.")
+            message = f"{first} leads group {shown(group.name)} already. A group has one lead."
+            yield Problem(f"{path}.lead", message)
