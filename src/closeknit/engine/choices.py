@@ -43,10 +43,7 @@ class Choices:
         self.colors: list[Color] = []
         self.loads: Loads = {}
         """By level and domain, per shape the fewest pods that the choices confine there."""
-        running = np.array(problem.root.bound, dtype=np.int64)
-        self.used: list[dict[int, int]] = [
-            dict.fromkeys(tree.dom[level][running].tolist(), 1) for level in range(tree.depth + 1)
-        ]
+        self.used = [dict.fromkeys(domains, 1) for domains in tree.holding(problem.root.bound)]
         """By level, domains that are in use for certain, and for how many reasons."""
         self._touched: dict[tuple[int, int], int] = {}
         self.left_out = 0
@@ -63,7 +60,7 @@ class Choices:
         distance = place.distance
         if distance and place.level < 0:
             # Nothing is shared: each domain of the preferred level counts, those of running pods at once.
-            running = frozenset(self._tree.dom[knot.preferred][np.array(knot.bound, dtype=np.int64)].tolist())
+            running = frozenset(self._tree.holding(knot.bound)[knot.preferred])
             colors = (*colors, len(self.colors))
             self.colors.append(Color(knot.preferred, running))
         self._count(knot, place, 1)

@@ -52,8 +52,7 @@ class Layouts:
         """By level, what a domain of a preferred level costs a group that shares none."""
         self._domains = weights[1 + depth :]
         """By level, what a domain that comes into use costs; last, a node."""
-        running = np.array(problem.root.bound, dtype=np.int64)
-        self._in_use = [set(problem.tree.dom[m][running].tolist()) for m in range(depth + 1)]
+        self._in_use = [set(domains) for domains in problem.tree.holding(problem.root.bound)]
         """By level, the domains of running pods; using them costs nothing."""
         self._known: dict[Component, Layout | None] = {}
 

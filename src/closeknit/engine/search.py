@@ -58,7 +58,7 @@ def find(problem: Problem, bare: Callable[[], Problem], free: Ints, budget: Budg
     ``bare`` makes the same problem without its wishes. Without the branches that wishes make,
     a request that cannot be placed is found out much sooner.
     """
-    first = Search(problem, free, replace(budget, find=min(budget.find, _FIRST_TRY))).run()
+    first = Search(problem, free, Budget(min(budget.find, _FIRST_TRY), budget.improve)).run()
     if first.spread is not None or first.complete:
         return first
     some = Search(bare(), free, budget).run()

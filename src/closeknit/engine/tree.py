@@ -10,7 +10,7 @@ not *real*: it can be counted, but never be required or shared.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +103,13 @@ class Tree:
         if coarser < 0:
             return 0
         return int(self.dom[coarser][self.start[level][domain]])
+
+    def holding(self, positions: Sequence[int]) -> list[list[int]]:
+        """By level, the domains that hold these positions, each once."""
+        if not positions:
+            return [[] for _ in range(self.depth + 1)]
+        at = np.array(positions, dtype=np.int64)
+        return [list(dict.fromkeys(dom[at].tolist())) for dom in self.dom]
 
     def path(self, level: int, domain: int) -> DomainPath:
         """The label values of a real domain, or of an unlabelled node as far as it has them."""
