@@ -16,15 +16,25 @@ def pod_spec(given: wire.Service) -> dict[str, Any]:
     if given.extra_pod_spec is None and given.resources is None:
         return ASSUMED_POD
     extra: dict[str, Any] = dict(given.extra_pod_spec or {})
-    written = extra.pop("mainContainer", None)
-    main: dict[str, Any] = {"name": _MAIN, **(written if isinstance(written, dict) else {})}
+    main = _main(extra.pop("mainContainer", {}), given.resources)
     others = extra.pop("containers", [])
-    if given.resources is not None and (amounts := _amounts(given.resources)):
-        own = main.get("resources")
-        own = own if isinstance(own, dict) else {}
-        # What the service says wins over its main container, as the operator has it.
-        main["resources"] = {**own, **{key: {**own.get(key, {}), **named} for key, named in amounts.items()}}
     return {**extra, "containers": [main, *(others if isinstance(others, list) else [others])]}
+
+
+def _main(written: Any, resources: wire.Resources | None) -> Any:
+    """The main container. What has the wrong type stays, so that it is told when the whole pod is checked."""
+    if not isinstance(written, dict):
+        return written
+    main: dict[str, Any] = {"name": _MAIN, **written}
+    own = main.get("resources", {})
+    if resources is not None and isinstance(own, dict):
+        # What the service says wins over its main container, as the operator has it.
+        for key, amounts in _amounts(resources).items():
+            inner = own.get(key, {})
+            own = {**own, key: {**inner, **amounts} if isinstance(inner, dict) else inner}
+        if own:
+            main["resources"] = own
+    return main
 
 
 def _amounts(given: wire.Resources) -> dict[str, dict[str, Any]]:

@@ -76,5 +76,8 @@ def _environment(made: Blueprint, part: Part) -> list[dict[str, Any]]:
 def _with(container: Any, environment: list[dict[str, Any]]) -> Any:
     """A container with the environment that Grove adds, after its own, which it may refer to."""
     given = container.get("env", [])
-    taken = {each.get("name") for each in given}
+    if not isinstance(given, list):
+        # Nobody looked at it, because placing does not depend on it; the API server will refuse it.
+        return container
+    taken = {each.get("name") for each in given if isinstance(each, dict)}
     return {**container, "env": [*given, *(each for each in environment if each["name"] not in taken)]}

@@ -166,6 +166,23 @@ def coarser(domain: str, bound: str) -> str:
             id="pods are checked where their author wrote them",
         ),
         pytest.param(
+            graph(
+                [
+                    service("A", extraPodSpec={"mainContainer": "x"}),
+                    service(
+                        "B",
+                        resources={"limits": {"gpu": 1}},
+                        extraPodSpec={"mainContainer": {"resources": {"limits": 1}}},
+                    ),
+                ]
+            ),
+            [
+                '2:spec.services[0].extraPodSpec.mainContainer: Found "x", a string, where a mapping is expected.',
+                "2:spec.services[1].extraPodSpec.mainContainer.resources.limits: Found 1, a number, where a mapping is expected.",
+            ],
+            id="a main container has the shape of a container",
+        ),
+        pytest.param(
             beta(service("A", nodes=3, podTemplate={"spec": {"containers": [{"imag": "x"}]}})),
             [
                 '2:spec.components[0].podTemplate.spec.containers[0].imag: There is no field "imag" here. Did you mean "image"?'
