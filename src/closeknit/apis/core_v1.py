@@ -234,7 +234,6 @@ class PodSpec(Wire, frozen=True, kw_only=True):
             "readinessGates",
             "restartPolicy",
             "runtimeClassName",
-            "schedulerName",
             "schedulingGroup",
             "securityContext",
             "serviceAccount",
@@ -258,6 +257,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     tolerations: list[Toleration] = []
     topology_spread_constraints: list[TopologySpreadConstraint] = []
     resource_claims: list[dict[str, object]] = []
+    scheduler_name: str = ""
     scheduling_gates: list[PodSchedulingGate] = []
     priority: Int32 | None = None
     priority_class_name: str = ""

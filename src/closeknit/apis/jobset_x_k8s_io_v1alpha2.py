@@ -19,6 +19,12 @@ class ReplicatedJob(Wire, frozen=True, kw_only=True):
     template: JobTemplateSpec
 
 
+class StartupPolicy(Wire, frozen=True, kw_only=True):
+    """Whether the Jobs start together or one kind after the other."""
+
+    startup_policy_order: str = ""
+
+
 class JobSetSpec(Wire, frozen=True, kw_only=True):
     """The Jobs of a set."""
 
@@ -28,7 +34,6 @@ class JobSetSpec(Wire, frozen=True, kw_only=True):
             "failurePolicy",
             "managedBy",
             "network",
-            "startupPolicy",
             "successPolicy",
             "ttlSecondsAfterFinished",
             "volumeClaimPolicies",
@@ -37,6 +42,7 @@ class JobSetSpec(Wire, frozen=True, kw_only=True):
 
     replicated_jobs: list[ReplicatedJob] = []
     suspend: bool = False
+    startup_policy: StartupPolicy = StartupPolicy()
 
 
 class JobSet(Wire, frozen=True, kw_only=True):

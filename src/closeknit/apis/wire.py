@@ -9,6 +9,9 @@ from msgspec import Meta, Struct
 Quantity: TypeAlias = str | int | float
 """A Kubernetes quantity as written; ``closeknit.hub.quantities`` reads it."""
 
+Number: TypeAlias = int | float
+"""A number with or without a fraction."""
+
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 """A whole number as Kubernetes keeps it; most fields are narrower by rules of their own."""
 

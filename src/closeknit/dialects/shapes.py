@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 
-from closeknit.apis.wire import Quantity, Wire
+from closeknit.apis.wire import Number, Quantity, Wire
 from closeknit.dialects.paths import path_of
 from closeknit.dialects.spelling import found, is_slip
 from closeknit.hub.problems import Problem, nearest, shown, suggestion
@@ -71,6 +71,8 @@ def _checker(kind: Any) -> _Check:
         return _wire_checker(kind)
     if kind in (Quantity, Quantity | None):
         return _simple((str, int, float), "a quantity, such as 8, 500m or 1.5Gi,")
+    if kind == Number:
+        return _simple((int, float), "a number")
     if type(None) in get_args(kind):
         # Null never reaches us, because documents leave it out.
         (inner,) = (inner for inner in get_args(kind) if inner is not type(None))

@@ -329,7 +329,7 @@ def test_what_has_no_known_kind_is_a_problem(text: str, want: str) -> None:
         ("v1", "ConfigMap"),
         ("apps/v1", "Deployment"),
         ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
-        ("scheduling.run.ai/v2", "Queue"),
+        ("scheduling.run.ai/v1alpha2", "BindRequest"),
     ],
 )
 def test_kinds_of_others_are_passed_over(api_version: str, kind: str) -> None:

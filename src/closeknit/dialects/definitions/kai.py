@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from closeknit.apis import kai_scheduler_v1alpha1 as kai
+from closeknit.apis import scheduling_run_ai_v2 as queueing
 from closeknit.apis import scheduling_run_ai_v2alpha2 as scheduling
 from closeknit.dialects.definitions.bounds import ATOMIC, LABEL, NODE_LABEL_KEY, NOT_NEGATIVE, items
 from closeknit.dialects.definitions.definition import AGE, Column, Definition
@@ -13,6 +14,8 @@ _LIMITS: Limits = {
     kai.TopologySpec: {"levels": {**items(1, 16), **ATOMIC}},
     kai.TopologyLevel: {"nodeLabel": NODE_LABEL_KEY, "alias": NODE_LABEL_KEY},
     scheduling.PodGroupSpec: _COUNTS,
+    # Published without a size.
+    queueing.QueueSpec: {"priority": {"format": None}},
     scheduling.SubGroup: {
         **_COUNTS,
         "name": {"minLength": 1, "pattern": LABEL},
@@ -39,6 +42,20 @@ DEFINITIONS = (
         ("v2alpha2",),
         short_names=("pg",),
         columns=(Column("Queue", ".spec.queue"), Column("Min", ".spec.minMember", "integer"), AGE),
+        limits=_LIMITS,
+    ),
+    Definition(
+        "scheduling.run.ai",
+        "Queue",
+        "queues",
+        queueing.Queue,
+        ("v2",),
+        namespaced=False,
+        columns=(
+            Column("Priority", ".spec.priority", "integer"),
+            Column("Parent", ".spec.parentQueue"),
+            AGE,
+        ),
         limits=_LIMITS,
     ),
 )

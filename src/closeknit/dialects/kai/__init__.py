@@ -1,7 +1,8 @@
-"""KAI Scheduler: PodGroup with nested subgroups, and Topology.
+"""KAI Scheduler: PodGroup with nested subgroups, Topology and Queue, and all that KAI groups by itself.
 
 A PodGroup says directly what the hub says: a tree of groups, each with
 required and preferred levels. Pods join it by an annotation and name their subgroup by a label.
+For Jobs, JobSets, LeaderWorkerSets and PyTorchJobs that speak to KAI, the PodGroup is made as KAI makes it.
 Beyond KAI's own checks, unknown topologies, unknown levels and a child that is coarser
 than its parent are refused, and pods that name no subgroup are reported instead of forgotten.
 """
@@ -10,13 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from closeknit.apis.batch_v1 import Job
 from closeknit.apis.core_v1 import Pod
+from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
+from closeknit.apis.kubeflow_org_v1 import PyTorchJob
+from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
+from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Dialect, Object, Surroundings
-from closeknit.dialects.kai.members import GROUP_ANNOTATION, workload_of
+from closeknit.dialects.kai.derivation import derive, read_derived
+from closeknit.dialects.kai.keys import GROUP_ANNOTATION
+from closeknit.dialects.kai.members import workload_of
 from closeknit.dialects.kai.objects import to_pod_group, to_topology_object
+from closeknit.dialects.kai.pod_objects import to_pods
+from closeknit.dialects.kai.queues import NO_QUEUES, read_queues
 from closeknit.dialects.kai.topologies import problems, to_topology
+from closeknit.dialects.kai.translations import to_kai, to_pods_alone
 from closeknit.dialects.kai.workloads import DIALECT, read_pod_group
 from closeknit.dialects.manifests import Kind, Manifests
 from closeknit.dialects.paths import within
@@ -37,8 +48,14 @@ def _topologies(manifests: Manifests) -> Iterator[hub.Topology | Located]:
 def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
     yield from _strays(manifests)
     unusable = {one.name for one in manifests.named(Topology)} - surroundings.topologies.keys()
+    queues, found = read_queues(manifests)
+    yield from found
+    if surroundings.lenient:
+        queues = NO_QUEUES
     for group in manifests.of(PodGroup):
-        yield from read_pod_group(group, surroundings, unusable)
+        yield from read_pod_group(group, surroundings, unusable, queues)
+    for made in derive(manifests):
+        yield from read_derived(made, surroundings, unusable, queues)
     for broken in manifests.broken(PodGroup):
         yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
 
@@ -48,6 +65,8 @@ def _strays(manifests: Manifests) -> Iterator[Located]:
     groups: dict[str, set[str]] = {}
     for group in manifests.named(PodGroup):
         groups.setdefault(group.namespace, set()).add(group.name)
+    for made in derive(manifests):
+        groups.setdefault(made.manifest.namespace, set()).add(made.name)
     for pod in manifests.of(Pod):
         name = pod.content.metadata.annotations.get(GROUP_ANNOTATION)
         known = groups.get(pod.namespace, set())
@@ -57,28 +76,20 @@ def _strays(manifests: Manifests) -> Iterator[Located]:
             yield pod.located(Problem(path, f"{message} {suggestion(name, known)}"))
 
 
-def _again(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:
-    """Topologies and PodGroups once more, in today's spelling; pods stay as they are."""
-    yield from (to_topology_object(to_topology(one.content)) for one in manifests.of(Topology))
-    for group in manifests.of(PodGroup):
-        for found in read_pod_group(group, surroundings, set()):
-            if isinstance(found, Workload) and found.request is not None:
-                spec = group.content.spec
-                yield to_pod_group(found.request, queue=spec.queue, priority_class=spec.priority_class_name)
-
-
 def _express(workload: Workload, topologies: Mapping[str, hub.Topology]) -> Iterator[Object]:
     assert workload.request is not None
     name = workload.request.topology
     if name is not None:
         yield to_topology_object(topologies[name])
     yield to_pod_group(workload.request)
+    yield from to_pods(workload.request)
 
 
 KAI = Dialect(
     name=DIALECT,
     kinds=(
-        Kind("scheduling.run.ai", "PodGroup", ("v2alpha2",), PodGroup),
+        Kind("scheduling.run.ai", "PodGroup", ("v2alpha2",), PodGroup, verbatim=True),
+        Kind("scheduling.run.ai", "Queue", ("v2",), Queue, namespaced=False),
         Kind(
             "kai.scheduler",
             "Topology",
@@ -86,14 +97,32 @@ KAI = Dialect(
             Topology,
             namespaced=False,
         ),
+        # What two dialects read, both declare in the same way.
+        Kind("batch", "Job", ("v1",), Job, verbatim=True),
+        Kind("jobset.x-k8s.io", "JobSet", ("v1alpha2",), JobSet, verbatim=True),
+        Kind("leaderworkerset.x-k8s.io", "LeaderWorkerSet", ("v1",), LeaderWorkerSet, verbatim=True),
+        Kind("kubeflow.org", "PyTorchJob", ("v1",), PyTorchJob, verbatim=True),
     ),
     topologies=_topologies,
     workload_of=workload_of,
     workloads=_workloads,
     passed_over={
-        "scheduling.run.ai": frozenset({"BindRequest", "Queue"}),
+        "scheduling.run.ai": frozenset({"BindRequest"}),
         "kai.scheduler": frozenset({"Config", "SchedulingShard"}),
+        "batch": frozenset({"CronJob"}),
+        "kubeflow.org": frozenset(
+            {
+                "JAXJob",
+                "MPIJob",
+                "Notebook",
+                "PaddleJob",
+                "ScheduledWorkflow",
+                "TFJob",
+                "Viewer",
+                "XGBoostJob",
+            }
+        ),
     },
-    translations={"kai": _again},
+    translations={"kai": to_kai, "pods": to_pods_alone},
     express=_express,
 )

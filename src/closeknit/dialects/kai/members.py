@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from closeknit.apis.core_v1 import Pod
+from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
 from closeknit.dialects.kai.subgroups import Tree
 from closeknit.dialects.naming import pod_set_name, workload_name
 from closeknit.dialects.paths import within
@@ -12,8 +13,6 @@ from closeknit.dialects.pods import ReadPod, Shape, Stage, by_rank
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.request import PodSet
 
-GROUP_ANNOTATION = "pod-group-name"
-SUBGROUP_LABEL = "kai.scheduler/subgroup-name"
 DEFAULT = "default"
 """What KAI calls the pods of a PodGroup that has no subgroups."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from closeknit.apis.scheduling_run_ai_v2alpha2 import (
     SubGroup,
     TopologyConstraint,
 )
-from closeknit.dialects.kai.members import DEFAULT
+from closeknit.dialects.kai.naming import subgroup_names
 from closeknit.dialects.kai.workloads import ONE_GPU, RESOURCES_ANNOTATION
 from closeknit.dialects.manifests import DEFAULT_NAMESPACE
 from closeknit.hub.quantities import written
@@ -25,9 +25,15 @@ from closeknit.hub.topology import Topology
 
 
 def to_topology_object(topology: Topology) -> dict[str, Any]:
-    """A KAI Topology; a level's name becomes its alias."""
+    """A KAI Topology; a level's name becomes its alias, where KAI would accept it."""
+    names = Counter(level.name for level in topology.levels)
     levels = [
-        kai_scheduler_v1alpha1.TopologyLevel(node_label=level.label, alias=level.name or "")
+        kai_scheduler_v1alpha1.TopologyLevel(
+            node_label=level.label,
+            alias=level.name
+            if level.name and level.name not in topology.labels and names[level.name] == 1
+            else "",
+        )
         for level in topology.levels
     ]
     return _plain(
@@ -50,10 +56,12 @@ def to_pod_group(request: Request, *, queue: str = "", priority_class: str = "")
     """
     namespace, _, name = request.name.rpartition("/")
     pods = _only_pods(request.root)
+    # Without members it asks for nothing; left out, the minimum would be one pod.
+    least = pods.least if pods else None if request.root.members else 0
     spec = PodGroupSpec(
         queue=queue,
-        min_member=pods.least if pods else None,
-        min_sub_group=None if pods else request.root.minimum,
+        min_member=least,
+        min_sub_group=request.root.minimum if least is None else None,
         priority_class_name=priority_class,
         topology_constraint=_constraint(request.root, request.topology),
         sub_groups=_subgroups(request) or None,
@@ -71,7 +79,7 @@ def to_pod_group(request: Request, *, queue: str = "", priority_class: str = "")
 
 
 def _subgroups(request: Request) -> list[SubGroup]:
-    names = _names(request.root)
+    names = subgroup_names(request.root)
     found: list[SubGroup] = []
     for member, parent in request.root.walk():
         if parent is None or member is _only_pods(parent):
@@ -95,30 +103,23 @@ def _subgroups(request: Request) -> list[SubGroup]:
     return found
 
 
+def leaf_names(request: Request) -> dict[str, str]:
+    """By pod set, the subgroup that its pods name; empty where the PodGroup has no subgroups."""
+    names = subgroup_names(request.root)
+    leaves: dict[str, str] = {}
+    for member, parent in request.root.walk():
+        if isinstance(member, PodSet) and parent is not None:
+            if member is not _only_pods(parent):
+                leaves[member.name] = names[member.name]
+            else:
+                leaves[member.name] = "" if parent is request.root else names[parent.name]
+    return leaves
+
+
 def _only_pods(group: Group) -> PodSet | None:
     """The pod set of a group that says no more than that this one must be formed."""
     only = group.members[0] if len(group.members) == 1 and group.least == 1 else None
     return only if isinstance(only, PodSet) else None
-
-
-def _names(root: Group) -> dict[str, str]:
-    """A valid subgroup name for every member of the tree: its own where that is one."""
-    names: dict[str, str] = {}
-    # Groups first, so that a pod set never takes the name of a group that has a right to it.
-    for kind in (Group, PodSet):
-        for member, parent in root.walk():
-            if parent is not None and isinstance(member, kind):
-                wished = _label(member.name)
-                taken, number = set(names.values()), 1
-                while (name := wished if number == 1 else f"{wished[:58]}-{number}") in taken:
-                    number += 1
-                names[member.name] = name
-    return names
-
-
-def _label(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:63].strip("-")
-    return plain or DEFAULT
 
 
 def _constraint(group: Group, topology: str | None) -> TopologyConstraint:

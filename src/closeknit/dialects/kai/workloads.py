@@ -11,6 +11,7 @@ from closeknit.dialects.amounts import resources
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.members import assumed, pod_sets, share_problems, subgroup_of
+from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import Tree, tree
 from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.naming import workload_name
@@ -39,7 +40,10 @@ _RESOURCES_PATH = within("metadata.annotations", RESOURCES_ANNOTATION)
 
 
 def read_pod_group(
-    manifest: Manifest[wire.PodGroup], surroundings: Surroundings, unusable: AbstractSet[str]
+    manifest: Manifest[wire.PodGroup],
+    surroundings: Surroundings,
+    unusable: AbstractSet[str],
+    queues: Queues = NO_QUEUES,
 ) -> Iterator[Workload | Located]:
     """The workload of a PodGroup, after the problems of the pods that belong to it.
 
@@ -54,6 +58,7 @@ def read_pod_group(
     close = constraints(group.spec, subgroups, surroundings.topologies, unusable)
     own.extend(subgroups.problems)
     own.extend(close.problems)
+    own.extend(queues.problems(group.spec.queue, "spec.queue"))
     priority = _priority(group, surroundings, own)
     since = created(manifest, own)
     assumed_shape = _assumed_shape(group, own)
@@ -65,10 +70,14 @@ def read_pod_group(
     broken = [
         *manifest.problems,
         *own,
-        *(_of_pod(pod, problem) for pod in pods for problem in (*pod.manifest.problems, *pod.problems)),
-        *(_of_pod(pod, problem) for pod, problem in inner),
+        *(of_pod(pod, problem) for pod in pods for problem in (*pod.manifest.problems, *pod.problems)),
+        *(of_pod(pod, problem) for pod, problem in inner),
     ]
-    request = None if broken else Request(name, _root(group, name, subgroups, close, sets), close.topology)
+    request = (
+        None
+        if broken
+        else Request(name, root_group(group.spec, name, subgroups, close, sets), close.topology)
+    )
     yield Workload(
         object=manifest.object,
         dialect=DIALECT,
@@ -162,8 +171,8 @@ def _pod_sets(
     return sets
 
 
-def _root(
-    group: wire.PodGroup,
+def root_group(
+    spec: wire.PodGroupSpec,
     name: str,
     subgroups: Tree,
     close: Constraints,
@@ -173,7 +182,7 @@ def _root(
 
     def built(subgroup: str) -> Group:
         children = sorted(subgroups.children[subgroup])
-        given = subgroups.parts[subgroup].given if subgroup else group.spec
+        given = subgroups.parts[subgroup].given if subgroup else spec
         return Group(
             name=subgroup or name,
             members=tuple(built(child) for child in children) or sets[subgroup],
@@ -185,5 +194,6 @@ def _root(
     return built("")
 
 
-def _of_pod(pod: ReadPod, problem: Problem) -> Problem:
+def of_pod(pod: ReadPod, problem: Problem) -> Problem:
+    """A problem of a pod, as one of its workload."""
     return Problem(f"Pod {pod.name}: {problem.path}", problem.message)

@@ -1,0 +1,192 @@
+"""Derived PodGroups as workloads: each with its request, or with everything that is wrong with its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from closeknit.apis import core_v1
+from closeknit.apis.batch_v1 import Job
+from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
+from closeknit.apis.kubeflow_org_v1 import PyTorchJob
+from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
+from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.kai.constraints import constraints
+from closeknit.dialects.kai.derived import Derived, Leaf, Template
+from closeknit.dialects.kai.job_groups import of_job, of_job_set
+from closeknit.dialects.kai.keys import SUBGROUP_LABEL
+from closeknit.dialects.kai.leader_worker_groups import of_leader_worker_set
+from closeknit.dialects.kai.members import pod_sets, share_problems
+from closeknit.dialects.kai.queues import NO_QUEUES, Queues
+from closeknit.dialects.kai.subgroups import tree
+from closeknit.dialects.kai.training_groups import of_pytorch_job
+from closeknit.dialects.kai.workloads import DIALECT, PRIORITIES, of_pod, root_group
+from closeknit.dialects.manifests import Manifest, Manifests
+from closeknit.dialects.naming import workload_name
+from closeknit.dialects.paths import join
+from closeknit.dialects.places import Located
+from closeknit.dialects.pods import ReadPod, Stage, read_pod
+from closeknit.dialects.queueing import created
+from closeknit.hub.problems import Problem
+from closeknit.hub.request import PodSet, Request
+from closeknit.hub.workload import ObjectName, Workload
+
+
+def derive(manifests: Manifests) -> Iterator[Derived]:
+    """The PodGroups of all that KAI groups by itself, except those that are there already."""
+    there = _Existing(manifests)
+    for made in _all(manifests):
+        if made not in there:
+            yield made
+
+
+def _all(manifests: Manifests) -> Iterator[Derived]:
+    for job in manifests.of(Job):
+        yield from of_job(job)
+    for job_set in manifests.of(JobSet):
+        yield from of_job_set(job_set)
+    for leader_worker_set in manifests.of(LeaderWorkerSet):
+        yield from of_leader_worker_set(leader_worker_set)
+    for training in manifests.of(PyTorchJob):
+        yield from of_pytorch_job(training)
+
+
+class _Existing:
+    """PodGroups that are there: what they ask for is theirs to say, not their owner's."""
+
+    def __init__(self, manifests: Manifests) -> None:
+        self._names = {(group.namespace, group.name) for group in manifests.named(PodGroup)}
+        self._owned: dict[tuple[str, str, str], list[str]] = {}
+        for group in manifests.of(PodGroup):
+            for owner in group.content.metadata.owner_references:
+                self._owned.setdefault((group.namespace, owner.kind, owner.name), []).append(group.name)
+
+    def __contains__(self, made: object) -> bool:
+        if not isinstance(made, Derived):
+            return False
+        owner = made.manifest.object
+        owned = self._owned.get((owner.namespace, owner.kind, owner.name), ())
+        return (owner.namespace, made.name) in self._names or any(
+            name.endswith(made.suffix) for name in owned
+        )
+
+
+def read_derived(
+    made: Derived, surroundings: Surroundings, unusable: AbstractSet[str], queues: Queues = NO_QUEUES
+) -> Iterator[Workload | Located]:
+    """The workload of a derived PodGroup, after the problems of its owner and of the pods it has already.
+
+    ``unusable`` names topologies that exist but have problems of their own.
+    """
+    manifest = made.manifest
+    name = workload_name(manifest.namespace, made.name)
+    own = list(made.problems)
+    spec = made.spec()
+    subgroups = tree(spec)
+    # The rules for subgroups are kept by what makes them; should one be broken, its owner is to blame.
+    own.extend(Problem("spec", problem.message) for problem in subgroups.problems)
+    close = constraints(spec, subgroups, surroundings.topologies, unusable, made.fields())
+    own.extend(close.problems)
+    own.extend(queues.problems(made.queue, made.queue_path))
+    priority = _priority(made, surroundings, own)
+    since = created(manifest, own)
+    members, wrong = _members(made, surroundings, own)
+    for pod, problem in wrong:
+        yield pod.manifest.located(problem)
+    sets = _pod_sets(made, members, own)
+    own = list(dict.fromkeys(own))
+    yield from (manifest.located(problem) for problem in own)
+    broken = [*manifest.problems, *own, *(of_pod(pod, problem) for pod, problem in wrong)]
+    request = (
+        None if broken else Request(name, root_group(spec, name, subgroups, close, sets), close.topology)
+    )
+    yield Workload(
+        object=_named(made),
+        dialect=DIALECT,
+        request=request,
+        problems=tuple(broken),
+        priority=priority,
+        created=since,
+    )
+
+
+def _named(made: Derived) -> ObjectName:
+    """The owner's own name, and behind a dot which of its PodGroups is meant if it has several."""
+    owner = made.manifest.object
+    return replace(owner, name=f"{owner.name}.{made.suffix[1:]}") if made.suffix else owner
+
+
+def _priority(made: Derived, surroundings: Surroundings, found: list[Problem]) -> int:
+    unknown: list[Problem] = []
+    priority = surroundings.priorities.named(made.priority_class, made.priority_path, unknown, PRIORITIES)
+    found.extend(() if surroundings.lenient else unknown)
+    return priority
+
+
+def _members(
+    made: Derived, surroundings: Surroundings, found: list[Problem]
+) -> tuple[dict[str, list[ReadPod]], list[tuple[ReadPod, Problem]]]:
+    """The pods of each leaf, those that are there and those still to be made; and what is wrong with them."""
+    leaves = {leaf.name: leaf for leaf in made.outline.leaves()}
+    members: dict[str, list[ReadPod]] = {name: [] for name in leaves}
+    wrong: list[tuple[ReadPod, Problem]] = []
+    namespace = made.manifest.namespace
+    for holder in (workload_name(namespace, made.name), *made.holders):
+        for pod in surroundings.pods.get(holder, ()):
+            written = pod.manifest.content.metadata.labels.get(SUBGROUP_LABEL)
+            chosen = written if written in leaves else made.leaf_of(pod)
+            if chosen not in leaves:
+                continue
+            members[chosen].append(pod)
+            wrong.extend((pod, problem) for problem in (*pod.manifest.problems, *pod.problems))
+    templates: dict[str, ReadPod] = {}
+    for leaf in leaves.values():
+        present = members[leaf.name]
+        missing = len(leaf.pods) - sum(pod.stage not in (Stage.FAILED, Stage.LEAVING) for pod in present)
+        if leaf.template.path not in templates:
+            templates[leaf.template.path] = _template(leaf.template, made, found, surroundings)
+        taken = {pod.name for pod in present}
+        unused = (name for name in leaf.pods if name not in taken)
+        for _ in range(max(missing, 0)):
+            present.append(_called(templates[leaf.template.path], next(unused, leaf.pods[-1])))
+    return members, wrong
+
+
+def _template(template: Template, made: Derived, found: list[Problem], surroundings: Surroundings) -> ReadPod:
+    """A pod as its template describes it."""
+    content = core_v1.Pod(
+        api_version="v1", kind="Pod", metadata=template.given.metadata, spec=template.given.spec
+    )
+    owner = made.manifest
+    named = ObjectName("v1", "Pod", owner.namespace, owner.name)
+    pod = read_pod(Manifest(owner.source, owner.document, owner.prefix, named, content))
+    problems = list(pod.problems)
+    if not surroundings.lenient:
+        problems += [*pod.unsayable, *share_problems(pod)]
+    found.extend(Problem(join(template.path, problem.path), problem.message) for problem in problems)
+    return replace(pod, stage=Stage.OPEN, node="")
+
+
+def _called(pod: ReadPod, name: str) -> ReadPod:
+    return replace(pod, manifest=replace(pod.manifest, object=replace(pod.manifest.object, name=name)))
+
+
+def _pod_sets(
+    made: Derived, members: Mapping[str, list[ReadPod]], found: list[Problem]
+) -> dict[str, tuple[PodSet, ...]]:
+    """The pod sets of every leaf; one that has too few pods is a problem of the owner."""
+    sets: dict[str, tuple[PodSet, ...]] = {"": ()}
+    for leaf in made.outline.leaves():
+        read = pod_sets(leaf.name, leaf.minimum, members[leaf.name])
+        if isinstance(read, int):
+            found.append(_too_few(leaf, read))
+        else:
+            sets[leaf.name] = read
+    return sets
+
+
+def _too_few(leaf: Leaf, missing: int) -> Problem:
+    message = f"{leaf.minimum} pods must run at once, and {leaf.minimum - missing} are made."
+    return Problem(leaf.minimum_path, f"{message} Ask for {missing} more.")

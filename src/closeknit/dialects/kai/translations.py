@@ -1,0 +1,83 @@
+"""What KAI's own rules make of KAI's own objects, by target."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from closeknit.apis.core_v1 import Pod
+from closeknit.apis.kai_scheduler_v1alpha1 import Topology
+from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects.dialect import Object, Surroundings
+from closeknit.dialects.kai import derived_objects
+from closeknit.dialects.kai.derivation import derive, read_derived
+from closeknit.dialects.kai.objects import to_topology_object
+from closeknit.dialects.kai.pod_objects import to_pods
+from closeknit.dialects.kai.topologies import problems, to_topology
+from closeknit.dialects.kai.workloads import read_pod_group
+from closeknit.dialects.manifests import Manifest, Manifests
+from closeknit.dialects.places import Located
+from closeknit.hub.workload import Workload
+
+
+def to_kai(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:
+    """Topologies and PodGroups once more, in today's spelling; and for whatever KAI groups by itself the
+    PodGroup and the pods.
+
+    Pods that are there stay as they are, and are not written again.
+    """
+    for topology in manifests.of(Topology):
+        if not list(problems(topology.content)):
+            yield to_topology_object(to_topology(topology.content))
+    for group in manifests.of(PodGroup):
+        if any(_is_sound(found) for found in read_pod_group(group, surroundings, set())):
+            yield _in_todays_spelling(group)
+    there = _pods_there(manifests)
+    for made in derive(manifests):
+        if any(_is_sound(found) for found in read_derived(made, surroundings, set())):
+            yield derived_objects.to_pod_group(made)
+            yield from (pod for pod in derived_objects.to_pods(made) if _key(pod) not in there)
+
+
+def to_pods_alone(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:
+    """The pods that are not there yet: of templates, and those that are assumed for a PodGroup."""
+    there = _pods_there(manifests)
+    for group in manifests.of(PodGroup):
+        for found in read_pod_group(group, surroundings, set()):
+            if isinstance(found, Workload) and found.request is not None:
+                yield from (pod for pod in to_pods(found.request) if _is_new(pod, there))
+    for made in derive(manifests):
+        if any(_is_sound(found) for found in read_derived(made, surroundings, set())):
+            yield from (pod for pod in derived_objects.to_pods(made) if _is_new(pod, there))
+
+
+def _is_sound(found: Workload | Located) -> bool:
+    return isinstance(found, Workload) and found.request is not None
+
+
+def _pods_there(manifests: Manifests) -> set[tuple[str, str]]:
+    return {(pod.namespace, pod.name) for pod in manifests.named(Pod)}
+
+
+def _key(pod: Object) -> tuple[str, str]:
+    return pod["metadata"]["namespace"], pod["metadata"]["name"]
+
+
+def _is_new(pod: Object, there: set[tuple[str, str]]) -> bool:
+    return _key(pod) not in there and "nodeName" not in pod["spec"]
+
+
+def _in_todays_spelling(group: Manifest[PodGroup]) -> Object:
+    """The PodGroup as it was written, without what servers add."""
+    written: dict[str, Any] = copy.deepcopy(dict(group.written))
+    written.pop("status", None)
+    spec = written.get("spec", {})
+    if "subgroups" in spec:
+        spec["subGroups"] = spec.pop("subgroups")
+    written["metadata"] = {
+        key: value
+        for key, value in {"namespace": group.namespace, **written["metadata"]}.items()
+        if key not in ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+    }
+    return written
