@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format oracle bench clean
+.PHONY: help setup demo test test-slow check format oracle fuzz bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ format: $(READY) ## format the code and fix what ruff can fix
 
 oracle: $(READY) ## compare the engine with the exact oracle on N random requests (N=20000 SEED=1)
 	$(BIN)/python -m closeknit.testing.oracle_run -n $(N) --seed $(SEED) $(ARGS)
+
+fuzz: $(READY) ## read and translate N damaged manifests (N=50000 SEED=1)
+	$(BIN)/python -m closeknit.testing.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)

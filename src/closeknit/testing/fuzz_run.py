@@ -1,0 +1,177 @@
+"""Reads and translates damaged manifests, and counts what goes wrong.
+
+Whatever is in a file, ``read`` and ``translate`` end in problems with their places, soon,
+and never in an exception. Ends with status 1 if any trial fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import signal
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from types import FrameType
+
+from closeknit.dialects import TARGETS, Located, Source, read, translate
+from closeknit.testing.mutations import Example, examples, mutant
+from closeknit.testing.trial import seed_of
+
+_AT_A_TIME = 50
+_SECONDS = 20
+"""A trial that takes longer is stuck."""
+_MEMORY = 4 * 2**30
+"""What one process may take in all; a trial that wants more fails."""
+_SHOWN = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzTrial:
+    """What became of one mutant."""
+
+    seed: int
+    kind: str
+    """One of: harmless, refused, failed."""
+    failure: str = ""
+    """In one line, for counting alike failures."""
+    told: str = ""
+    """The traceback, or what is wrong with a problem."""
+
+
+class StuckError(BaseException):
+    """A trial took too long. No handler of ordinary exceptions may swallow it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run, or replay one mutant; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="fuzz_run", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("-n", "--mutants", type=int, default=2000, help="how many mutants (2000)")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the run (1)")
+    parser.add_argument("--processes", type=int, default=2, help="how many at once (2)")
+    parser.add_argument("--only", type=int, metavar="SEED", help="replay the mutant with this seed")
+    parser.add_argument("--examples", type=Path, default=Path("examples"), help="what to damage (examples)")
+    chosen = parser.parse_args(arguments)
+    if chosen.only is not None:
+        return _replay(chosen.only, chosen.examples)
+    return _run(chosen.mutants, chosen.seed, chosen.processes, chosen.examples)
+
+
+def tried(seed: int, folder: Path) -> FuzzTrial:
+    """Read and translate the mutant with this seed."""
+    rng = Random(seed)
+    sources = mutant(rng, corpus(folder))
+    lenient, target = rng.random() < 0.25, rng.choice(TARGETS)
+    try:
+        with _alarm():
+            reading = read(sources, lenient=lenient)
+            translation = translate(sources, target, lenient=lenient)
+    except (Exception, StuckError) as error:  # noqa: BLE001  A run goes on and counts its failures.
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        failure = f"{type(error).__name__} in {Path(where.filename).name}, {where.name}"
+        return FuzzTrial(seed, "failed", failure, traceback.format_exc())
+    problems = (*reading.problems, *translation.problems)
+    for problem in problems:
+        if wrong := _wrong(problem, sources):
+            return FuzzTrial(seed, "failed", wrong, f"{str(problem)[:_SHOWN]!r}")
+    return FuzzTrial(seed, "refused" if problems else "harmless")
+
+
+@cache
+def corpus(folder: Path) -> tuple[Example, ...]:
+    """The examples, read once a process."""
+    return examples(folder)
+
+
+def _wrong(located: Located, sources: Sequence[Source]) -> str:
+    """What is wrong with a problem itself."""
+    path, message = located.problem.path, located.problem.message
+    if not path and not message.startswith("Found"):
+        # Only of a document that is no object at all can nothing be named.
+        return "a problem without a path"
+    if not message.endswith((".", "?", "…")):
+        return "a message that is no sentence"
+    if len(str(located)) > 2000:
+        return "a problem that is too long"
+    if not str(located).isprintable():
+        return "a problem that cannot be printed"
+    if located.source not in {source.name for source in sources}:
+        return "a problem in no source"
+    return ""
+
+
+@contextmanager
+def _alarm() -> Iterator[None]:
+    def ring(_: int, __: FrameType | None) -> None:
+        raise StuckError(f"A trial took more than {_SECONDS} seconds.")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _trial(job: tuple[int, Path]) -> FuzzTrial:
+    return tried(*job)
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+def _run(mutants: int, seed: int, processes: int, folder: Path) -> int:
+    tally: Counter[str] = Counter()
+    failed: dict[str, list[int]] = {}
+    jobs = [(seed_of(seed, number), folder) for number in range(mutants)]
+    for trial in _trials(jobs, processes):
+        tally["mutants"] += 1
+        tally[trial.kind] += 1
+        if trial.kind == "failed":
+            failed.setdefault(trial.failure, []).append(trial.seed)
+        _progress(tally["mutants"], mutants, tally["failed"])
+    for name in ("mutants", "harmless", "refused", "failed"):
+        _say(f"{name} {tally[name]}")
+    for failure, seeds in sorted(failed.items()):
+        _say(f"{failure}: {len(seeds)}, replay with --only {min(seeds)}")
+    return int(bool(failed))
+
+
+def _trials(jobs: Sequence[tuple[int, Path]], processes: int) -> Iterator[FuzzTrial]:
+    if processes <= 1:
+        yield from map(_trial, jobs)
+        return
+    with multiprocessing.get_context("spawn").Pool(processes, initializer=_limited) as pool:
+        yield from pool.imap_unordered(_trial, jobs, chunksize=_AT_A_TIME)
+
+
+def _progress(done: int, mutants: int, failed: int) -> None:
+    if sys.stderr.isatty() and (done % _AT_A_TIME == 0 or done == mutants):
+        sys.stderr.write(f"\r{done} of {mutants}, failed {failed}" + ("\n" if done == mutants else ""))
+        sys.stderr.flush()
+
+
+def _replay(seed: int, folder: Path) -> int:
+    for source in mutant(Random(seed), corpus(folder)):
+        _say(f"{source.name}: {source.content[:_SHOWN]!a}")
+    trial = tried(seed, folder)
+    _say(f"verdict: {trial.failure or trial.kind}")
+    _say(trial.told)
+    return int(trial.kind == "failed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

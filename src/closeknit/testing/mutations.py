@@ -1,0 +1,240 @@
+"""Manifests with damage: fields deleted, types changed, huge numbers, strange characters, deep nesting.
+
+A mutant is the valid manifests of one folder with a few random changes. It is made from
+its seed alone, so that a seed is enough to see it again.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+import yaml
+
+from closeknit.dialects.places import Source
+
+Step: TypeAlias = str | int
+Place: TypeAlias = tuple[Step, ...]
+
+_NODES_KEPT = 4
+"""More nodes would only make every trial slower."""
+_DEEP = "\ue000deep\ue000"
+"""Stands for nesting in a document, because no JSON writer takes it."""
+_DEPTHS = (20, 99, 100, 101, 5000)
+_MEGABYTE = 2**20
+
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2**31 - 1,
+    2**31,
+    -(2**31),
+    2**63,
+    10**30,
+    1.5,
+    -0.0,
+    1e308,
+    float("inf"),
+    "",
+    " ",
+    "a",
+    "A_B",
+    "-1",
+    "1e999",
+    "9" * 65,
+    "9" * 5000,
+    "500m",
+    "1Ei",
+    "auto",
+    "null",
+    "x" * 64,
+    "x" * 300,
+    "a/b/c",
+    "kubernetes.io/hostname",
+    "\U0001f600",
+    "é" * 40,
+    "\u2028",
+    "\u202e",
+    "\x1b[31m",
+    "\ud800",
+    "²",
+    "١٢",
+    "0x10",
+    "{}",
+    '{"nvidia.com/gpu": "1"}',
+    '{"cpu": null, "memory": [1]}',
+    "[" * 2000,
+    [],
+    [[]],
+    [None],
+    [0],
+    [{}],
+    {},
+    {"": ""},
+    {"a": None},
+    {"\x1b[31m": "\x1b[31m"},
+    {"name": "a"},
+    [{"name": "a"}, {"name": "a"}],
+)
+"""Values that some field somewhere does not expect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The valid manifests of one folder."""
+
+    name: str
+    documents: tuple[Any, ...]
+
+
+def examples(folder: Path) -> tuple[Example, ...]:
+    """Every folder of examples below this one, with a few of its nodes."""
+    inner = sorted(path for path in folder.iterdir() if path.is_dir())
+    found = (Example(path.name, tuple(_documents(path))) for path in inner)
+    return tuple(example for example in found if example.documents)
+
+
+def _documents(folder: Path) -> Iterator[Any]:
+    nodes = 0
+    for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.json")]):
+        for document in yaml.load_all(path.read_bytes(), Loader=_PlainDates):
+            if not isinstance(document, dict):
+                continue
+            nodes += document.get("kind") == "Node"
+            if document.get("kind") != "Node" or nodes <= _NODES_KEPT:
+                yield document
+
+
+class _PlainDates(yaml.SafeLoader):
+    """Takes dates for the strings that they are to Kubernetes."""
+
+
+_PlainDates.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def mutant(rng: Random, corpus: Sequence[Example]) -> tuple[Source, ...]:
+    """Sources that were valid before a few random changes."""
+    example = rng.choice(corpus)
+    documents = list(copy.deepcopy(example.documents))
+    for _ in range(rng.choice((1, 1, 1, 2, 3, 5))):
+        _change(rng, documents)
+    if rng.random() < 0.1:
+        rng.shuffle(documents)
+    # Values in a row are read as JSON, which is faster; with lines between them they are YAML.
+    between = "\n---\n" if rng.random() < 0.15 else "\n"
+    text = between.join(_written(rng, document) for document in documents)
+    content = text.encode("utf-8", "surrogatepass")
+    return (Source(example.name, _damaged(rng, content) if rng.random() < 0.1 else content),)
+
+
+def _places(value: Any, above: Place = ()) -> Iterator[Place]:
+    if above:
+        yield above
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, each in inner:
+        yield from _places(each, (*above, step))
+
+
+def _change(rng: Random, documents: list[Any]) -> None:
+    places = [
+        place for place in _places(documents) if not _is_of_node(documents, place) or rng.random() < 0.1
+    ]
+    if not places:
+        return
+    place = rng.choice(places)
+    holder: Any = documents
+    for step in place[:-1]:
+        holder = holder[step]
+    last = place[-1]
+    inner = holder[last]
+    match rng.choice(_CHANGES):
+        case "delete":
+            del holder[last]
+        case "odd":
+            holder[last] = copy.deepcopy(rng.choice(ODD))
+        case "number":
+            holder[last] = _number(rng, inner)
+        case "elsewhere":
+            holder[last] = copy.deepcopy(_at(documents, rng.choice(places)))
+        case "rename" if isinstance(holder, dict):
+            holder[rng.choice((f"{last}s", f"{last}".upper(), "", "\u202e", "x" * 300))] = holder.pop(last)
+        case "repeat" if isinstance(holder, list):
+            holder.extend(copy.deepcopy(inner) for _ in range(rng.choice((1, 1, 2, 70))))
+        case "wrap":
+            holder[last] = rng.choice(([inner], {"items": inner}))
+        case "deep":
+            holder[last] = f"{_DEEP}{rng.choice(_DEPTHS)}{_DEEP}"
+        case "long":
+            holder[last] = rng.choice(("x", "é", "1", "a.", "a/", "\U0001f600")) * _MEGABYTE
+        case _:
+            holder[last] = str(inner)
+
+
+_CHANGES = (
+    *("delete",) * 6,
+    *("odd",) * 8,
+    *("number",) * 4,
+    *("elsewhere",) * 5,
+    *("rename",) * 2,
+    *("repeat",) * 3,
+    *("wrap",) * 2,
+    *("stringify",) * 2,
+    "deep",
+    "long",
+)
+
+
+def _is_of_node(documents: list[Any], place: Place) -> bool:
+    document = _at(documents, place[:1])
+    return isinstance(document, dict) and document.get("kind") == "Node"
+
+
+def _at(documents: list[Any], place: Place) -> Any:
+    value: Any = documents
+    for step in place:
+        value = value[step]
+    return value
+
+
+def _number(rng: Random, inner: Any) -> Any:
+    near = inner if isinstance(inner, int) else 3
+    return rng.choice((near + 1, near - 1, 0, -near, 100_000, 2**31 - 1, 10**18, near + 0.5, f"{near}"))
+
+
+def _written(rng: Random, document: Any) -> str:
+    text = json.dumps(document, ensure_ascii=rng.random() < 0.5)
+    for depth in _DEPTHS:
+        for mark in (_DEEP, json.dumps(_DEEP)[1:-1]):
+            text = text.replace(f'"{mark}{depth}{mark}"', "[" * depth + "]" * depth)
+    return text
+
+
+def _damaged(rng: Random, content: bytes) -> bytes:
+    """The text with some bytes lost, changed or added."""
+    text = bytearray(content)
+    for _ in range(rng.randint(1, 10)):
+        at = rng.randrange(len(text) + 1)
+        match rng.randrange(4):
+            case 0:
+                del text[at : at + rng.randrange(1, 20)]
+            case 1:
+                text[at:at] = rng.choice(
+                    (b"\t", b"[", b"}", b"&a ", b"*a ", b"<<: ", b"\xff", b"!!", b"'", b"\n---\n")
+                )
+            case 2 if at < len(text):
+                text[at] = rng.randrange(256)
+            case _:
+                text[at:at] = text[: rng.randrange(200)]
+    return bytes(text)
