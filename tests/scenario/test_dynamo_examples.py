@@ -114,3 +114,23 @@ def test_req_5_a_service_broader_than_the_deployment_is_rejected(tmp_path: Path)
 
     assert result.exit_code == 2
     assert 'spec.services[0].topologyConstraint.packDomain: "block" is coarser than "rack"' in result.stderr
+
+
+def test_a_deployment_can_be_written_for_the_grove_of_the_proposal() -> None:
+    arguments = [
+        "translate",
+        "--to",
+        "grove",
+        "--grove-version",
+        "alpha8",
+        "-f",
+        str(FOLDER / "topology.yaml"),
+    ]
+    result = CliRunner().invoke(app, [*arguments, "-f", str(FOLDER / "mixed.yaml")])
+    (made,) = yaml.safe_load_all(result.stdout)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert made["spec"]["template"]["topologyConstraint"] == {"packDomain": "zone"}
+    assert made["spec"]["template"]["podCliqueScalingGroups"][0]["topologyConstraint"] == {
+        "packDomain": "block"
+    }

@@ -119,3 +119,18 @@ def test_a_set_in_todays_spelling_is_placed_alike(name: str, tmp_path: Path) -> 
     (outcome,) = json.loads(CliRunner().invoke(app, arguments).stdout)["outcomes"]
 
     assert outcome == plan(f"{name}.yaml")[1][name]
+
+
+def test_the_topology_can_be_written_as_the_proposal_spells_it() -> None:
+    arguments = ["translate", "--to", "grove", "-f", str(FOLDER)]
+    today, before = (
+        [
+            (each["kind"], each["metadata"]["name"])
+            for each in yaml.safe_load_all(CliRunner().invoke(app, [*arguments, *more]).stdout)
+            if each["kind"].startswith("ClusterTopology")
+        ]
+        for more in ([], ["--grove-version", "alpha8"])
+    )
+
+    assert today == [("ClusterTopologyBinding", "grove-topology")]
+    assert before == [("ClusterTopology", "grove-topology")]

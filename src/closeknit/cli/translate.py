@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Annotated
 
 import typer
@@ -11,6 +11,17 @@ import typer
 from closeknit import dialects
 from closeknit.cli import loading, manifests, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
+from closeknit.dialects.grove.earlier import in_earlier_spelling
+from closeknit.dialects.places import Located
+
+
+class GroveVersion(StrEnum):
+    """Which spelling of Grove's objects to write."""
+
+    TODAY = "today"
+    ALPHA8 = "alpha8"
+    """Up to v0.1.0-alpha.8: ClusterTopology and ``packDomain``."""
+
 
 Target = Enum("Target", {name: name for name in dialects.TARGETS})  # type: ignore[misc]
 
@@ -22,6 +33,10 @@ def translate(
     output: Annotated[options.Manifests, typer.Option("-o", "--output", help="How to print them.")] = (
         options.Manifests.YAML
     ),
+    grove_version: Annotated[
+        GroveVersion,
+        typer.Option(help="How to spell Grove's objects: as today, or as before it was changed."),
+    ] = GroveVersion.TODAY,
     lenient: options.Lenient = False,
 ) -> None:
     """Print the objects that each workload becomes, in today's spelling.
@@ -32,7 +47,11 @@ def translate(
     with refusing_invalid():
         sources = list(loading.sources_of(files))
         translation = dialects.translate(sources, to.value, lenient=lenient)
-    complain(translation.problems)
+    objects, problems = list(translation.objects), list(translation.problems)
+    if grove_version is GroveVersion.ALPHA8:
+        objects, unsaid = in_earlier_spelling(objects)
+        problems.extend(Located("--grove-version alpha8", 0, problem) for problem in unsaid)
+    complain(problems)
     write = manifests.as_yaml if output is options.Manifests.YAML else manifests.as_json
-    sys.stdout.writelines(write(translation.objects))
-    finish(ExitStatus.INVALID if translation.problems else ExitStatus.DONE)
+    sys.stdout.writelines(write(objects))
+    finish(ExitStatus.INVALID if problems else ExitStatus.DONE)
