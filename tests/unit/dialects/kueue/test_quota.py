@@ -223,3 +223,27 @@ def test_nodes_without_all_labels_of_the_topology_are_not_used() -> None:
 
     verdict = decided(*QUEUES, json.dumps(bare), job(1))["train"]
     assert isinstance(verdict.outcome, Unplaceable)
+
+
+def test_all_pod_sets_of_a_workload_are_charged_to_their_flavor() -> None:
+    texts = (topology(), flavor(), at(6), local_queue(), *NODES)
+
+    fits = decided(*texts, job_set(replicated("a", 1, 3), replicated("b", 1, 3, gpus=1)))
+    too_much = decided(*texts, job_set(replicated("a", 1, 3), replicated("b", 2, 2)))
+    assert isinstance(fits["set"].outcome, Placed)
+    assert isinstance(too_much["set"].outcome, Unplaceable)
+
+
+def test_what_runs_on_one_flavor_is_not_moved_to_another() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
+    container = {"name": "m", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    running = json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "train-0-x", "ownerReferences": [owner]},
+            "spec": {"nodeName": "s1", "containers": [container]},
+        }
+    )
+
+    assert nodes_of(decided(*TWO, *NODES, running, job(2))["train"]) == {"s1"}
