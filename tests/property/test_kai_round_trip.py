@@ -1,0 +1,140 @@
+"""Requests as KAI's objects and back: what is read is what was asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from closeknit.dialects import Source, read
+from closeknit.dialects.kai import KAI
+from closeknit.hub.cluster import Cluster
+from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Term
+from closeknit.hub.request import Group, Member, PodSet, Request
+from closeknit.hub.resources import Resources
+from closeknit.hub.workload import ObjectName, Workload
+from closeknit.testing.strategies import TINY, USUAL, random_instance
+
+NAMES = ("train", "team/train")
+
+
+def written(cluster: Cluster, request: Request) -> Iterator[dict[str, Any]]:
+    """The request as objects, and its nodes, because no pod runs on a node that is not there."""
+    workload = Workload(ObjectName("v1", "Any", "", request.name), "any", request)
+    assert KAI.express is not None
+    yield from KAI.express(workload, {topology.name: topology for topology in cluster.topologies})
+    for node in cluster.nodes:
+        yield {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name}, "status": {}}
+
+
+def read_back(cluster: Cluster, request: Request) -> Request:
+    text = "\n".join(json.dumps(made) for made in written(cluster, request))
+    found = read([Source("f", text.encode())])
+    assert [str(problem) for problem in found.problems] == []
+    (workload,) = found.workloads
+    assert workload.request is not None
+    return workload.request
+
+
+def plain(request: Request) -> Request:
+    """The request in a form in which all that means the same is equal.
+
+    A request that names a topology and no level of it speaks of none. A group that has pods
+    of one kind only, and no levels, is those pods. Members have no order. Names are kept, except those of
+    pod sets that are all that their group has, of pods that nobody named, and of pod sets without pods.
+    """
+    root = _group(request.root, named=False)
+    spoken = any(isinstance(member, Group) and _levels(member) for member, _ in root.walk())
+    name = request.name if "/" in request.name else f"default/{request.name}"
+    return Request(name, replace(root, name=name), request.topology if spoken else None)
+
+
+def _levels(group: Group) -> bool:
+    return group.required is not None or group.preferred is not None
+
+
+def _member(member: Member) -> Member:
+    if isinstance(member, PodSet):
+        return _pods(member)
+    group = _group(member)
+    only = group.members[0]
+    if len(group.members) == 1 and isinstance(only, PodSet) and not _levels(group) and group.minimum is None:
+        return replace(only, name=group.name)
+    return group
+
+
+def _group(group: Group, *, named: bool = True) -> Group:
+    members = tuple(sorted((_member(member) for member in group.members), key=lambda each: each.name))
+    minimum = None if group.least == len(members) else group.minimum
+    if not members:
+        members = (PodSet("", 0),)
+    if len(members) == 1 and isinstance(members[0], PodSet) and minimum is None:
+        members = (replace(members[0], name=""),)
+    return Group(group.name if named else "", members, group.required, group.preferred, minimum)
+
+
+def _pods(pods: PodSet) -> PodSet:
+    if pods.count == 0:
+        return PodSet(pods.name.partition("/")[0], 0)
+    return replace(
+        pods,
+        name=pods.name.partition("/")[0],
+        minimum=None if pods.least == pods.count else pods.minimum,
+        filter=_filter(pods.filter),
+        pods=pods.pods if pods.pods and pods.pods[0].startswith("pod-") else (),
+    )
+
+
+def _filter(given: NodeFilter) -> NodeFilter:
+    affinity = given.affinity
+    return replace(
+        given,
+        affinity=None if affinity is None else tuple(_term(term) for term in affinity) or (Term(()),),
+        # Kubernetes passes over a preference that asks for nothing.
+        preferences=tuple(each for each in given.preferences if each.term.requirements),
+    )
+
+
+def _term(term: Term) -> Term:
+    fields_last = sorted(term.requirements, key=lambda each: each.key == NAME_FIELD)
+    return Term(tuple(replace(each, values=tuple(sorted(set(each.values)))) for each in fields_last))
+
+
+def check(seed: int) -> None:
+    rng = Random(seed)
+    cluster, request = random_instance(rng, rng.choice((TINY, USUAL, USUAL)))
+    request = replace(request, name=rng.choice(NAMES))
+    if rng.random() < 0.05:
+        request = replace(request, root=_emptied(rng, request.root))
+    assert plain(read_back(cluster, request)) == plain(request), f"seed {seed}"
+
+
+def _emptied(rng: Random, group: Group) -> Group:
+    """The same tree with some pod sets that have no pods, and groups that have no members."""
+    members: list[Member] = []
+    for member in group.members:
+        if isinstance(member, PodSet):
+            none = PodSet(member.name, 0, Resources({"cpu": 1}))
+            members.append(none if rng.random() < 0.5 else member)
+        elif rng.random() < 0.3:
+            members.append(replace(member, members=(), minimum=None))
+        else:
+            members.append(_emptied(rng, member))
+    return replace(group, members=tuple(members))
+
+
+@pytest.mark.parametrize("hundred", range(3), ids=lambda hundred: f"requests {hundred}00 to {hundred}99")
+def test_a_request_written_as_kai_objects_reads_back_as_the_same(hundred: int) -> None:
+    for seed in range(hundred * 100, hundred * 100 + 100):
+        check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("thousand", range(10), ids=lambda thousand: f"thousand {thousand}")
+def test_ten_thousand_requests_written_as_kai_objects_read_back_as_the_same(thousand: int) -> None:
+    for seed in range(1000 + thousand * 1000, 2000 + thousand * 1000):
+        check(seed)
