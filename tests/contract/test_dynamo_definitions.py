@@ -6,10 +6,12 @@ missing, these tests are skipped and say so.
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 import yaml
@@ -17,6 +19,7 @@ import yaml
 from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.wire import Wire
+from closeknit.dialects import Source, translate
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFINITION = ROOT.parent / "shared" / "crds" / "dynamo" / "nvidia.com_dynamographdeployments.yaml"
@@ -89,3 +92,33 @@ def test_the_fields_are_those_that_are_published(
 
     # A service's name stands inside it only in the list of the first proposal.
     assert fields(shape) - ({"name"} if shape is alpha.Service else set()) == set(schema["properties"])
+
+
+def strict(schema: Any) -> Any:
+    """The same schema with unknown fields refused, as the API server does when asked to be strict."""
+    if isinstance(schema, list):
+        return [strict(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: strict(value) for key, value in schema.items()}
+    if isinstance(schema.get("properties"), dict) and "additionalProperties" not in schema:
+        closed["additionalProperties"] = False
+    return closed
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples" / "dynamo").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_what_is_written_for_kueue_from_an_example_is_strictly_valid(path: Path) -> None:
+    definition = DEFINITION.parent.parent / "jobset" / "jobset.x-k8s.io_jobsets.yaml"
+    if not definition.exists():
+        pytest.skip(f"JobSet's published definition is not at hand: there is no {definition.name}.")
+    (version,) = yaml.load(definition.read_bytes(), Loader=yaml.CSafeLoader)["spec"]["versions"]
+    schema = strict(version["schema"]["openAPIV3Schema"])
+    # Job templates hold metadata whose fields the definition leaves open.
+    text = json.dumps(schema).replace('"metadata": {"type": "object"}', '"metadata": {}')
+    validator = jsonschema.Draft202012Validator(json.loads(text))
+    sources = [Source(one.name, one.read_bytes()) for one in (path.with_name("topology.yaml"), path)]
+    for written in translate(list(dict.fromkeys(sources)), "kueue").objects:
+        if written["kind"] == "JobSet":
+            validator.validate(written)

@@ -12,6 +12,7 @@ from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.operator_config_dynamo_nvidia_com_v1alpha1 import OperatorConfiguration
 from closeknit.dialects.dialect import Dialect
+from closeknit.dialects.dynamo.jobs import kueue_objects
 from closeknit.dialects.dynamo.mapping import read_mapping
 from closeknit.dialects.dynamo.objects import gang_objects, grove_objects, kai_objects, pod_objects
 from closeknit.dialects.dynamo.workloads import DIALECT, read_workloads
@@ -58,6 +59,7 @@ DYNAMO = Dialect(
         "grove": grove_objects,
         "podgang": gang_objects,
         "kai": kai_objects,
+        "kueue": kueue_objects,
         "pods": pod_objects,
     },
 )

@@ -26,7 +26,7 @@ def set_name(given: Deployment) -> str:
     longest = max((_length(component) for component in given.components), default=0)
     room = max(LONGEST - longest, _SHORTEST)
     name = given.metadata.name
-    return name if len(name) <= room else f"{name[: room - 5]}-{_checksum(name):04x}"
+    return name if len(name) <= room else f"{name[: room - 5]}-{checksum(name):04x}"
 
 
 def to_pod_clique_set(given: Deployment, namespace: str, topology: str) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _length(component: Component) -> int:
     return own if component.nodes is None else 2 * own + 1 + len(_LEADER)
 
 
-def _checksum(name: str) -> int:
+def checksum(name: str) -> int:
     """The lower half of a 32-bit FNV-1a checksum."""
     value = 0x811C9DC5
     for byte in name.encode():

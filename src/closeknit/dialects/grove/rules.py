@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.dialects.grove.constraints import places
 from closeknit.dialects.grove.naming import LONGEST
 from closeknit.hub.problems import Problem, shown, suggestion
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _EXPLICIT = "CliqueStartupTypeExplicit"
+_CARELESS = ("lpx-scheduler", "volcano")
+"""Schedulers for which Grove refuses constraints."""
 _STARTUP_TYPES = ("CliqueStartupTypeAnyOrder", "CliqueStartupTypeInOrder", _EXPLICIT)
 
 
@@ -34,6 +37,7 @@ def rules(given: wire.PodCliqueSet) -> Iterator[Problem]:
         yield from _clique_problems(f"{path}.spec", clique, names, startup, scaled=clique.name in grouped)
         if clique.name not in grouped:
             yield from _length(f"{path}.name", given.metadata.name, (clique.name,))
+    yield from _scheduler_problems(given)
     yield from _role_problems(template.cliques)
     yield from _circles(template.cliques)
     yield from _scaling_group_problems(given, names)
@@ -103,6 +107,27 @@ def _autoscaling(path: str, given: wire.AutoScalingConfig, replicas: int, least:
         most = max(lowest, replicas)
         message = f"{given.max_replicas} is less than there are at least, {most}. Write {most} or more."
         yield Problem(f"{path}.maxReplicas", message)
+
+
+def _scheduler_problems(given: wire.PodCliqueSet) -> Iterator[Problem]:
+    """All pods of a set have one scheduler, and one that can keep them together if they ask for it."""
+    template = given.spec.template
+    named: dict[str, int] = {}
+    for i, clique in enumerate(template.cliques):
+        name = (clique.spec.pod_spec or {}).get("schedulerName")
+        if isinstance(name, str) and name:
+            named.setdefault(name, i)
+    first = next(iter(named), "")
+    for name, i in named.items():
+        path = f"spec.template.cliques[{i}].spec.podSpec.schedulerName"
+        if name != first:
+            message = (
+                f"{shown(name)} is not {shown(first)}, which spec.template.cliques[{named[first]}] names."
+            )
+            yield Problem(path, f"{message} All pods of a set have one scheduler.")
+        if name in _CARELESS and any(place.given is not None for place in places(given).values()):
+            message = f"{shown(name)} knows nothing of topology constraints."
+            yield Problem(path, f"{message} Use kai-scheduler, or leave the constraints out.")
 
 
 def _role_problems(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:

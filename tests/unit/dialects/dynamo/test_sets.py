@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source, translate
-from closeknit.dialects.dynamo.sets import _checksum, set_name, to_pod_clique_set
+from closeknit.dialects.dynamo.sets import checksum, set_name, to_pod_clique_set
 from closeknit.hub.request import Group
 from tests.unit.dialects.dynamo.graphs import deployment, graph, service
 from tests.unit.dialects.grove.sets import LEVELS, topology
@@ -155,7 +155,7 @@ def test_the_name_of_the_set_leaves_room_for_those_of_its_pods(
 
 @pytest.mark.parametrize(("text", "want"), [("a", 0x292C), ("foobar", 0xF968)])
 def test_the_checksum_is_the_one_that_is_published(text: str, want: int) -> None:
-    assert _checksum(text) == want
+    assert checksum(text) == want
 
 
 def test_the_queue_is_named_by_an_annotation() -> None:

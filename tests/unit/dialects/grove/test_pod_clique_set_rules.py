@@ -287,6 +287,20 @@ def test_the_table_of_hierarchical_strictness(parent: str, child: str, valid: bo
             id="what pods ask for is a quantity",
         ),
         pytest.param(
+            pod_clique_set(
+                clique("a", podSpec=pod_spec() | {"schedulerName": "kai-scheduler"}),
+                clique("b", podSpec=pod_spec() | {"schedulerName": "volcano"}),
+                domain="rack",
+            ),
+            [
+                f'{T}.cliques[1].spec.podSpec.schedulerName: "volcano" is not "kai-scheduler", which'
+                " spec.template.cliques[0] names. All pods of a set have one scheduler.",
+                f'{T}.cliques[1].spec.podSpec.schedulerName: "volcano" knows nothing of topology constraints.'
+                " Use kai-scheduler, or leave the constraints out.",
+            ],
+            id="all pods have one scheduler, and it knows of topology",
+        ),
+        pytest.param(
             pod_clique_set(clique("a", 1000), replicas=1000),
             [
                 "2:spec.replicas: These would be 1000000 pods in all. At most 150000 are placed for one PodCliqueSet."
