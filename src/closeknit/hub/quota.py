@@ -13,7 +13,7 @@ from closeknit.hub.outcome import DomainFit, Holder, Shortfall, Unplaceable
 from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
 
-LEVEL = "quota of a flavor"
+LEVEL = "flavor's quota"
 """What a shortfall of quota names in place of a level."""
 
 MOST_HOLDERS = 8
