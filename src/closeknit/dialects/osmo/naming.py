@@ -26,7 +26,7 @@ def is_name(text: str) -> bool:
 
 def folded(text: str) -> str:
     """A name as Kubernetes spells it: lower-case letters and digits, with dashes between; maybe empty."""
-    return _FORBIDDEN.sub("-", text[: 4 * LONGEST].lower()).strip("-")
+    return _FORBIDDEN.sub("-", text.lower()).strip("-")
 
 
 def object_name(text: str) -> str:
@@ -42,7 +42,7 @@ def digest(*parts: object) -> str:
 def fitted(text: str, most: int = LONGEST) -> str:
     """A valid name of at most this length; if something must be cut, a digest keeps it apart from others."""
     plain = folded(text)
-    return plain if 0 < len(plain) <= most and len(text) <= 4 * LONGEST else marked(plain, digest(text), most)
+    return plain if 0 < len(plain) <= most else marked(plain, digest(text), most)
 
 
 def marked(plain: str, mark: str, most: int = LONGEST) -> str:

@@ -77,7 +77,7 @@ def wishes(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> d
         if requirement.key in labels:
             wish = Wish(requirement.group, TYPES.get(requirement.requirement_type, True))
             read[labels[requirement.key]] = PlacedWish(path, requirement.key, wish)
-        elif pool is not None and not pool.problems:
+        elif pool is not None:
             found.append(Problem(f"{path}.key", _unknown_key(requirement.key, resource, pool)))
     return read
 

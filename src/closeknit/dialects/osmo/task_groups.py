@@ -49,7 +49,7 @@ def name_problems(workflow: WorkflowSpec, groups: Sequence[GivenGroup]) -> Itera
     named = [("spec.workflow", workflow.name)]
     taken: dict[str, str] = {}
     for group in groups:
-        members = [(path, task.name) for path, task in group.tasks if path != group.path]
+        members = ((path, task.name) for path, task in group.tasks)
         for path, name in ((group.path, group.name), *members):
             named.append((path, name))
             first = taken.setdefault(folded(name), path)

