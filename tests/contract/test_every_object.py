@@ -23,7 +23,8 @@ from closeknit.testing.random_requests import random_instance
 from tests.contract.definitions import ROOT
 from tests.contract.objects import faults
 
-FOLDERS = sorted(path for path in (ROOT / "examples").iterdir() if any(path.glob("*.yaml")))
+EXAMPLES = ROOT / "examples"
+FOLDERS = sorted({path.parent for path in EXAMPLES.rglob("*.yaml")})
 FAMILY = {"podgang": "grove", "pods": "kai", "alpha8": "grove"}
 """Targets that are no family, and the one whose words lead to them."""
 WAYS = (*TARGETS, "alpha8")
@@ -67,7 +68,7 @@ def refused(written: list[dict[str, Any]], way: str) -> list[str]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.relative_to(EXAMPLES).as_posix())
 def test_what_an_example_becomes_is_accepted(folder: Path, way: str) -> None:
     assert refused(translated(sources_of(folder), way), way) == []
 

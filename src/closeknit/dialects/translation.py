@@ -76,11 +76,9 @@ def _translated(
             yield from said
         elif target in _AMONG:
             yield from (made for made in said if made["kind"] == _AMONG[target])
-            continue
-        if target == "pods":
-            yield from (made for made in said if made["kind"] == "Pod")
-        if said and target in speaker.translations:
-            again = Source(f"<{family}>", "\n".join(f"---\n{json.dumps(made)}" for made in said).encode())
+        elif target in speaker.translations:
+            # Values in a row are read as JSON, which is faster than YAML.
+            again = Source(f"<{family}>", "\n".join(json.dumps(made) for made in said).encode())
             further = gather(dialects, [again], lenient=lenient)
             yield from (_unsaid(found, workload, family, one.problem) for one in further.problems)
             yield from speaker.translations[target](further.manifests, further.surroundings)

@@ -98,8 +98,8 @@ class Example:
 
 def examples(folder: Path) -> tuple[Example, ...]:
     """Every folder of examples below this one, with a few of its nodes."""
-    inner = sorted(path for path in folder.iterdir() if path.is_dir())
-    found = (Example(path.name, tuple(_documents(path))) for path in inner)
+    inner = sorted(path for path in folder.rglob("*") if path.is_dir())
+    found = (Example(path.relative_to(folder).as_posix(), tuple(_documents(path))) for path in inner)
     return tuple(example for example in found if example.documents)
 
 
@@ -128,8 +128,10 @@ def mutant(rng: Random, corpus: Sequence[Example]) -> tuple[Source, ...]:
     """Sources that were valid before a few random changes."""
     example = rng.choice(corpus)
     documents = list(copy.deepcopy(example.documents))
+    # Rough changes are refused at the door; those of a gentle kind get past it, into the rules.
+    change = rng.choice((_change, _nudge))
     for _ in range(rng.choice((1, 1, 1, 2, 3, 5))):
-        _change(rng, documents)
+        change(rng, documents)
     if rng.random() < 0.1:
         rng.shuffle(documents)
     # Values in a row are read as JSON, which is faster; with lines between them they are YAML.
@@ -147,17 +149,44 @@ def _places(value: Any, above: Place = ()) -> Iterator[Place]:
         yield from _places(each, (*above, step))
 
 
+def _open_to_change(rng: Random, documents: list[Any]) -> list[Place]:
+    """All places, those of nodes seldom."""
+    return [place for place in _places(documents) if not _is_of_node(documents, place) or rng.random() < 0.1]
+
+
+def _nudge(rng: Random, documents: list[Any]) -> None:
+    """Change one value to another of its type, drop a field, or repeat an item under a new name."""
+    places = _open_to_change(rng, documents)
+    kind = rng.choice((int, str, str, bool, list, object))
+    fitting = [place for place in places if isinstance(_at(documents, place), kind)]
+    if not fitting:
+        return
+    place = rng.choice(fitting)
+    holder, last = _at(documents, place[:-1]), place[-1]
+    inner = holder[last]
+    if kind is object:
+        del holder[last]
+    elif isinstance(inner, bool):
+        holder[last] = not inner
+    elif isinstance(inner, int):
+        holder[last] = rng.choice((inner + 1, max(inner - 1, 0), 0, 1, 2, 7, 63, 1000, 100_000, 2**31 - 1))
+    elif isinstance(inner, str):
+        alike = [_at(documents, each) for each in fitting if each[-1] == last]
+        holder[last] = rng.choice((*alike, "fresh", f"{inner}-2", inner[:-1]))
+    elif inner:
+        item = copy.deepcopy(rng.choice(inner))
+        if isinstance(item, dict) and "name" in item:
+            item["name"] = f"{item['name']}-{len(inner)}"
+        inner.insert(rng.randrange(len(inner) + 1), item)
+
+
 def _change(rng: Random, documents: list[Any]) -> None:
-    places = [
-        place for place in _places(documents) if not _is_of_node(documents, place) or rng.random() < 0.1
-    ]
+    """Change anything to anything."""
+    places = _open_to_change(rng, documents)
     if not places:
         return
     place = rng.choice(places)
-    holder: Any = documents
-    for step in place[:-1]:
-        holder = holder[step]
-    last = place[-1]
+    holder, last = _at(documents, place[:-1]), place[-1]
     inner = holder[last]
     match rng.choice(_CHANGES):
         case "delete":

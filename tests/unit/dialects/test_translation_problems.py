@@ -34,3 +34,9 @@ def test_one_workload_that_cannot_be_said_keeps_no_other_from_it(target: str) ->
         assert problem.object.name == "three-shapes"
         assert f'PodGroup "three-shapes" cannot be said in the words of {target}: ' in problem.problem.message
     assert bool(found.problems) == (target == "kueue")
+
+
+def test_a_workload_is_said_once_and_not_what_its_operator_makes_of_it() -> None:
+    found = translate([Source("topology", TOPOLOGY.encode()), Source("groups", GROUP.encode())], "grove")
+
+    assert {each["kind"] for each in found.objects} == {"ClusterTopologyBinding", "PodCliqueSet"}
