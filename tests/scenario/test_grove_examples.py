@@ -134,3 +134,24 @@ def test_the_topology_can_be_written_as_the_proposal_spells_it() -> None:
 
     assert today == [("ClusterTopologyBinding", "grove-topology")]
     assert before == [("ClusterTopology", "grove-topology")]
+
+
+def test_a_disaggregated_deployment_of_two_replicas() -> None:
+    status, outcomes = plan("disaggregated-serving.yaml")
+    outcome = outcomes["serving"]
+
+    assert (status, outcome["status"]) == (0, "placed")
+    assert len(outcome["pods"]) == 2 * (2 + 2 * 2 + 4)
+    for replica in (0, 1):
+        assert len(domains(outcome, f"serving-{replica}-", "block")) == 1
+        assert len(domains(outcome, f"serving-{replica}-decode-0", "rack")) == 1
+        for scaled in (0, 1):
+            assert len(domains(outcome, f"serving-{replica}-prefill-{scaled}", "host")) == 1
+
+
+def test_all_examples_fit_on_the_cluster_together() -> None:
+    result = CliRunner().invoke(app, ["plan", "-f", str(FOLDER)])
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "3 workloads: 3 placed." in result.stdout
+    assert "left out" not in result.stdout
