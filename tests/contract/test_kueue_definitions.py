@@ -28,7 +28,7 @@ from closeknit.testing.random_requests import random_instance
 from tests.contract.definitions import ROOT, published
 from tests.contract.objects import faults
 
-FOLDERS = sorted(path.parent for path in (ROOT / "examples" / "kueue").glob("*/cluster.txt"))
+FOLDERS = sorted(path.parent for path in (ROOT / "examples" / "kueue").glob("**/cluster.txt"))
 KUEUE, JOBSET = "kueue.x-k8s.io", "jobset.x-k8s.io"
 ASSIGNMENT = ("status", "admission", "podSetAssignments", "topologyAssignment")
 EARLIER = {"cohort", "parent", "admissionChecks"}

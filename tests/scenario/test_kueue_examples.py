@@ -37,7 +37,7 @@ def translated(folder: str, target: str) -> list[dict[str, Any]]:
     return [document for document in yaml.safe_load_all(result.stdout) if document is not None]
 
 
-@pytest.mark.parametrize("folder", ["stories", "waiting", "jobset"])
+@pytest.mark.parametrize("folder", [".", "waiting", "jobset"])
 def test_the_nodes_of_an_example_are_those_of_its_drawing(folder: str) -> None:
     drawing = str(FOLDER / folder / "cluster.txt")
     result = invoke("nodes", "--drawing", drawing, "--levels", f"{BLOCK},{RACK}")
@@ -45,7 +45,7 @@ def test_the_nodes_of_an_example_are_those_of_its_drawing(folder: str) -> None:
     assert result.stdout == (FOLDER / folder / "nodes.yaml").read_text()
 
 
-@pytest.mark.parametrize("folder", ["stories", "waiting", "jobset"])
+@pytest.mark.parametrize("folder", [".", "waiting", "jobset"])
 def test_every_example_is_valid(folder: str) -> None:
     assert invoke("validate", "-f", str(FOLDER / folder)).exit_code == 0
 
@@ -53,7 +53,7 @@ def test_every_example_is_valid(folder: str) -> None:
 def test_hierarchy_representation_racks_of_one_name_in_two_blocks_are_two_racks() -> None:
     nodes = {
         document["metadata"]["name"]: document["metadata"]["labels"]
-        for document in yaml.safe_load_all((FOLDER / "stories" / "nodes.yaml").read_text())
+        for document in yaml.safe_load_all((FOLDER / "nodes.yaml").read_text())
     }
     assert {name: (labels[BLOCK], labels[RACK]) for name, labels in nodes.items()} == {
         "node-1": ("block-1", "rack-1"),
@@ -73,7 +73,7 @@ def test_hierarchy_representation_racks_of_one_name_in_two_blocks_are_two_racks(
 
 
 def test_story_1_all_pods_are_within_the_same_rack() -> None:
-    status, outcomes = plan("stories")
+    status, outcomes = plan(".")
     outcome = outcomes["story-1"]
 
     assert status == 0
@@ -93,7 +93,7 @@ def test_story_1_does_not_start_if_the_pods_cannot_be_placed_within_the_same_rac
 
 
 def test_story_2_the_pods_are_as_close_to_another_as_possible() -> None:
-    outcome = plan("stories")[1]["story-2"]
+    outcome = plan(".")[1]["story-2"]
 
     assert len(outcome["pods"]) == 6
     assert {pod["domain"][0] for pod in outcome["pods"]} == {"block-2"}
@@ -103,7 +103,7 @@ def test_story_2_the_pods_are_as_close_to_another_as_possible() -> None:
 
 
 def test_support_for_the_auto_mode_the_lowest_level_is_selected() -> None:
-    (group,) = plan("stories")[1]["auto"]["groups"]
+    (group,) = plan(".")[1]["auto"]["groups"]
 
     assert (group["preferred"], group["satisfied"]) == (RACK, True)
 
@@ -112,7 +112,7 @@ def test_internal_apis_the_workload_carries_the_topology_request() -> None:
     workloads = {
         each["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["name"]
         + each["metadata"]["name"]: each
-        for each in translated("stories", "kueue")
+        for each in translated(".", "kueue")
         if each["kind"] == "Workload"
     }
     requests = [workload["spec"]["podSets"][0]["topologyRequest"] for workload in workloads.values()]
@@ -123,7 +123,7 @@ def test_internal_apis_the_workload_carries_the_topology_request() -> None:
 
 
 def test_enforcing_the_assignment_the_gate_is_added_to_the_pod_template() -> None:
-    jobs = [each for each in translated("stories", "kueue") if each["kind"] == "Job"]
+    jobs = [each for each in translated(".", "kueue") if each["kind"] == "Job"]
 
     assert len(jobs) == 3
     for job in jobs:
