@@ -8,7 +8,9 @@ from itertools import islice, product
 
 from closeknit.dialects.kueue.batches import Batch, Batched
 from closeknit.dialects.kueue.eligibility import Refusal, eligible, narrowed, worded
-from closeknit.dialects.kueue.queues import Covered, Flavor, Queue, Queues, Quota
+from closeknit.dialects.kueue.flavors import Flavor
+from closeknit.dialects.kueue.queues import Queue, Queues
+from closeknit.dialects.kueue.quotas import Covered, Quota
 from closeknit.dialects.kueue.trees import tree
 from closeknit.dialects.kueue.wishes import level_problems
 from closeknit.dialects.paths import join

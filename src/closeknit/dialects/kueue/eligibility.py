@@ -7,7 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from closeknit.dialects.kueue.batches import Batched
-from closeknit.dialects.kueue.queues import Covered, Flavor, Queue, Quota
+from closeknit.dialects.kueue.flavors import Flavor
+from closeknit.dialects.kueue.queues import Queue
+from closeknit.dialects.kueue.quotas import Covered, Quota
 from closeknit.dialects.kueue.wishes import level_problems
 from closeknit.hub.nodes import Effect, NodeFilter, Operator, Requirement, Term
 from closeknit.hub.problems import Problem, shown

@@ -13,7 +13,7 @@ from closeknit.dialects.kueue.asking import todays_annotations
 from closeknit.dialects.kueue.assignments import Assigned
 from closeknit.dialects.kueue.batches import Batched
 from closeknit.dialects.kueue.choices import Admission
-from closeknit.dialects.kueue.queues import Flavor
+from closeknit.dialects.kueue.flavors import Flavor
 from closeknit.dialects.kueue.workloads import Read
 from closeknit.hub.nodes import Toleration
 

@@ -11,8 +11,9 @@ from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import Batch, is_kueues, read_job, read_job_set
 from closeknit.dialects.kueue.choices import Admission, admissions, without_queue
+from closeknit.dialects.kueue.flavors import read_flavors
 from closeknit.dialects.kueue.pod_groups import read_pod_group
-from closeknit.dialects.kueue.queues import Queue, Queues, read_flavors, read_queues
+from closeknit.dialects.kueue.queues import Queue, Queues, read_queues
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.naming import lone_holder, workload_name
 from closeknit.dialects.places import Located

@@ -1,0 +1,67 @@
+"""ResourceFlavors: nodes that are alike, and the topology over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.apis.core_v1 import Affinity, PodSpec
+from closeknit.dialects.filters import node_filter, taint
+from closeknit.dialects.kueue.topologies import key_problems
+from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.paths import within
+from closeknit.dialects.places import Located
+from closeknit.hub.nodes import Taint, Toleration
+from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """Nodes that are alike: their labels, and the topology over them if there is one."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    tolerations: tuple[Toleration, ...]
+    topology: Topology | None
+
+
+def read_flavors(
+    manifests: Manifests, topologies: Mapping[str, Topology], found: list[Located]
+) -> dict[str, Flavor]:
+    """The flavors by name. One whose topology is not known counts as one without."""
+    flavors: dict[str, Flavor] = {}
+    unusable = {one.name for one in manifests.named(wire.Topology)}
+    for manifest in manifests.of(wire.ResourceFlavor):
+        problems: list[Problem] = []
+        spec = manifest.content.spec
+        for key in spec.node_labels:
+            problems.extend(key_problems(within("spec.nodeLabels", key), key))
+        if spec.topology_name and not spec.node_labels:
+            message = "A flavor with a topology needs at least one node label, so that its nodes can be told."
+            problems.append(Problem("spec.nodeLabels", message))
+        for name, given in (("nodeTaints", spec.node_taints), ("tolerations", spec.tolerations)):
+            if len(given) > 8:
+                problems.append(Problem(f"spec.{name}", f"There are {len(given)}. Allowed are at most 8."))
+        if spec.topology_name and spec.topology_name not in topologies:
+            name = shown(spec.topology_name)
+            wrong = (
+                f"Topology {name} has problems of its own. Correct them first."
+                if spec.topology_name in unusable
+                else f"There is no Topology {name}. {suggestion(spec.topology_name, topologies)}"
+            )
+            problems.append(Problem("spec.topologyName", wrong))
+        tolerating = PodSpec(containers=[], affinity=Affinity(), tolerations=spec.tolerations)
+        flavors[manifest.name] = Flavor(
+            name=manifest.name,
+            labels=spec.node_labels,
+            taints=tuple(
+                taint(each, f"spec.nodeTaints[{i}]", problems) for i, each in enumerate(spec.node_taints)
+            ),
+            tolerations=node_filter(tolerating, problems).tolerations,
+            topology=topologies.get(spec.topology_name),
+        )
+        found.extend(manifest.located(problem) for problem in problems)
+    return flavors
