@@ -151,8 +151,8 @@ def test_a_workflow_is_valid_and_can_be_translated(workflow: str) -> None:
     result = run("translate", *files, "--to", "kai", "-o", "json")
     kinds = [item["kind"] for item in json.loads(result.stdout)["items"]]
     assert result.exit_code == 0
-    assert kinds[:2] == ["Topology", "PodGroup"]
-    assert set(kinds[2:]) == {"Pod"}
+    assert kinds[:4] == ["Topology", "Queue", "Queue", "PodGroup"]
+    assert set(kinds[4:]) == {"Pod"}
 
 
 def test_what_is_translated_is_placed_like_the_workflow(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.core_v1 import Toleration
-from closeknit.apis.wire import Wire
+from closeknit.apis.wire import Int32, Wire
 
 
 class TopologyKey(Wire, frozen=True, kw_only=True, rename=None):
@@ -38,6 +38,20 @@ class Platform(Wire, frozen=True, kw_only=True, rename=None):
     tolerations: list[Toleration] = []
 
 
+class Countable(Wire, frozen=True, kw_only=True, rename=None):
+    """What a pool is sure of, what it may use at most, and its weight for the rest; -1 means no limit."""
+
+    guarantee: Int32 = -1
+    maximum: Int32 = -1
+    weight: Int32 = 1
+
+
+class PoolResources(Wire, frozen=True, kw_only=True, rename=None):
+    """The share of the backend that a pool has."""
+
+    gpu: Countable = Countable()
+
+
 class PoolFile(Wire, frozen=True, kw_only=True, rename=None):
     """What an administrator says of a pool. Keys are listed from the coarsest to the finest."""
 
@@ -59,7 +73,6 @@ class PoolFile(Wire, frozen=True, kw_only=True, rename=None):
             "parsed_pod_template",
             "parsed_pod_template_for_accounting",
             "parsed_resource_validations",
-            "resources",
             "status",
         }
     )
@@ -67,6 +80,7 @@ class PoolFile(Wire, frozen=True, kw_only=True, rename=None):
     name: str = ""
     backend: str = ""
     topology_keys: list[TopologyKey] = []
+    resources: PoolResources = PoolResources()
     default_platform: str = ""
     platforms: dict[str, Platform] = {}
     common_default_variables: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""The objects that a pool and a workflow become: Topology, PodGroup and pods, in KAI's spelling of today."""
+"""The objects that a pool and a workflow become: Topology, Queue, PodGroup and pods, in KAI's spelling."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from closeknit.hub.topology import Topology
 
 QUEUE_LABEL = "kai.scheduler/queue"
 _SCHEDULER = "kai-scheduler"
+_UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
 
 def to_topology_object(pool: ReadPool, topology: Topology) -> dict[str, Any]:
@@ -29,6 +30,22 @@ def to_topology_object(pool: ReadPool, topology: Topology) -> dict[str, Any]:
         "metadata": {"name": topology.name, "labels": {"osmo.pool": fitted(pool.name)}},
         "spec": {"levels": levels},
     }
+
+
+def to_queues(pool: ReadPool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The queue of a pool, after the one that it hangs below, without which KAI lets nothing run in it."""
+    share = pool.file.resources.gpu
+    gpu = {"quota": share.guarantee, "limit": share.maximum, "overQuotaWeight": share.weight}
+    above = fitted("-".join(part for part in ("osmo-default", pool.backend.k8s_namespace) if part))
+    open_to_all = {name: dict(_UNLIMITED) for name in ("gpu", "cpu", "memory")}
+    return (
+        _queue(above, {"resources": open_to_all}),
+        _queue(pool.queue, {"parentQueue": above, "resources": {**open_to_all, "gpu": gpu}}),
+    )
+
+
+def _queue(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
 
 
 def to_pod_group(group: TaskGroup, namespace: str, pool: ReadPool | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import msgspec
 
 from closeknit.apis.core_v1 import PodSpec
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Pool
-from closeknit.apis.osmo_pool import BackendFile, Platform, PoolFile, TopologyKey
+from closeknit.apis.osmo_pool import BackendFile, Countable, Platform, PoolFile, TopologyKey
 from closeknit.dialects.filters import node_filter
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.osmo.backends import backends, two_names
@@ -76,6 +76,7 @@ def pools(manifests: Manifests) -> Pools:
         backend = known.behind(file, manifest.name, found)
         for name, platform in file.platforms.items():
             found.extend(_platform_problems(within("spec.platforms", name), platform))
+        found.extend(_share_problems(file.resources.gpu))
         defaults = _defaults(file, found)
         located.extend(manifest.located(problem) for problem in found)
         queue = _queue(manifest.name, backend)
@@ -108,6 +109,17 @@ def _defaults(file: PoolFile, found: list[Problem]) -> dict[str, str]:
                 Problem(path, f"Found {worded(value)} where a quantity is expected. Write 8 or 1.5Gi.")
             )
     return read
+
+
+def _share_problems(share: Countable) -> Iterator[Problem]:
+    for field, value, least in (
+        ("guarantee", share.guarantee, -1),
+        ("maximum", share.maximum, -1),
+        ("weight", share.weight, 0),
+    ):
+        if value < least:
+            allowed = "zero or more, or -1 for no limit" if least else "zero or more"
+            yield Problem(f"spec.resources.gpu.{field}", f"{value} is negative. Write {allowed}.")
 
 
 def _queue(name: str, backend: BackendFile) -> str:

@@ -9,7 +9,7 @@ from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.osmo.objects import to_pod_group, to_pods, to_topology_object
+from closeknit.dialects.osmo.objects import to_pod_group, to_pods, to_queues, to_topology_object
 from closeknit.dialects.osmo.pools import pools
 from closeknit.dialects.osmo.workflows import read_workflow
 from closeknit.dialects.places import Located
@@ -21,12 +21,15 @@ def begun(manifests: Manifests) -> frozenset[tuple[str, str]]:
 
 
 def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | Located]:
-    """Topologies, and for each group of a workflow its PodGroup and pods."""
+    """Topologies and queues of pools, and for each group of a workflow its PodGroup and pods."""
     read = pools(manifests)
     yield from read.problems
-    for pool in read.read.values():
-        if not pool.problems and pool.topology is not None:
+    sound = [pool for pool in read.read.values() if not pool.problems]
+    for pool in sound:
+        if pool.topology is not None:
             yield to_topology_object(pool, pool.topology)
+    # Pools of one backend hang below one queue.
+    yield from {queue["metadata"]["name"]: queue for pool in sound for queue in to_queues(pool)}.values()
     running = begun(manifests)
     for manifest in manifests.of(Workflow):
         workflow = read_workflow(manifest, read)

@@ -131,6 +131,9 @@ def _pool(workflow: WorkflowSpec, pools: Pools, found: list[Problem], *, needs_k
     elif needs_keys:
         message = "The workflow names topology keys, so it must name the pool that defines them."
         found.append(Problem(path, f"{message} {suggestion('', known)}"))
+    elif known:
+        message = f"There are {len(known)} pools, so the workflow must name one of them."
+        found.append(Problem(path, f"{message} {suggestion('', known)}"))
     return None
 
 

@@ -105,7 +105,7 @@ def test_the_pods_of_use_case_3_carry_the_annotation_and_label_of_the_design() -
 
 
 def test_the_topology_lists_the_labels_of_the_pool_coarsest_first() -> None:
-    (made,) = objects(pool("my-pool"))
+    made, *_ = objects(pool("my-pool"))
 
     assert made == {
         "apiVersion": "kai.scheduler/v1alpha1",
@@ -116,7 +116,31 @@ def test_the_topology_lists_the_labels_of_the_pool_coarsest_first() -> None:
 
 
 def test_a_pool_without_keys_has_no_topology() -> None:
-    assert objects(pool(keys=())) == []
+    assert {one["kind"] for one in objects(pool(keys=()))} == {"Queue"}
+
+
+def test_a_pool_becomes_a_queue_with_its_share_below_the_queue_of_its_backend() -> None:
+    unlimited = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+    share = {"gpu": {"guarantee": 16, "maximum": 64, "weight": 3}}
+
+    above, one, other = objects(pool("p", keys=(), resources=share), pool("q", keys=()))
+
+    assert above == {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": "osmo-default"},
+        "spec": {"resources": dict.fromkeys(("gpu", "cpu", "memory"), unlimited)},
+    }
+    assert one["metadata"]["name"] == "osmo-pool-p"
+    assert one["spec"] == {
+        "parentQueue": "osmo-default",
+        "resources": {
+            "gpu": {"quota": 16, "limit": 64, "overQuotaWeight": 3},
+            "cpu": unlimited,
+            "memory": unlimited,
+        },
+    }
+    assert other["spec"]["resources"]["gpu"] == unlimited
 
 
 def test_names_hold_the_namespace_of_the_backend_where_it_is_known() -> None:
@@ -128,10 +152,12 @@ def test_names_hold_the_namespace_of_the_backend_where_it_is_known() -> None:
 
     made = objects(json.dumps(backend), pool(backend="b"), each({"a": ["rack=r"]}))
 
-    assert made[0]["metadata"]["name"] == "osmo-pool-osmo-prod-p-topology"
-    assert made[1]["spec"]["queue"] == "osmo-pool-osmo-prod-p"
-    assert {one["metadata"]["namespace"] for one in made[1:]} == {"osmo-prod"}
-    assert made[2]["spec"]["schedulerName"] == "my-kai"
+    topology, above, queue, group, pod = made
+    assert topology["metadata"]["name"] == "osmo-pool-osmo-prod-p-topology"
+    assert above["metadata"]["name"] == queue["spec"]["parentQueue"] == "osmo-default-osmo-prod"
+    assert group["spec"]["queue"] == queue["metadata"]["name"] == "osmo-pool-osmo-prod-p"
+    assert group["metadata"]["namespace"] == pod["metadata"]["namespace"] == "osmo-prod"
+    assert pod["spec"]["schedulerName"] == "my-kai"
 
 
 def test_a_retried_task_keeps_all_that_ties_it_to_its_place() -> None:
@@ -409,6 +435,7 @@ def test_what_is_written_fits_the_published_definitions(text: str) -> None:
     schemas = {
         "PodGroup": schema("scheduling.run.ai_podgroups.yaml"),
         "Topology": schema("kai.scheduler_topologies.yaml"),
+        "Queue": schema("scheduling.run.ai_queues.yaml"),
     }
 
     for made in objects(pool(), text):

@@ -141,6 +141,14 @@ LABEL = (
             id="a platform's tolerations are checked as those of a pod",
         ),
         pytest.param(
+            [keys(resources={"gpu": {"guarantee": -2, "maximum": -1, "weight": -1}})],
+            [
+                "1:resources.gpu.guarantee: -2 is negative. Write zero or more, or -1 for no limit.",
+                "1:resources.gpu.weight: -1 is negative. Write zero or more.",
+            ],
+            id="a pool's share of GPUs is not negative",
+        ),
+        pytest.param(
             [keys(common_default_variables={"USER_GPU": -1, "USER_MEMORY": {"a": 1}, "OTHER": []})],
             [
                 "1:common_default_variables.USER_GPU: -1 is negative. Write zero or more.",
@@ -368,6 +376,12 @@ def test_of_several_pools_one_must_be_named() -> None:
     assert found == [
         "3:workflow.pool: The workflow names topology keys, so it must name the pool that defines them."
         ' Allowed: "p", "q".'
+    ]
+
+
+def test_of_several_pools_one_must_be_named_even_without_keys() -> None:
+    assert problems(pool("p"), pool("q"), workflow(["a"])) == [
+        '3:workflow.pool: There are 2 pools, so the workflow must name one of them. Allowed: "p", "q".'
     ]
 
 
