@@ -20,7 +20,7 @@ from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Dialect, Object, Surroundings
-from closeknit.dialects.kai.derivation import derive, read_derived
+from closeknit.dialects.kai.derivation import derive, overruled, read_derived
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION
 from closeknit.dialects.kai.members import workload_of
 from closeknit.dialects.kai.objects import to_pod_group, to_topology_object
@@ -52,6 +52,8 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
     yield from found
     if surroundings.lenient:
         queues = NO_QUEUES
+    else:
+        yield from overruled(manifests)
     for group in manifests.of(PodGroup):
         yield from read_pod_group(group, surroundings, unusable, queues)
     for made in derive(manifests):

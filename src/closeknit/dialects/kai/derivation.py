@@ -11,25 +11,27 @@ from closeknit.apis.batch_v1 import Job
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
+from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.constraints import constraints
 from closeknit.dialects.kai.derived import Derived, Leaf, Template
 from closeknit.dialects.kai.job_groups import of_job, of_job_set
-from closeknit.dialects.kai.keys import SUBGROUP_LABEL
 from closeknit.dialects.kai.leader_worker_groups import of_leader_worker_set
 from closeknit.dialects.kai.members import pod_sets, share_problems
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import tree
 from closeknit.dialects.kai.training_groups import of_pytorch_job
 from closeknit.dialects.kai.workloads import DIALECT, PRIORITIES, of_pod, root_group
+from closeknit.dialects.kueue.batches import is_kueues
 from closeknit.dialects.manifests import Manifest, Manifests
 from closeknit.dialects.naming import workload_name
 from closeknit.dialects.paths import join
 from closeknit.dialects.places import Located
 from closeknit.dialects.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.queueing import created
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, shown
 from closeknit.hub.request import PodSet, Request
 from closeknit.hub.workload import ObjectName, Workload
 
@@ -51,6 +53,29 @@ def _all(manifests: Manifests) -> Iterator[Derived]:
         yield from of_leader_worker_set(leader_worker_set)
     for training in manifests.of(PyTorchJob):
         yield from of_pytorch_job(training)
+
+
+def overruled(manifests: Manifests) -> Iterator[Located]:
+    """Levels asked for in KAI's words by what queues in Kueue: whose dialect does not see them."""
+    for job in manifests.of(Job):
+        yield from _overruled(job, job.content.metadata, job.content.spec.template.metadata)
+    for job_set in manifests.of(JobSet):
+        inner = (
+            metadata
+            for each in job_set.content.spec.replicated_jobs
+            for metadata in (each.template.metadata, each.template.spec.template.metadata)
+        )
+        yield from _overruled(job_set, job_set.content.metadata, *inner)
+
+
+def _overruled(manifest: Manifest[Job] | Manifest[JobSet], *metadata: ObjectMeta) -> Iterator[Located]:
+    if not is_kueues(*metadata):
+        return
+    asked = {key for each in metadata for key in (keys.REQUIRED, keys.PREFERRED) if key in each.annotations}
+    for key in sorted(asked):
+        message = f"{shown(key)} is not taken into account for what queues in Kueue."
+        remedy = "Ask for the level with Kueue's annotation, or leave out Kueue's label."
+        yield manifest.located(Problem("metadata", f"{message} {remedy}"))
 
 
 class _Existing:
@@ -86,7 +111,8 @@ def read_derived(
     spec = made.spec()
     subgroups = tree(spec)
     # The rules for subgroups are kept by what makes them; should one be broken, its owner is to blame.
-    own.extend(Problem("spec", problem.message) for problem in subgroups.problems)
+    if not own:
+        own.extend(Problem("spec", problem.message) for problem in subgroups.problems)
     close = constraints(spec, subgroups, surroundings.topologies, unusable, made.fields())
     own.extend(close.problems)
     own.extend(queues.problems(made.queue, made.queue_path))
@@ -135,7 +161,7 @@ def _members(
     namespace = made.manifest.namespace
     for holder in (workload_name(namespace, made.name), *made.holders):
         for pod in surroundings.pods.get(holder, ()):
-            written = pod.manifest.content.metadata.labels.get(SUBGROUP_LABEL)
+            written = pod.manifest.content.metadata.labels.get(keys.SUBGROUP_LABEL)
             chosen = written if written in leaves else made.leaf_of(pod)
             if chosen not in leaves:
                 continue
