@@ -10,6 +10,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from tests.contract import rules
 from tests.contract.definitions import PROJECTS, published, strict, strict_validator
 
 _PART = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -39,6 +40,8 @@ def faults(written: dict[str, Any], earlier_grove: bool = False) -> Iterator[str
         return
     for error in validator.iter_errors(judged):
         yield f"{who}: {error.json_path}: {error.message[:300]}"
+    yield from (f"{who}: {fault}" for fault in _beyond_types(validator.schema, judged, "$"))
+    yield from (f"{who}: {fault}" for fault in rules.broken(written, earlier_grove=earlier_grove))
     yield from (f"{who}: {fault}" for fault in _metadata_faults(written["metadata"]))
     if _holds_null(written):
         yield f"{who}: null stands where a field should be left out"
@@ -74,6 +77,28 @@ def _metadata_faults(metadata: dict[str, Any]) -> Iterator[str]:
             yield f"the annotation {key!r}: {value!r} is not allowed"
     known = {"name", "namespace", "generateName", "labels", "annotations", "ownerReferences", "finalizers"}
     yield from (f"metadata.{name} is not ours to write" for name in metadata.keys() - known)
+
+
+def _beyond_types(schema: Any, value: Any, path: str) -> Iterator[str]:
+    """What servers check and JSON Schema has no word for: keys of lists, and the size of numbers."""
+    if isinstance(value, dict):
+        inner = schema.get("additionalProperties")
+        for key, each in value.items():
+            known = schema.get("properties", {}).get(key, inner if isinstance(inner, dict) else {})
+            yield from _beyond_types(known, each, f"{path}.{key}")
+    elif isinstance(value, list):
+        keys = schema.get("x-kubernetes-list-map-keys", [])
+        defaults = schema.get("items", {}).get("properties", {})
+        if schema.get("x-kubernetes-list-type") == "map":
+            names = [tuple(each.get(key, defaults[key].get("default")) for key in keys) for each in value]
+            if len(set(names)) != len(names):
+                yield f"{path}: two items have the same {', '.join(keys)}"
+        if schema.get("x-kubernetes-list-type") == "set" and len(set(value)) != len(value):
+            yield f"{path}: an item stands twice in a set"
+        for i, each in enumerate(value):
+            yield from _beyond_types(schema.get("items", {}), each, f"{path}[{i}]")
+    elif type(value) is int and schema.get("format") == "int32" and not -(2**31) <= value < 2**31:
+        yield f"{path}: {value} is too large"
 
 
 def _holds_null(written: dict[str, Any]) -> bool:

@@ -142,3 +142,51 @@ def test_the_judge_refuses(change: dict[str, Any], told: str) -> None:
 
     assert list(faults(good)) == []
     assert any(told in fault for fault in faults({**good, **change}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "told"),
+    [
+        pytest.param(
+            "kai.scheduler/v1alpha1 Topology",
+            {"levels": [{"nodeLabel": "a"}, {"nodeLabel": "a"}]},
+            "two levels have the same label",
+            id="a label of two levels",
+        ),
+        pytest.param(
+            "kueue.x-k8s.io/v1beta2 Topology",
+            {"levels": [{"nodeLabel": "kubernetes.io/hostname"}, {"nodeLabel": "a"}]},
+            "the hostname is not the last level",
+            id="a level below the hostname",
+        ),
+        pytest.param(
+            "kueue.x-k8s.io/v1beta2 ResourceFlavor",
+            {"topologyName": "a"},
+            "a flavor with a topology needs a node label",
+            id="a flavor of all nodes",
+        ),
+        pytest.param(
+            "v1 Pod",
+            {"containers": [{"name": "a"}, {"name": "a"}]},
+            "$.containers: two items have the same name",
+            id="containers of one name",
+        ),
+        pytest.param(
+            "v1 Pod",
+            {"containers": [{"name": "a"}], "priority": 2**31},
+            "$.priority: 2147483648 is too large",
+            id="a number that is too large",
+        ),
+        pytest.param(
+            "grove.io/v1alpha1 PodCliqueSet",
+            {"replicas": 1, "template": {"cliques": [], "topologyConstraint": {"packDomain": "rack"}}},
+            "packDomain is no longer taken",
+            id="the earlier spelling",
+        ),
+    ],
+)
+def test_the_judge_knows_rules_beyond_the_schema(kind: str, spec: dict[str, Any], told: str) -> None:
+    api_version, _, name = kind.partition(" ")
+    written = {"apiVersion": api_version, "kind": name, "metadata": {"name": "a"}, "spec": spec}
+
+    assert any(told in fault for fault in faults(written))
