@@ -40,6 +40,8 @@ def broken(written: dict[str, Any], *, earlier_grove: bool = False) -> Iterator[
                 yield from (
                     "a job depends on another" for job in spec["replicatedJobs"] if "dependsOn" in job
                 )
+        case _:
+            pass
 
 
 def _levels(labels: list[str | None]) -> Iterator[str]:
