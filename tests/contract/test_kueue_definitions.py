@@ -27,6 +27,7 @@ from closeknit.hub.workload import ObjectName, Workload
 from closeknit.testing.random_requests import random_instance
 from tests.contract.definitions import ROOT, published
 from tests.contract.objects import faults
+from tests.unit.dialects.kueue.kit import QUEUES, RACK, queued_pod
 
 FOLDERS = sorted(path.parent for path in (ROOT / "examples" / "kueue").glob("**/cluster.txt"))
 KUEUE, JOBSET = "kueue.x-k8s.io", "jobset.x-k8s.io"
@@ -176,6 +177,14 @@ def test_a_placed_workload_is_strictly_valid(folder: Path) -> None:
                     started(each, admission, where),
                 ]
                 assert [fault for made in objects for fault in faults(made)] == []
+
+
+def test_the_workload_of_a_group_of_pods_is_strictly_valid() -> None:
+    texts = [*QUEUES, *(queued_pod(f"g-{i}", "g", 2, podset_required_topology=RACK) for i in range(2))]
+    made = translate([Source("f", "\n---\n".join(texts).encode())], "kueue")
+
+    assert made.objects
+    assert [fault for each in made.objects for fault in faults(each)] == []
 
 
 def test_random_requests_become_objects_that_are_strictly_valid_and_read_back() -> None:

@@ -138,6 +138,11 @@ def _one_topology(batch: Batch, used: Mapping[str, tuple[Flavor, ...]]) -> tuple
                 None,
                 f"More than one flavor with a topology is assigned to {shown(pod_set.name)}: {named}.",
             )
+        if not over and pod_set.wish.explicit:
+            return (
+                None,
+                f"No flavor with a topology is assigned to {shown(pod_set.name)}. Add one to the queue.",
+            )
         for topology in over.values():
             fallback = fallback or topology
             if not (pod_set.wish.required or pod_set.wish.preferred or pod_set.wish.layers):

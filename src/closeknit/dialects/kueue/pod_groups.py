@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import msgspec
+
+from closeknit.apis import core_v1
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import MOST_PODS, Batch, Batched
 from closeknit.dialects.kueue.seats import labels, seat
@@ -80,10 +84,16 @@ def _of_pods(name: str, pods: list[ReadPod], shape: Shape, found: list[Problem])
         shape=shape,
         unsayable=tuple(problem for pod in pods if pod.stage is Stage.OPEN for problem in pod.unsayable),
         seats=tuple(seat(pod) for pod in pods),
-        template={},
+        template={"spec": _spec(first.content)},
         index_label=first.content.metadata.annotations.get(keys.POD_GROUP_INDEX_LABEL),
         priority_class=first.content.spec.priority_class_name,
     )
+
+
+def _spec(pod: core_v1.Pod) -> Mapping[str, Any]:
+    """What placing the pod depends on; the pod itself exists, so the rest need not be told again."""
+    spec: dict[str, Any] = msgspec.to_builtins(pod.spec)
+    return {key: value for key, value in spec.items() if key not in ("nodeName", "schedulingGates")}
 
 
 def _asked(pod: ReadPod) -> dict[str, str]:

@@ -32,6 +32,7 @@ from tests.unit.dialects.kueue.kit import (
     job_set,
     local_queue,
     node,
+    queued_pod,
     replicated,
     topology,
 )
@@ -119,6 +120,18 @@ def test_a_workload_keeps_the_whole_template() -> None:
     assert pod_set["template"]["spec"]["containers"][0]["image"] == "train"
     assert (pod_set["name"], pod_set["count"]) == ("main", 4)
     assert workload["spec"]["queueName"] == "team"
+
+
+def test_pods_of_a_group_make_a_workload_of_the_groups_name() -> None:
+    made = written(*QUEUES, *(queued_pod(f"g-{i}", "g", 2, podset_required_topology=RACK) for i in range(2)))
+
+    assert set(made) == {"Workload"}
+    assert made["Workload"]["metadata"]["name"] == "g"
+    (pod_set,) = made["Workload"]["spec"]["podSets"]
+    assert (pod_set["count"], pod_set["topologyRequest"]) == (2, {"required": RACK})
+    assert pod_set["template"]["spec"]["containers"] == [
+        {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    ]
 
 
 def test_a_job_that_waits_is_suspended_and_its_pods_are_gated() -> None:

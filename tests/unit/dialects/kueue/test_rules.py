@@ -653,6 +653,15 @@ LABEL = f'metadata.labels["{K}queue-name"]'
             id="a flavor's taints must be tolerated",
         ),
         pytest.param(
+            [
+                job(gpus=0, podset_required_topology=RACK),
+                written("ClusterQueue", "research", {}),
+                local_queue(),
+            ],
+            f'{LABEL}: No flavor with a topology is assigned to "main". Add one to the queue.',
+            id="a level is never dropped because the queue has no flavors",
+        ),
+        pytest.param(
             [job(own={"job-min-parallelism": "4"}), *QUEUES],
             at(OWN, "job-min-parallelism", '"4" is not possible. Allowed are 1 to 3.'),
             id="the least parallelism is less than the parallelism",
