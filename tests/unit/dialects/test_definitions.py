@@ -1,10 +1,9 @@
-"""The custom resource definitions are structural, and as strict as those that others publish."""
+"""The custom resource definitions are structural, and cover what is read."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 import yaml
@@ -17,7 +16,7 @@ from closeknit.cli.app import app
 from closeknit.dialects import DIALECTS
 from closeknit.dialects.definitions import FAMILIES, Column, Definition
 from closeknit.dialects.definitions.schemas import OPEN, laid_over
-from tests.contract.definitions import PROJECTS, published
+from tests.contract.schemas import at, nodes
 
 DEFINITIONS = [definition for family in FAMILIES.values() for definition in family]
 VERSIONS = [
@@ -25,111 +24,6 @@ VERSIONS = [
     for definition in DEFINITIONS
     for version in definition.versions
 ]
-LIMITS = (
-    "type",
-    "format",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "minProperties",
-    "maxProperties",
-    "pattern",
-    "enum",
-    "default",
-    "nullable",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-type",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-map-type",
-)
-OURS_ALONE = {
-    ("scheduling.run.ai", "PodGroup"): {"spec.subgroups"},
-    ("grove.io", "ClusterTopology"): {"status"},
-    # Versions are not converted, so each has the spelling of both.
-    ("kueue.x-k8s.io", "ClusterQueue"): {
-        "spec.admissionChecks",
-        "spec.cohort",
-        "spec.cohortName",
-        "spec.concurrentAdmissionPolicy",
-    },
-    ("kueue.x-k8s.io", "Cohort"): {"spec.parent"},
-}
-"""Fields that are accepted here and published nowhere, or in another version."""
-
-
-def nodes(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    yield path, schema
-    for name, inner in schema.get("properties", {}).items():
-        yield from nodes(inner, f"{path}.{name}".lstrip("."))
-    if "items" in schema:
-        yield from nodes(schema["items"], f"{path}[]")
-    if isinstance(schema.get("additionalProperties"), dict):
-        yield from nodes(schema["additionalProperties"], f"{path}{{}}")
-
-
-def is_open(schema: dict[str, Any]) -> bool:
-    """Whether a part is left to others: a field that is known and not used, or something kept as written."""
-    return bool(schema.get(OPEN)) and "properties" not in schema
-
-
-def at(schema: dict[str, Any], path: str) -> dict[str, Any] | None:
-    for step in path.replace("[]", ".[]").replace("{}", ".{}").split("."):
-        if step == "[]":
-            schema = schema.get("items", {})
-        elif step == "{}":
-            schema = schema.get("additionalProperties", {})
-        elif step:
-            if step not in schema.get("properties", {}):
-                return None
-            schema = schema["properties"][step]
-    return schema
-
-
-PUBLISHED = [
-    pytest.param(definition, version, id=f"{definition.group} {definition.kind} {version}")
-    for definition in DEFINITIONS
-    for version in definition.versions
-    # The group of OSMO's files is our own. AdmissionCheck is not among the definitions at hand.
-    if definition.group in PROJECTS and definition.kind != "AdmissionCheck"
-]
-
-
-@pytest.mark.parametrize(("definition", "version"), PUBLISHED)
-def test_every_field_has_the_type_and_the_limits_that_are_published(
-    definition: Definition, version: str
-) -> None:
-    project = "grove-alpha8" if definition.kind == "ClusterTopology" else None
-    theirs = published(definition.group, definition.kind, version, project)
-    assert theirs is not None
-    allowed = OURS_ALONE.get((definition.group, definition.kind), set())
-    differences = []
-    for path, ours in nodes(definition.schema(version)):
-        other = at(theirs, path)
-        if other is None:
-            # A template's metadata is open anyway, and pods have fields that only newer servers know.
-            known = path in allowed or any(path.startswith((one + ".", one + "[")) for one in allowed)
-            if not known and ".metadata." not in path and not is_open(ours):
-                differences.append(f"{path} is not published")
-            continue
-        if is_open(ours) or path == "metadata":
-            continue
-        differences += [
-            f"{path} has {limit} {ours.get(limit)!r} where {other.get(limit)!r} is published"
-            for limit in LIMITS
-            if ours.get(limit) != other.get(limit)
-        ]
-        if set(ours.get("required", [])) != set(other.get("required", [])):
-            differences.append(
-                f"{path} requires {ours.get('required')} where {other.get('required')} is published"
-            )
-        if not ours.get(OPEN):
-            missing = set(other.get("properties", {})) - set(ours.get("properties", {}))
-            differences += [f"{path}.{name} would be pruned" for name in sorted(missing)]
-
-    assert differences == []
 
 
 @pytest.mark.parametrize(("definition", "version"), VERSIONS)
