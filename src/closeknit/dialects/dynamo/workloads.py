@@ -65,7 +65,8 @@ def read_all(manifests: Manifests, *, lenient: bool) -> Iterator[Read]:
 
 
 def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
-    """The workload of every deployment, after its problems."""
+    """The workload of every deployment of which there is no PodCliqueSet yet, after its problems."""
+    made_already = {(one.namespace, one.name) for one in manifests.named(PodCliqueSet)}
     for one in read_all(manifests, lenient=surroundings.lenient):
         manifest = one.manifest
         pods = surroundings.pods.get(workload_name(manifest.namespace, set_name(one.deployment)), ())
@@ -77,6 +78,9 @@ def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator
             own.extend(Problem("spec.priorityClassName", problem.message) for problem in unknown)
         since = created(manifest, own)
         yield from (manifest.located(problem) for problem in own)
+        if (manifest.namespace, set_name(one.deployment)) in made_already:
+            # The set that was made of it is the workload, and asks for the same pods.
+            continue
         broken = [*manifest.problems, *own, *pod_problems(pods)]
         yield Workload(
             object=manifest.object,

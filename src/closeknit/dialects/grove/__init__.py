@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from closeknit.apis.grove_io_v1alpha1 import ClusterTopology, ClusterTopologyBinding, PodCliqueSet
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
+from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Dialect, Surroundings
 from closeknit.dialects.grove.express import express
-from closeknit.dialects.grove.naming import workload_of
+from closeknit.dialects.grove.naming import PART_OF, is_managed, workload_of
 from closeknit.dialects.grove.objects import gang_objects, grove_objects, kai_objects, pod_objects
 from closeknit.dialects.grove.topologies import known, read_topologies
 from closeknit.dialects.grove.workloads import DIALECT, read_pod_clique_set
@@ -26,10 +27,20 @@ from closeknit.hub.workload import Workload
 
 def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
     topologies = known(manifests)
+    handed_on = _handed_on(manifests)
     for manifest in manifests.of(PodCliqueSet):
-        yield from read_pod_clique_set(manifest, surroundings, topologies)
+        for found in read_pod_clique_set(manifest, surroundings, topologies):
+            # Its PodGroups are workloads themselves, and ask for the same pods.
+            if isinstance(found, Located) or (manifest.namespace, manifest.name) not in handed_on:
+                yield found
     for broken in manifests.broken(PodCliqueSet):
         yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
+
+
+def _handed_on(manifests: Manifests) -> set[tuple[str, str]]:
+    """Namespace and name of the sets that the operator has made PodGroups of already."""
+    labels = ((one.namespace, one.content.metadata.labels) for one in manifests.of(PodGroup))
+    return {(namespace, each[PART_OF]) for namespace, each in labels if PART_OF in each and is_managed(each)}
 
 
 GROVE = Dialect(

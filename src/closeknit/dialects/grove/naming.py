@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from closeknit.apis.core_v1 import Pod
 from closeknit.dialects.naming import workload_name
 
@@ -55,4 +57,9 @@ def workload_of(pod: Pod, namespace: str) -> str | None:
     """The PodCliqueSet that a pod was made for."""
     labels = pod.metadata.labels
     owner = labels.get(PART_OF)
-    return workload_name(namespace, owner) if owner and labels.get(MANAGED_BY) == OPERATOR else None
+    return workload_name(namespace, owner) if owner and is_managed(labels) else None
+
+
+def is_managed(labels: Mapping[str, str]) -> bool:
+    """Whether Grove's operator made the object with these labels."""
+    return labels.get(MANAGED_BY) == OPERATOR

@@ -12,7 +12,7 @@ from closeknit.dialects.dynamo.sets import checksum, set_name, to_pod_clique_set
 from closeknit.hub.request import Group
 from tests.unit.dialects.dynamo.graphs import deployment, graph, service
 from tests.unit.dialects.grove.sets import LEVELS, topology
-from tests.unit.dialects.kit import problems, request
+from tests.unit.dialects.kit import problems, reading, request
 
 GPU = {"limits": {"gpu": "4"}}
 
@@ -235,3 +235,12 @@ def test_the_topology_of_grove_goes_before_a_mapping() -> None:
 
     assert request(settings, topology(), graph([service("A")], "zone")).topology == "grove-topology"
     assert LEVELS["zone"] != "z"
+
+
+def test_a_deployment_whose_set_is_there_asks_for_nothing_more() -> None:
+    text = graph([service("Worker", 2)])
+    made = json.dumps(to_pod_clique_set(deployment(text), "default", ""))
+    found = reading(text, made)
+
+    assert found.problems == ()
+    assert [(each.dialect, each.object.kind) for each in found.workloads] == [("grove", "PodCliqueSet")]

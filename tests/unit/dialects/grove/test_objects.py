@@ -13,7 +13,7 @@ from closeknit.dialects.grove.gangs import to_gangs
 from closeknit.dialects.grove.objects import pod_groups_of
 from closeknit.dialects.grove.pod_groups import queue_of
 from closeknit.dialects.grove.pod_objects import to_pods
-from tests.unit.dialects.grove.sets import LEVELS, clique, group, made, pod_clique_set, pod_spec
+from tests.unit.dialects.grove.sets import LEVELS, clique, group, made, pod_clique_set, pod_spec, topology
 from tests.unit.dialects.kit import reading
 
 SERVING = pod_clique_set(
@@ -310,6 +310,30 @@ def test_what_is_made_for_kai_is_understood_there_with_its_pods() -> None:
     assert [str(problem) for problem in found.problems] == []
     assert [workload.object.name for workload in found.workloads] == ["srv-0", "srv-0-pre-0", "srv-0-pre-1"]
     assert all(workload.request is not None for workload in found.workloads)
+
+
+def test_a_set_whose_pod_groups_are_there_asks_for_nothing_more() -> None:
+    blueprint = made(SERVING)
+    topologies = [
+        {
+            "apiVersion": "kai.scheduler/v1alpha1",
+            "kind": "Topology",
+            "metadata": {"name": "grove-topology"},
+            "spec": {"levels": [{"nodeLabel": key} for key in LEVELS.values()]},
+        },
+        json.loads(topology()),
+    ]
+    objects = [
+        *topologies,
+        json.loads(SERVING),
+        *pod_groups_of(blueprint, {}),
+        *to_gangs(blueprint),
+        *to_pods(blueprint),
+    ]
+    found = reading(*(json.dumps(each) for each in objects))
+
+    assert [str(problem) for problem in found.problems] == []
+    assert {(workload.dialect, workload.object.kind) for workload in found.workloads} == {("kai", "PodGroup")}
 
 
 @pytest.mark.parametrize(
