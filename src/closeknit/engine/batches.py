@@ -28,10 +28,10 @@ class Batch:
         """By domain of a level, not finer than the batch's own: how many such groups it takes."""
         tree = problem.tree
         whole = problem.tables[self.shape].sums[self.level] // self.size * tree.real[self.level]
-        if level == self.level or not len(tree):
-            return np.asarray(whole)
         if level < 0:
             return np.array([whole.sum()])
+        if level == self.level or not len(tree):
+            return np.asarray(whole)
         return np.asarray(np.add.reduceat(whole, tree.dom[self.level][tree.start[level]]))
 
 

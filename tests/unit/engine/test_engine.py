@@ -13,7 +13,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Placed, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem
-from closeknit.hub.request import Group
+from closeknit.hub.request import Group, Request
 from closeknit.hub.resources import Resources
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
@@ -165,10 +165,20 @@ def test_a_request_without_pods_is_placed_with_nothing() -> None:
     assert outcome.assignments == ()
 
 
-def test_a_cluster_without_nodes_takes_nothing() -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(FOUR, id="one group"),
+        pytest.param(
+            request("w", *(group(f"g{i}", pods(f"p{i}", 2), required="rack") for i in range(3))),
+            id="several groups that must each stay whole",
+        ),
+    ],
+)
+def test_a_cluster_without_nodes_takes_nothing(asked: Request) -> None:
     empty = Cluster(parse(TWO_RACKS).topologies, ())
 
-    assert isinstance(Engine(empty).solve(FOUR), Unplaceable)
+    assert isinstance(Engine(empty).solve(asked), Unplaceable)
 
 
 def test_two_topologies_over_the_same_nodes_are_told_apart() -> None:
