@@ -56,8 +56,14 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
         yield from overruled(manifests)
     for group in manifests.of(PodGroup):
         yield from read_pod_group(group, surroundings, unusable, queues)
+    told: set[Located] = set()
     for made in derive(manifests):
-        yield from read_derived(made, surroundings, unusable, queues)
+        for read in read_derived(made, surroundings, unusable, queues):
+            # One owner may have many PodGroups, and what is wrong with it is told once.
+            if isinstance(read, Workload) or read not in told:
+                yield read
+            if isinstance(read, Located):
+                told.add(read)
     for broken in manifests.broken(PodGroup):
         yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
 

@@ -207,7 +207,7 @@ WRONG_NUMBER = "is not possible. Write a whole number from"
             id="an exclusive topology",
         ),
         pytest.param(
-            leader_worker_set(1, 4, {SEGMENT: "2", SEGMENT_REQUIRED: "topology/rack"}),
+            leader_worker_set(3, 4, {SEGMENT: "2", SEGMENT_REQUIRED: "topology/rack"}),
             f'{SEGMENT_SIZE}["kai.scheduler/topology"]: The topology whose levels are meant is missing.'
             ' Allowed: "tree".',
             id="segments with a level of no topology, which KAI would pass over",
