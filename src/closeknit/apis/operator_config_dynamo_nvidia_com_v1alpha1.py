@@ -1,4 +1,4 @@
-"""operator.config.dynamo.nvidia.com/v1alpha1: the part of the Dynamo operator's settings that concerns topology."""
+"""operator.config.dynamo.nvidia.com/v1alpha1: what the Dynamo operator is told about topology."""
 
 from __future__ import annotations
 
