@@ -520,3 +520,90 @@ def test_ten_thousand_pods_are_grouped() -> None:
     asked = request(TOPOLOGY, job_set(replicated("w", 100, 100, RACK)))
 
     assert sum(pods.count for pods in asked.root.pod_sets()) == 10_000
+
+
+def test_a_job_set_never_waits_for_more_kinds_of_jobs_than_have_replicas() -> None:
+    text = job_set(replicated("a", 1, 1), replicated("none", 0, 1), annotations={MINIMUM: "2"})
+
+    assert request(TOPOLOGY, text).root.least == 1
+
+
+def test_a_job_set_is_kais_by_an_annotation_of_its_jobs_alone() -> None:
+    text = json.loads(job_set(replicated("a", 1, 1, RACK)))
+    del text["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["schedulerName"]
+
+    assert request(TOPOLOGY, json.dumps(text)).name == "default/pg-x"
+
+
+def test_a_leader_may_have_a_template_of_its_own() -> None:
+    text = json.loads(leader_worker_set(1, 3))
+    text["spec"]["leaderWorkerTemplate"]["leaderTemplate"] = template(8)
+
+    asked = request(TOPOLOGY, json.dumps(text))
+    assert [pods.resources["nvidia.com/gpu"] for pods in asked.root.pod_sets()] == [8, 1]
+
+
+@pytest.mark.parametrize(
+    ("worker", "annotations"),
+    [
+        pytest.param({}, {"kai.scheduler/topology": "tree"}, id="of the set where the template names none"),
+        pytest.param(
+            {"kai.scheduler/topology": "tree"},
+            {"kai.scheduler/topology": "other"},
+            id="of the template before the set's",
+        ),
+    ],
+)
+def test_the_topology_of_segments_is_that(worker: dict[str, str], annotations: dict[str, str]) -> None:
+    segments = {SEGMENT: "2", SEGMENT_REQUIRED: "topology/rack", **worker}
+
+    assert request(TOPOLOGY, leader_worker_set(1, 3, segments, annotations)).topology == "tree"
+
+
+def test_leaders_of_one_stateful_set_belong_each_to_its_own_group() -> None:
+    numbers = {
+        "leaderworkerset.sigs.k8s.io/group-index": "1",
+        "leaderworkerset.sigs.k8s.io/worker-index": "0",
+    }
+    leader = running("x-1", "n1", ("StatefulSet", "x"), numbers)
+    found = reading(TOPOLOGY, node("n1"), leader_worker_set(2, 2), leader)
+
+    bound = [
+        sum(len(pods.bound) for pods in each.request.root.pod_sets())
+        for each in found.workloads
+        if each.request is not None
+    ]
+    assert bound == [0, 1]
+
+
+def test_the_master_counts_towards_what_a_pytorch_job_needs() -> None:
+    group = translated(pytorch_job(1, 4, elasticPolicy={"minReplicas": 3}))[0]
+
+    assert subgroups(group) == [("master", "", 1, None, ""), ("worker", "", 2, None, "")]
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"),
+    [
+        pytest.param("Failed", ("x-1", "x-2"), id="anew where it failed"),
+        pytest.param("Succeeded", ("x-1",), id="no more where it succeeded"),
+        pytest.param("", ("x-0", "x-1"), id="as it is where it waits"),
+    ],
+)
+def test_a_pod_of_a_job_is_placed(phase: str, expected: tuple[str, ...]) -> None:
+    pod = json.loads(running("x-0", "", ("Job", "x"), {}))
+    pod["status"] = {"phase": phase}
+
+    (pods,) = request(job(parallelism=3 if phase == "Failed" else 2), json.dumps(pod)).root.pod_sets()
+    assert pods.pods[: len(expected)] == expected
+    assert pods.count == {"Failed": 3, "Succeeded": 1, "": 2}[phase]
+
+
+def test_priority_and_queue_may_stand_on_the_template() -> None:
+    text = json.loads(job())
+    inner = text["spec"]["template"]
+    inner["metadata"] = {"labels": {"project": "p", "kai.scheduler/node-pool": "fast"}}
+    inner["spec"]["priorityClassName"] = "build"
+
+    spec = translated(json.dumps(text))[0]["spec"]
+    assert (spec["queue"], spec["priorityClassName"]) == ("p-fast", "build")

@@ -278,3 +278,9 @@ def test_a_job_belongs_to_one_dialect_only() -> None:
 
     assert [each.dialect for each in reading(queued).workloads] == ["kueue"]
     assert [each.dialect for each in reading(job()).workloads] == ["kai"]
+
+
+def test_what_is_wrong_with_all_replicas_is_one_problem_of_the_workload() -> None:
+    (workload,) = reading(TOPOLOGY, job_set(replicated("a", 5, 1, ZONE), annotations=RACK)).workloads
+
+    assert len(workload.problems) == 1

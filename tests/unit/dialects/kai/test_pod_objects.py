@@ -24,7 +24,7 @@ from closeknit.hub.nodes import (
 from closeknit.hub.request import Group, HostPort, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
-from tests.unit.dialects.kit import pod, pod_group
+from tests.unit.dialects.kit import node, pod, pod_group
 
 
 def test_a_pod_says_all_that_its_set_asks_for() -> None:
@@ -204,3 +204,24 @@ def test_a_request_of_ten_thousand_pods_is_written_and_read() -> None:
     (workload,) = read([Source("f", text.encode())]).workloads
     assert workload.request is not None
     assert sum(pods.count for pods in workload.request.root.pod_sets()) == 10_000
+
+
+def test_a_number_that_was_added_is_a_name_that_is_taken() -> None:
+    taken = Taken()
+
+    assert [taken.take(name) for name in ("a", "a", "a-2", "a")] == ["a", "a-2", "a-2-2", "a-3"]
+
+
+def test_pods_that_run_are_not_written_again_under_another_name() -> None:
+    running = pod("p", "g", "a", nodeName="n1")
+
+    assert (
+        written(pod_group({"subGroups": [{"name": "a", "minMember": 1}]}), node("n1"), running, to="pods")
+        == []
+    )
+
+
+def test_a_pod_group_with_problems_is_not_written_again() -> None:
+    text = pod_group({"subGroups": [{"name": "a"}]})
+
+    assert translate([Source("f", text.encode())], "kai").objects == ()
