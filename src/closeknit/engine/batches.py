@@ -7,11 +7,12 @@ many whole groups each domain takes; sums of pods promise more than that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from closeknit.engine.problem import Knot, Problem
+from closeknit.engine.problem import Knot, Part, Problem
 from closeknit.engine.tree import Ints
 
 
@@ -35,10 +36,18 @@ class Batch:
         return np.asarray(np.add.reduceat(whole, tree.dom[self.level][tree.start[level]]))
 
 
-def batches(knot: Knot) -> list[Batch]:
-    """The batches that every placement of a group has to place, the group itself not counted."""
+def batches(knot: Knot, members: Sequence[Part] | None = None) -> list[Batch]:
+    """The batches that every placement of a group has to place, the group itself not counted.
+
+    With ``members``, those that it has to place if just these members are formed.
+    """
     sizes: dict[tuple[int, int], list[int]] = {}
-    for inner in certain(knot)[1:]:
+    inside = (
+        certain(knot)[1:]
+        if members is None
+        else [inner for part in members if isinstance(part, Knot) for inner in certain(part)]
+    )
+    for inner in inside:
         wanted = [(shape, need) for shape, need in enumerate(inner.need) if need]
         # A group inside another that is counted already would be counted twice.
         if inner.required >= 0 and not inner.bound and not _nested(inner, knot):

@@ -8,7 +8,9 @@ is none; one that runs out of steps says so.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +24,7 @@ from closeknit.engine.component import Content, component, outermost, share
 from closeknit.engine.layout import Layout, Layouts
 from closeknit.engine.likeness import Likeness
 from closeknit.engine.pool import Pool
-from closeknit.engine.problem import Heed, Knot, Leaf, Problem, formed, memberships
+from closeknit.engine.problem import Heed, Knot, Leaf, Part, Problem, formed, memberships
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Wishes
@@ -58,7 +60,8 @@ def find(problem: Problem, bare: Callable[[], Problem], free: Ints, budget: Budg
     ``bare`` makes the same problem without its wishes. Without the branches that wishes make,
     a request that cannot be placed is found out much sooner.
     """
-    first = Search(problem, free, Budget(min(budget.find, _FIRST_TRY), budget.improve)).run()
+    soon = _FIRST_TRY + 4 * len(problem.knots)
+    first = Search(problem, free, Budget(min(budget.find, soon), budget.improve)).run()
     if first.spread is not None or first.complete:
         return first
     some = Search(bare(), free, budget).run()
@@ -118,8 +121,11 @@ class Search:
         try:
             if known is not None:
                 self._keep(known)
+                # To improve on what someone else found, a search first has to get down to the end once.
+                self._steps.allow(self._budget.improve + 2 * (self._heft + 4) * len(self._problem.knots))
             if not self._pinned_apart() and not self._too_many():
-                self._explore([_Task(self._problem.root, -1, 0, ())])
+                with _deep_enough(len(self._problem.knots)):
+                    self._explore([_Task(self._problem.root, -1, 0, ())])
         except OutOfBudgetError:
             complete = False
         except _NothingBetterError:
@@ -179,7 +185,8 @@ class Search:
         for members, left_out in memberships(knot, self._problem.heed):
             self._steps.take()
             made.form(knot, members, left_out, place, 1)
-            if self._possible(place) and self._hopeful():
+            whole = len(members) == len(knot.members) or self._room_for(knot, members, place)
+            if whole and self._possible(place) and self._hopeful():
                 tasks, before = list(rest), len(made.contents)
                 for part in members:
                     if not isinstance(part, Leaf):
@@ -296,6 +303,14 @@ class Search:
             return False
         return len(self._problem.tables) == 1 or not self._drags_on() or self._made.fits_in(self._pool)
 
+    def _room_for(self, knot: Knot, members: list[Part], place: Place) -> bool:
+        """Whether a domain takes as many whole groups as the members chosen bring along."""
+        return all(
+            int(batch.room(self._problem, place.level)[place.domain]) >= batch.count
+            for batch in batches(knot, members)
+            if batch.level >= place.level
+        )
+
     def _lays_out(self, place: Place) -> bool:
         """Whether a domain that just got pods can lay out all that is confined to it, by itself."""
         start, end = self._tree.bounds(place.level, place.domain)
@@ -388,6 +403,17 @@ class Search:
         # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.
         if self._steps.taken > _FEW and self._best <= self._lower():
             raise _NothingBetterError
+
+
+@contextmanager
+def _deep_enough(groups: int) -> Iterator[None]:
+    """Let recursion go as deep as the groups of a request need: each is explored inside the one before."""
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(usual + 4 * groups)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(usual)
 
 
 def _without_tried(task: _Task, rest: list[_Task], tried: dict[int, set[int]]) -> list[_Task]:
