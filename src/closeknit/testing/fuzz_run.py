@@ -135,18 +135,21 @@ def _say(line: str) -> None:
 
 def _run(mutants: int, seed: int, processes: int, folder: Path) -> int:
     tally: Counter[str] = Counter()
-    failed: dict[str, list[int]] = {}
+    failed: dict[str, list[FuzzTrial]] = {}
     jobs = [(seed_of(seed, number), folder) for number in range(mutants)]
     for trial in _trials(jobs, processes):
         tally["mutants"] += 1
         tally[trial.kind] += 1
         if trial.kind == "failed":
-            failed.setdefault(trial.failure, []).append(trial.seed)
+            failed.setdefault(trial.failure, []).append(trial)
         _progress(tally["mutants"], mutants, tally["failed"])
     for name in ("mutants", "harmless", "refused", "failed"):
         _say(f"{name} {tally[name]}")
-    for failure, seeds in sorted(failed.items()):
-        _say(f"{failure}: {len(seeds)}, replay with --only {min(seeds)}")
+    for failure, trials in sorted(failed.items()):
+        first = min(trials, key=lambda trial: trial.seed)
+        _say(f"{failure}: {len(trials)}, replay with --only {first.seed}")
+        # A seed makes the same mutant only as long as the examples are the same.
+        _say("".join(f"    {line[:500]}\n" for line in first.told.splitlines()[-6:]))
     return int(bool(failed))
 
 

@@ -189,7 +189,7 @@ def _queue(batch: Batch, world: _World, found: list[Problem]) -> Queue | None:
             found.append(Problem(path, f"{said} Correct it first."))
         return None
     stop = local.spec.stop_policy
-    stopped = f"its stopPolicy is {stop}" if stop not in ("", "None") else ""
+    stopped = f"its stopPolicy is {stop}" if stop in ("Hold", "HoldAndDrain") else ""
     if stopped or queue.inactive:
         who = f"LocalQueue {shown(batch.queue)}" if stopped else f"ClusterQueue {shown(queue.name)}"
         found.append(Problem(path, f"{who} is not active: {stopped or queue.inactive}."))
