@@ -25,9 +25,7 @@ from tests.contract.test_kai_definitions import (
     topology_schema,
 )
 
-FOLDERS = sorted(
-    path for path in (ROOT / "examples").iterdir() if path.is_dir() and path.name != "invalid"
-)
+FOLDERS = sorted(path for path in (ROOT / "examples").iterdir() if path.is_dir() and path.name != "invalid")
 
 
 def validators() -> dict[str, jsonschema.Draft202012Validator]:
