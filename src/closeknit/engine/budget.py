@@ -11,7 +11,7 @@ class Budget:
 
     find: int = 100_000
     """Steps until a first placement is found."""
-    improve: int = 4_000
+    improve: int = 6_000
     """Work after that until it is proven best: a step weighs more the more nodes it looks at."""
 
 
@@ -37,6 +37,11 @@ class Steps:
         self.work += work
         if self.used_up:
             raise OutOfBudgetError
+
+    def add(self, others: Steps) -> None:
+        """Count steps taken elsewhere; whoever takes the next one learns whether the budget is used up."""
+        self.taken += others.taken
+        self.work += others.work
 
     @property
     def used_up(self) -> bool:

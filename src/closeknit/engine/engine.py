@@ -144,6 +144,9 @@ class Engine:
         for assignment in placed.assignments:
             key = (assignment.pod_set, assignment.node)
             counts[key] = counts.get(key, 0) + 1
+        # Nothing is held unless all of it can be: a gang is never left half applied.
+        for _, node in counts:
+            self._ledger.slot(node)
         for (name, node), count in counts.items():
             pods = sets[name]
             self._ledger.hold(Holding(request.name, node, pods.resources, count, pods.host_ports))

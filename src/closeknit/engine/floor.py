@@ -34,7 +34,11 @@ def fields(problem: Problem, pool: Pool, best: list[int]) -> list[int]:
         shared += 1
     if shared >= 0 and first == best[: len(first)] and not root.bound and root.size:
         # Whatever is better shares that one domain as well, so only what single domains offer counts.
-        return [*first, *[1] * (shared + 1), *_inside_one(problem, pool, shared)]
+        return [
+            *first,
+            *[1] * (shared + 1),
+            *_inside_one(problem, pool, shared, best[len(first) + shared + 1 :]),
+        ]
     return [*first, *(_domains(problem, pool, level) for level in range(tree.depth + 1))]
 
 
@@ -46,27 +50,36 @@ def guide(problem: Problem, pool: Pool) -> tuple[int, int] | None:
     for level in range(tree.depth - 1, max(root.required, 0) - 1, -1):
         if tree.count(level) < len(tree) and _holds_all(problem, root, level):
             domains = np.flatnonzero(_with_room(problem, root, level, tree.real[level]))
-            _, domains = _narrowed(problem, pool, level, domains)
+            _, domains = _narrowed(problem, pool, level, domains, None)
             room = problem.tables[int(np.argmax(root.need))].sums[level][domains]
             return level, int(domains[int(np.argmin(room))])
     return None
 
 
-def _inside_one(problem: Problem, pool: Pool, level: int) -> list[int]:
-    """The fewest domains of each finer level, and nodes, if all pods go to one domain of a level."""
+def _inside_one(problem: Problem, pool: Pool, level: int, best: list[int]) -> list[int]:
+    """The fewest domains of each finer level, and nodes, if all pods go to one domain of a level.
+
+    That is for placements better than the best known, whose counts are given.
+    """
     # A node without labels counts as a domain of its own, so domains need not be real here.
     anywhere = np.ones(problem.tree.count(level), dtype=np.bool_)
     domains = np.flatnonzero(_with_room(problem, problem.root, level, anywhere))
-    return _narrowed(problem, pool, level, domains)[0]
+    return _narrowed(problem, pool, level, domains, best)[0]
 
 
-def _narrowed(problem: Problem, pool: Pool, level: int, domains: Ints) -> tuple[list[int], Ints]:
-    """The fewest pieces by finer level if one of the domains takes all, and the domains that offer it."""
+def _narrowed(
+    problem: Problem, pool: Pool, level: int, domains: Ints, best: list[int] | None
+) -> tuple[list[int], Ints]:
+    """The fewest pieces by finer level if one of the domains takes all, and the domains that offer it.
+
+    A domain that needs more pieces than the fewest drops out for the finer levels only where the best
+    placement known has the fewest itself: otherwise one with more may still be better than that.
+    """
     tree, root = problem.tree, problem.root
     least: list[int] = []
     for finer in range(level + 1, tree.depth + 1):
         if least and tree.count(finer) == len(tree) == tree.count(finer - 1):
-            # Two levels of one node each count the same.
+            # Two levels of one node a domain count the same.
             least.append(least[-1])
             continue
         wanted = [(problem.tables[shape].sums[finer], need) for shape, need in enumerate(root.need) if need]
@@ -77,7 +90,8 @@ def _narrowed(problem: Problem, pool: Pool, level: int, domains: Ints) -> tuple[
         for sums, need in wanted:
             np.maximum(pieces, fewest_inside(tree, level, finer, domains, sizes=sums, count=need), out=pieces)
         least.append(int(pieces.min(initial=1 << 20)))
-        domains = domains[pieces == least[-1]]
+        if best is None or best[finer - level - 1] == least[-1]:
+            domains = domains[pieces == least[-1]]
     return least, domains
 
 

@@ -21,6 +21,8 @@ from closeknit.engine.tree import Ints
 
 _BITS = 24
 """Room for one count in a packed cost; more than any cluster has nodes."""
+_TO_IMPROVE = 2_000
+"""Steps that one layout may take to become better than the quick one."""
 _ANY_COST = 1 << 2048
 """More than any layout costs."""
 
@@ -70,6 +72,15 @@ class Layouts:
                 layout = self._exactly(component, layout, steps)
         self._known[component] = layout
         return layout
+
+    def fits(self, component: Component, steps: Steps) -> bool:
+        """Whether a component can be laid out at all; raises like ``lay_out``."""
+        if component in self._known:
+            return self._known[component] is not None
+        if self._ruled_out(component):
+            return False
+        # Any layout will do here; how good it can be is a question for the end of the search.
+        return self._quick(component) is not None or self.lay_out(component, steps) is not None
 
     def _ruled_out(self, component: Component) -> bool:
         """Whether counts alone show that an item cannot get what it needs."""
@@ -153,15 +164,20 @@ class Layouts:
             tuple(self._domains[component.level + 1 :]),
             tuple(self._preferences[color.level] for color in component.colors),
         )
+        # What is laid out already must not be lost to a search for something better.
+        allowed = steps if quick is None else Steps(_TO_IMPROVE)
         try:
             exact = packing(
-                self._problem, self._free, component, weights=weights, in_use=self._in_use, steps=steps
+                self._problem, self._free, component, weights=weights, in_use=self._in_use, steps=allowed
             )
             found = exact.best(quick.cost if quick is not None else _ANY_COST)
         except OutOfBudgetError:
             if quick is None:
                 raise
             return quick
+        finally:
+            if allowed is not steps:
+                steps.add(allowed)
         if found is None:
             return Layout(quick.cost, exact=True, takes=quick.takes) if quick is not None else None
         cost, layout = found

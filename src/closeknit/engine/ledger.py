@@ -7,7 +7,7 @@ bring it up to date by looking only at what changed since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Effect, Node, Taint
 from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
 
@@ -87,15 +88,17 @@ class Ledger:
                 message = f"Two nodes are called {shown(node.name)}. Give each its own name."
                 problems.append(Problem(f"nodes[{i}].name", message))
             seen.add(node.name)
-            problems.extend(
-                Problem(f"nodes[{i}].allocatable.{name}", f"{units} is negative. Write zero or more.")
-                for name, units in node.allocatable.items()
-                if units < 0
-            )
+            problems.extend(amount_problems(f"nodes[{i}].allocatable", node.allocatable))
+        held: dict[tuple[str, str], int] = {}
         for i, holding in enumerate(cluster.holdings):
             if holding.node not in seen:
                 message = f"There is no node {shown(holding.node)}."
                 problems.append(Problem(f"holdings[{i}].node", message))
+            problems.extend(_holding_problems(f"holdings[{i}]", holding))
+            for name, units in holding.resources.items():
+                total = held[holding.node, name] = held.get((holding.node, name), 0) + units * holding.pods
+                if total > LARGEST:
+                    problems.append(Problem(f"holdings[{i}].resources.{name}", _uncountable(holding.node)))
         names: set[str] = set()
         for i, topology in enumerate(cluster.topologies):
             if topology.name in names:
@@ -134,6 +137,7 @@ class Ledger:
         if node.name in self.slot_of:
             message = f"There is a node {shown(node.name)} already. Change it instead."
             raise InvalidError([Problem("node.name", message)])
+        self._refuse_change(node)
         for name in node.allocatable:
             self.column_of(name)
         if self._vacant:
@@ -154,6 +158,7 @@ class Ledger:
     def change_node(self, node: Node) -> int:
         """Replace what is known of a node; what is held on it stays held."""
         slot = self.slot(node.name)
+        self._refuse_change(node)
         for name in node.allocatable:
             self.column_of(name)
         self._write(slot, node)
@@ -162,6 +167,7 @@ class Ledger:
     def remove_node(self, name: str) -> int:
         """Forget a node and all that was held on it; returns the slot, now vacant."""
         slot = self.slot(name)
+        self._refuse_change(None)
         for workload in self.holders_on.pop(slot, {}):
             kept = [holding for holding in self.holdings[workload] if holding.node != name]
             if kept:
@@ -176,6 +182,13 @@ class Ledger:
         self._vacant.append(slot)
         self._note((slot,))
         return slot
+
+    def _refuse_change(self, node: Node | None) -> None:
+        """Say no before anything is changed."""
+        if self._forks:
+            raise RuntimeError("Nodes must not come, go or change inside a fork; end it first.")
+        if node is not None and (problems := list(amount_problems("node.allocatable", node.allocatable))):
+            raise InvalidError(problems)
 
     def slot(self, name: str) -> int:
         """The slot of a node; raises for an unknown name."""
@@ -294,6 +307,7 @@ class Ledger:
 
     def hold(self, holding: Holding) -> None:
         """Take what a workload's pods hold out of a node's free amounts."""
+        self._refuse_holding(holding)
         before = self.holdings.get(holding.workload, [])
         taken = self._take(holding, 1)
         if self._undo is not None:
@@ -303,6 +317,16 @@ class Ledger:
         if self._undo is None:
             self.holdings[holding.workload].append(holding)
         self.holders_on.setdefault(self.slot_of[holding.node], {})[holding.workload] = None
+
+    def _refuse_holding(self, holding: Holding) -> None:
+        slot = self.slot(holding.node)
+        problems = list(_holding_problems("holding", holding))
+        if not problems:
+            for row, units in self.demand(holding.resources, holding.host_ports):
+                if int(self.free[row, slot]) - units * holding.pods < -LARGEST:
+                    problems.append(Problem("holding.resources", _uncountable(holding.node)))
+        if problems:
+            raise InvalidError(problems)
 
     def release(self, workload: str) -> tuple[Holding, ...]:
         """Give back all that a workload holds; returns it, empty where it held nothing."""
@@ -326,6 +350,27 @@ class Ledger:
             taken.append((row, slot, amount))
         self._note((slot,))
         return taken
+
+
+def amount_problems(path: str, amounts: Resources) -> Iterator[Problem]:
+    """Amounts that cannot be counted: negative ones, and those that no 64-bit integer holds."""
+    for name, units in amounts.items():
+        if units < 0:
+            yield Problem(f"{path}.{name}", f"{units} is negative. Write zero or more.")
+        elif units > LARGEST:
+            yield Problem(
+                f"{path}.{name}", f"{units} is too large. The most that can be counted is {LARGEST}."
+            )
+
+
+def _holding_problems(path: str, holding: Holding) -> Iterator[Problem]:
+    if holding.pods < 0:
+        yield Problem(f"{path}.pods", f"{holding.pods} is negative. Write zero or more.")
+    yield from amount_problems(f"{path}.resources", holding.resources)
+
+
+def _uncountable(node: str) -> str:
+    return f"More is held on node {shown(node)} than can be counted; the most is {LARGEST} units."
 
 
 def hard(taint: Taint) -> bool:

@@ -18,6 +18,8 @@ from closeknit.engine.budget import Steps
 
 Pattern = tuple[int, ...]
 
+_LOOKS_A_STEP = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -74,6 +76,7 @@ class Packing:
         self._weights = weights
         self._steps = steps
         self._spare = tuple(item.open - item.need for item in items)
+        self._looks = 0
         self._pools = self._make_pools()
         self._memo: dict[object, tuple[int, bool, Pattern | None]] = {}
         self._look_ahead()
@@ -300,7 +303,11 @@ class Packing:
         most = [min(left, fit) for left, fit in zip(remaining, site.fits, strict=True)]
         closed = {color for color, is_open in enumerate(open_colors) if not is_open}
         found: list[Pattern] = []
-        for banned in _subsets(sorted({c for i in self._items for c in i.colors if c in closed})):
+        # Only colors of pods that fit here can be opened here.
+        here = {
+            color for item, bound in zip(self._items, most, strict=True) if bound for color in item.colors
+        }
+        for banned in _subsets(sorted(here & closed)):
             allowed = [
                 0 if banned & set(item.colors) else bound
                 for item, bound in zip(self._items, most, strict=True)
@@ -324,6 +331,10 @@ class Packing:
             return max(bound, 0)
 
         def extend(item: int, left: list[int]) -> None:
+            # Patterns can be many on a large node; a handful of looks is worth a step.
+            self._looks += 1
+            if self._looks % _LOOKS_A_STEP == 0:
+                self._steps.take()
             if item == count:
                 # A pattern can be added to if any item that stopped early still fits.
                 if all(pattern[i] == most[i] or not _fits(left, self._demand[i]) for i in range(count)):
@@ -337,7 +348,6 @@ class Packing:
             pattern[item] = 0
 
         extend(0, list(free))
-        self._steps.work += len(found) // 4
         return found
 
 

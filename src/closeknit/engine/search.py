@@ -31,7 +31,7 @@ from closeknit.hub.outcome import Wishes
 
 _SMALL = 2048
 """Nodes up to which counting over all of them costs less than a step of the search."""
-_FIRST_TRY = 400
+_FIRST_TRY = 800
 """Steps after which it is time to ask whether there is any placement at all."""
 _FEW = 8
 """Steps of a search that is over as soon as it has begun: one group, one domain."""
@@ -323,7 +323,8 @@ class Search:
             and self._tree.above(content.level, content.domain, place.level) == place.domain
         ]
         try:
-            return self._lay_out((place.level, place.domain), inside) is not None
+            laid_out = component(self._problem, (place.level, place.domain), inside, self._made.colors)
+            return self._layouts.fits(laid_out, self._steps)
         except OutOfBudgetError:
             if self._steps.used_up:
                 raise
@@ -367,7 +368,6 @@ class Search:
 
     def _finish(self) -> None:
         """All groups have their domains: lay out the pods."""
-        self._steps.take()
         spread: Spread = {}
         exact = True
         for level, domain, inside in outermost(self._tree, self._made.contents):

@@ -98,11 +98,11 @@ class Shape:
             return None
         price = np.zeros(len(slots), dtype=np.int64)
         for row in spared:
-            # What a pod strands is the node's free share of the largest offer, in 64ths.
-            largest = int(ledger.allocatable[row].max(initial=0))
-            if largest:
-                share = np.clip(ledger.free[row, slots], 0, largest).astype(np.float64) / largest
-                price += np.ceil(share * 64).astype(np.int64)
+            # What a pod strands is the free share of what the node itself offers, in 64ths. A share of what
+            # the cluster offers would change for all nodes whenever one comes or goes.
+            offered = ledger.allocatable[row, slots]
+            share = np.clip(ledger.free[row, slots], 0, None) / np.maximum(offered, 1)
+            price += np.ceil(np.minimum(share, 1.0) * 64).astype(np.int64)
         if welcome is not None:
             price -= welcome * _WELCOME
         return price

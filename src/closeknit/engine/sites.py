@@ -10,7 +10,7 @@ from closeknit.engine.pack import Packing, Site, Weights
 from closeknit.engine.problem import Problem
 from closeknit.engine.tree import Ints
 
-_MOST_SITES = 64
+_MOST_SITES = 256
 """Above this many nodes an exact layout is not tried."""
 
 

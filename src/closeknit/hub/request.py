@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.quantities import LARGEST
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
 
@@ -171,6 +172,9 @@ def _pod_set_problems(path: str, pods: PodSet) -> Iterator[Problem]:
     for name, units in pods.resources.items():
         if units < 0:
             yield Problem(f"{path}.resources.{name}", f"{units} is negative. Write zero or more.")
+        elif units > LARGEST:
+            message = f"{units} is too large. The most that can be counted is {LARGEST}."
+            yield Problem(f"{path}.resources.{name}", message)
 
 
 def _depth(path: str, label: str | None, topology: Topology | None, found: list[Problem]) -> int | None:

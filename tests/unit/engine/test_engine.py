@@ -11,7 +11,7 @@ from closeknit import solve
 from closeknit.engine import Budget, Engine
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
-from closeknit.hub.outcome import Placed, Undecided, Unplaceable
+from closeknit.hub.outcome import Placed, Statistics, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.request import Group, Request
 from closeknit.hub.resources import Resources
@@ -128,6 +128,80 @@ def test_a_cluster_that_makes_no_sense_is_refused(cluster: Cluster, problem: Pro
     with pytest.raises(InvalidError) as refused:
         Engine(cluster)
     assert refused.value.problems == (problem,)
+
+
+HUGE = 2**63
+
+
+@pytest.mark.parametrize(
+    ("cluster", "path"),
+    [
+        pytest.param(
+            Cluster((), (Node("a", allocatable=Resources({"memory": HUGE})),)),
+            "nodes[0].allocatable.memory",
+            id="an offer that no 64-bit integer holds",
+        ),
+        pytest.param(
+            Cluster((), (Node("a"),), (Holding("w", "a", Resources({"memory": HUGE // 4}), 5),)),
+            "holdings[0].resources.memory",
+            id="more held on a node than can be counted",
+        ),
+        pytest.param(
+            Cluster((), (Node("a"),), (Holding("w", "a", Resources({"memory": 1}), -1),)),
+            "holdings[0].pods",
+            id="a negative number of pods",
+        ),
+    ],
+)
+def test_amounts_that_cannot_be_counted_are_refused(cluster: Cluster, path: str) -> None:
+    with pytest.raises(InvalidError) as refused:
+        Engine(cluster)
+    assert [problem.path for problem in refused.value.problems] == [path]
+
+
+def test_a_change_that_is_refused_changes_nothing() -> None:
+    engine = Engine(parse(TWO_RACKS))
+    broken = Node("x9", {"rack": "r9"}, Resources({"nvidia.com/gpu": HUGE}))
+
+    with pytest.raises(InvalidError):
+        engine.add_node(broken)
+    with pytest.raises(InvalidError):
+        engine.change_node(replace(broken, name="x1"))
+    with pytest.raises(InvalidError):
+        engine.hold(Holding("v", "x1", Resources({"nvidia.com/gpu": -3})))
+    with engine.fork(), pytest.raises(RuntimeError, match="inside a fork"):
+        engine.remove_node("x1")
+
+    assert rack_of(engine.decide(FOUR)) == "r1"
+    engine.add_node(replace(broken, allocatable=Resources({"nvidia.com/gpu": 4})))
+    engine.remove_node("x9")
+
+
+def test_a_gang_is_never_left_half_applied() -> None:
+    engine = Engine(parse("r1\n  x1: 2\n  x2: 2\n"))
+    outcome = engine.decide(FOUR)
+    assert isinstance(outcome, Placed)
+    engine.remove_node("x2")
+
+    with pytest.raises(InvalidError, match='There is no node "x2"'):
+        engine.apply(FOUR, outcome)
+
+    assert isinstance(engine.decide(request("v", pods("q", 2))), Placed)
+
+
+def test_a_node_that_comes_later_changes_no_preference_between_those_that_were_there() -> None:
+    drawn = parse("r1\n  a: 2 cpu=4\n  b: 1 used=1 cpu=8\n")
+    launcher = request("w", pods("p", 1, gpus=0, cpu=1))
+    giant = Node("z", {"rack": "r1"}, Resources({"nvidia.com/gpu": 1024}))
+    engine = Engine(drawn)
+    engine.decide(launcher)
+
+    engine.add_node(giant)
+
+    fresh = Engine(replace(drawn, nodes=(*drawn.nodes, giant)))
+    assert replace(engine.decide(launcher), statistics=Statistics()) == replace(
+        fresh.decide(launcher), statistics=Statistics()
+    )
 
 
 def test_a_pod_that_runs_on_an_unknown_node_is_refused() -> None:
