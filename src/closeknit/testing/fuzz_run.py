@@ -93,8 +93,8 @@ def corpus(folder: Path) -> tuple[Example, ...]:
 def _wrong(located: Located, sources: Sequence[Source]) -> str:
     """What is wrong with a problem itself."""
     path, message = located.problem.path, located.problem.message
-    if not path and not message.startswith("Found"):
-        # Only of a document that is no object at all can nothing be named.
+    if not path and located.document and not message.startswith("Found"):
+        # Only of a whole file, and of a document that is no object at all, can nothing be named.
         return "a problem without a path"
     if not message.endswith((".", "?", "…")):
         return "a message that is no sentence"

@@ -111,10 +111,11 @@ def _uncovered(pod_set: Batched, queue: Queue) -> Iterator[Problem]:
     covered = [name for group in queue.covered for name in group.resources]
     for name in pod_set.shape.resources:
         if name not in covered:
-            has = f"It covers {', '.join(covered)}." if covered else "It covers none."
-            message = (
-                f"The pods ask for {name}, for which ClusterQueue {shown(queue.name)} has no quota. {has}"
-            )
+            # A queue may cover a thousand resources; a sentence names the first few.
+            few = ", ".join(shown(each) for each in covered[:10]) + (" and more" if len(covered) > 10 else "")
+            has = f"It covers {few}." if covered else "It covers none."
+            message = f"ClusterQueue {shown(queue.name)} has no quota. {has}"
+            message = f"The pods ask for {shown(name)}, for which {message}"
             yield Problem(join(pod_set.path, "spec.containers"), message)
 
 

@@ -617,8 +617,8 @@ LABEL = f'metadata.labels["{K}queue-name"]'
         ),
         pytest.param(
             [job(), topology(), flavor(), cluster_queue(quota={"cpu": 5}), local_queue()],
-            'spec.template.spec.containers: The pods ask for nvidia.com/gpu, for which ClusterQueue "research" has'
-            " no quota. It covers cpu.",
+            'spec.template.spec.containers: The pods ask for "nvidia.com/gpu", for which ClusterQueue "research" has'
+            ' no quota. It covers "cpu".',
             id="a resource that the queue does not cover can never be admitted",
         ),
         pytest.param(
