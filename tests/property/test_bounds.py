@@ -32,5 +32,9 @@ def test_the_floor_lies_below_the_best_placement(instance: tuple[Cluster, Reques
     for bound, cost in zip(anyway, reached, strict=True):
         assert bound <= cost
 
-    # Once something is known, the floor speaks of what is better than that; here, of nothing.
+    # Once something is known, the floor speaks of all that is better than that.
+    for worse in range(len(reached)):
+        known = [*reached[:worse], reached[worse] + 1, *(cost + 3 for cost in reached[worse + 1 :])]
+        for bound, cost in zip(floor.fields(problem, pool, known), reached, strict=True):
+            assert bound <= cost
     assert floor.fields(problem, pool, reached) <= reached

@@ -83,7 +83,7 @@ def size(placed: Placed) -> str:
 def reach(group: GroupReach) -> str:
     """How close a group came to what it asked for."""
     if group.level is None:
-        return "no level shared" if group.domains else "nothing placed"
+        return f"{counted(group.pods, 'pod')}, no level shared" if group.pods else "nothing placed"
     level = printable(group.level)
     if not group.satisfied:
         where = listed([place(domain) for domain in group.domains])

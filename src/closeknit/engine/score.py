@@ -64,10 +64,14 @@ def _distinct(ordered: Ints) -> int:
 
 def reaches(problem: Problem, spread: Spread) -> tuple[GroupReach, ...]:
     """How close every group came, parents first, then by name."""
-    return tuple(_reach(problem.tree, knot, positions_of(knot.leaves, spread)) for knot in problem.knots)
+    found = []
+    for knot in problem.knots:
+        placed = sum(int(spread[leaf.index][1].sum()) for leaf in knot.leaves if leaf.index in spread)
+        found.append(_reach(problem.tree, knot, positions_of(knot.leaves, spread), placed + len(knot.bound)))
+    return tuple(found)
 
 
-def _reach(tree: Tree, knot: Knot, positions: Ints) -> GroupReach:
+def _reach(tree: Tree, knot: Knot, positions: Ints, pods: int) -> GroupReach:
     level: int = -1
     domains: list[int] = []
     satisfied = True
@@ -87,4 +91,5 @@ def _reach(tree: Tree, knot: Knot, positions: Ints) -> GroupReach:
         tree.labels[level] if level >= 0 else None,
         tuple(tree.path(level, domain) for domain in domains),
         satisfied,
+        pods,
     )

@@ -36,6 +36,8 @@ class GroupReach:
     """The domain shared; for a broken preference, all domains of the preferred level in use."""
     satisfied: bool
     """Whether both the requirement and the preference hold."""
+    pods: int = 0
+    """How many it has, running ones included."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import GroupReach, Placed, Wishes
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import DomainPath
-from closeknit.testing.meaning import Scene, Spread, broken, nodes_of, wishes_of
+from closeknit.testing.meaning import Scene, Spread, broken, new_pods, nodes_of, wishes_of
 
 
 def violations(cluster: Cluster, request: Request, placed: Placed) -> list[str]:
@@ -122,4 +122,5 @@ def reach_of(scene: Scene, spread: Spread, group: Group, parent: Group | None) -
         level=None if level is None else scene.labels[level],
         domains=domains,
         satisfied=kept,
+        pods=sum(len(pods.bound) + new_pods(spread, pods) for pods in group.pod_sets()),
     )

@@ -175,7 +175,8 @@ def _broken_nodes(scene: Scene, spread: Spread) -> Iterator[str]:
             ports.update({(node, port): count for port in pods.host_ports})
     for node, use in asked.items():
         for resource, units in use.items():
-            unlimited = resource == "pods" and "pods" not in scene.nodes[node].allocatable
+            machine = scene.nodes[node]
+            unlimited = resource == "pods" and "pods" not in machine.allocatable and not machine.no_pods
             if not unlimited and units > left[node].get(resource, 0):
                 yield f"node {node} has {left[node].get(resource, 0)} of {resource}, but {units} are placed"
     for (node, port), count in ports.items():

@@ -124,7 +124,7 @@ class _Model:
                 for pods in pod_sets
                 if (pods.name, name) in self._counts
             ]
-            if "pods" in node.allocatable:
+            if "pods" in node.allocatable or node.no_pods:
                 self._at_most(name, [(1, count) for _, count in here], left[name].get("pods", 0))
             for resource in sorted({resource for pods, _ in here for resource in pods.resources}):
                 asked = [

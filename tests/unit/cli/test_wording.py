@@ -194,9 +194,10 @@ def reached(
     required: str | None = None,
     preferred: str | None = None,
     satisfied: bool = True,
+    count: int = 0,
 ) -> GroupReach:
     paths = tuple(tuple(domain.split("/")) for domain in domains)
-    return GroupReach("g", None, required, preferred, level, paths, satisfied)
+    return GroupReach("g", None, required, preferred, level, paths, satisfied, count)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +223,7 @@ def reached(
             id="a preference that does not hold",
         ),
         pytest.param(reached(None), "nothing placed", id="left out"),
-        pytest.param(reached(None, "z1", "z2"), "no level shared", id="spread over the cluster"),
+        pytest.param(reached(None, count=3), "3 pods, no level shared", id="spread over the cluster"),
     ],
 )
 def test_a_group_says_how_close_it_came(group: GroupReach, phrase: str) -> None:

@@ -226,6 +226,75 @@ def test_this_placement_is_taken(case: Case) -> None:
     assert outcome.proven
 
 
+def test_a_domain_with_more_racks_is_not_struck_by_what_a_domain_with_fewer_would_need() -> None:
+    # Zone a could do with two racks by counts but really needs three; zone b needs three racks and fewer nodes.
+    cluster = parse(
+        """
+        a
+          r1
+            ax1: 1
+            ax2: 1
+            ax3: 1
+            ax4: 1
+          r2
+            ax5: 1
+            ax6: 1
+            ax7: 1
+            ax8: 1
+          r3
+            ay1: cpu=1
+            ay2: cpu=1
+        b
+          s1
+            b1: 2
+          s2
+            b2: 2
+          s3
+            b3: 2 cpu=2
+    """,
+        levels=["zone", "rack"],
+    )
+
+    outcome = Engine(cluster).decide(request("w", pods("x", 6), pods("y", 2, gpus=0, cpu=1), required="zone"))
+
+    assert isinstance(outcome, Placed)
+    assert outcome.wishes.domains == (1, 3, 3)
+
+
+@pytest.mark.parametrize("shapes", [3, 4])
+def test_pods_above_the_minimum_are_not_lost_to_a_search_for_something_better(shapes: int) -> None:
+    cluster = parse("r1\n  x1: cpu=64 memory=256Gi\n  x2: cpu=64 memory=256Gi\n")
+    sets = [pods(f"p{i}", 40, gpus=0, cpu=i + 1, memory=f"{shapes - i}Gi", minimum=1) for i in range(shapes)]
+
+    outcome = Engine(cluster).decide(request("w", *sets, required="rack"))
+
+    assert isinstance(outcome, Placed)
+    # Far more than the minimum, whatever the best mix may be.
+    assert len(outcome.assignments) > 30
+    assert outcome.statistics.steps < 10_000
+
+
+def test_many_groups_that_share_nothing_are_laid_out_in_few_steps() -> None:
+    cluster = parse("".join(f"z{i}\n  r{i}\n    x{i}: 8\n" for i in range(20)))
+    spread_out = [group(f"g{i}", pods(f"p{i}", 10), preferred="rack") for i in range(16)]
+
+    outcome = Engine(cluster).decide(request("w", *spread_out))
+
+    assert isinstance(outcome, Placed)
+    assert outcome.statistics.steps < 10_000
+
+
+@pytest.mark.parametrize("least", [1, 400])
+def test_hundreds_of_groups_are_all_placed_where_there_is_room(least: int) -> None:
+    cluster = parse("".join(f"r{i}\n  x{i}: 8\n" for i in range(100)))
+    groups = [group(f"g{i:03}", pods(f"p{i:03}", 2), required="rack") for i in range(400)]
+
+    outcome = Engine(cluster).decide(request("w", *groups, minimum=least))
+
+    assert isinstance(outcome, Placed)
+    assert outcome.wishes.left_out == 0
+
+
 def test_pods_are_named_in_rank_order_along_the_path() -> None:
     outcome = Engine(parse("r1\n  x1: 1\n  x2: 1\n")).decide(
         request("w", pods("p", 2, names=["worker-0", "worker-1"]), required="rack")

@@ -36,9 +36,11 @@ GOOD = Placed(
         Assignment("a-1", "a", "x3", ("b1", "r2")),
     ),
     (
-        GroupReach("root", None, None, None, "block", (("b1",),), satisfied=True),
-        GroupReach("far", "root", None, "rack", "rack", (("b1", "r1"), ("b1", "r2")), satisfied=False),
-        GroupReach("near", "root", "rack", None, "rack", (("b1", "r2"),), satisfied=True),
+        GroupReach("root", None, None, None, "block", (("b1",),), satisfied=True, pods=4),
+        GroupReach(
+            "far", "root", None, "rack", "rack", (("b1", "r1"), ("b1", "r2")), satisfied=False, pods=2
+        ),
+        GroupReach("near", "root", "rack", None, "rack", (("b1", "r2"),), satisfied=True, pods=2),
     ),
     Wishes(1, (0, 1), (1, 2, 2)),
     proven=False,
