@@ -104,9 +104,14 @@ class Candidates:
 
         ``bound`` turns what a candidate costs at least in a field into a bound on that field of the whole.
         """
+        if not len(self._left) or self._all_hopeless(best, bound):
+            self._left = self._left[:0]
+            return
         better: list[Ints] = []
         undecided = self._left
-        depth = self._problem.tree.depth
+        tree = self._problem.tree
+        depth = tree.depth
+        carried: Ints | None = None
         for field, limit in enumerate(best):
             if not len(undecided):
                 break
@@ -116,6 +121,9 @@ class Candidates:
                 own = 0
             elif field - 1 - depth <= self._level:
                 own = self._new(field - 1 - depth, undecided)
+            elif carried is not None:
+                # Levels of one node a domain count the same.
+                own = carried
             else:
                 own = self._pieces(field - 1 - depth, undecided, limit)
             value = bound(field, own)
@@ -128,9 +136,41 @@ class Candidates:
             less = value < limit
             if less.any():
                 better.append(undecided[less])
-            undecided = undecided[value == limit]
+            equal = value == limit
+            undecided = undecided[equal]
+            finer = field - 1 - depth
+            single = self._level < finer < depth and tree.count(finer) == len(tree)
+            carried = own[equal] if single and not isinstance(own, int) else None
         if sum(map(len, better)) < len(self._left):
             self._left = np.sort(np.concatenate(better)) if better else self._left[:0]
+
+    def _all_hopeless(self, best: list[int], bound: Callable[[int, Ints | int], Ints | int]) -> bool:
+        """Whether even a candidate that is the best of all in every field could not do better.
+
+        Most searches end here: the first candidate was as good as any can be.
+        """
+        depth = self._problem.tree.depth
+        if self._knot.open != self._knot.need:
+            return False
+        for field, limit in enumerate(best):
+            own: Ints | int = 0
+            if field > depth:
+                level = field - 1 - depth
+                own = self._new(level, self._left) if level <= self._level else self._fewest_pieces(level)
+            value = bound(field, own)
+            least = value if isinstance(value, int) else int(value.min())
+            if least != limit:
+                return least > limit
+        return True
+
+    def _fewest_pieces(self, finer: int) -> int:
+        """How many domains of a finer level the pods needed take at least, wherever they go."""
+        pieces = 0
+        for shape, count in enumerate(self._knot.need):
+            if count:
+                inside = self._problem.tables[shape].biggest_inside(self._level, finer)
+                pieces = max(pieces, -(-count // max(int(inside[self._left].max()), 1)))
+        return pieces
 
     def least_left_out(self) -> int:
         """The fewest pods that any candidate leaves out."""
@@ -177,7 +217,8 @@ class Candidates:
                 continue
             table = self._problem.tables[shape]
             biggest = table.biggest_inside(level, finer)[domains]
-            rough = -(-count // np.maximum(biggest, 1))
+            # Dividing in floating point is several times faster, and exact for counts of this size.
+            rough = np.ceil(count / np.maximum(biggest, 1)).astype(np.int64)
             worth = int(rough.min(initial=count)) if most is None else most
             if worth > 1:
                 # One piece, or pieces of one pod each, leave nothing to count more closely.

@@ -16,7 +16,7 @@ from closeknit.engine.pack import Item, Weights
 from closeknit.engine.pieces import fewest
 from closeknit.engine.problem import Problem
 from closeknit.engine.room import Room
-from closeknit.engine.sites import packing
+from closeknit.engine.sites import FEW_SITES, MOST_SITES, packing
 from closeknit.engine.tree import Ints
 
 _BITS = 24
@@ -168,7 +168,13 @@ class Layouts:
         allowed = steps if quick is None else Steps(_TO_IMPROVE)
         try:
             exact = packing(
-                self._problem, self._free, component, weights=weights, in_use=self._in_use, steps=allowed
+                self._problem,
+                self._free,
+                component,
+                weights=weights,
+                in_use=self._in_use,
+                most=MOST_SITES if quick is None else FEW_SITES,
+                steps=allowed,
             )
             found = exact.best(quick.cost if quick is not None else _ANY_COST)
         except OutOfBudgetError:

@@ -10,8 +10,10 @@ from closeknit.engine.pack import Packing, Site, Weights
 from closeknit.engine.problem import Problem
 from closeknit.engine.tree import Ints
 
-_MOST_SITES = 256
+MOST_SITES = 256
 """Above this many nodes an exact layout is not tried."""
+FEW_SITES = 64
+"""Above this many, only where there is no layout yet: finding a better one would take too long."""
 
 
 def packing(
@@ -21,11 +23,12 @@ def packing(
     *,
     weights: Weights,
     in_use: list[set[int]],
+    most: int,
     steps: Steps,
 ) -> Packing:
     """State the layout of a component as a packing; ``in_use`` lists, by level, domains that cost nothing.
 
-    Raises ``OutOfBudgetError`` where there are too many nodes to try.
+    Raises ``OutOfBudgetError`` where there are more than ``most`` nodes.
     """
     tree = problem.tree
     start, end = tree.bounds(component.level, component.domain)
@@ -33,7 +36,7 @@ def packing(
     for shape in sorted({item.shape for item in component.items}):
         useful |= problem.tables[shape].fit[start:end] > 0
     positions = (np.flatnonzero(useful) + start).tolist()
-    if len(positions) > _MOST_SITES:
+    if len(positions) > most:
         raise OutOfBudgetError
     walked = range(component.level + 1, tree.depth)
     sites = []
