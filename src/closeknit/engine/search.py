@@ -108,7 +108,7 @@ class Search:
         self._sure = True
         """Whether nothing was passed over without proof."""
         self._examined = 0
-        self._heft = 1 + len(tree) // 25
+        self._heft = 1 + len(tree) // 16
         """What a step weighs: whole levels are compared in each."""
         self._floor: list[int] | None = None
         choosing = sum(max(knot.required, knot.preferred) >= 0 for knot in problem.knots)
