@@ -8,6 +8,7 @@ and say why.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -31,10 +32,13 @@ class Module:
     name: str
     version: str
     folder: str
+    checksum: str = ""
+    """What `go mod download` must say of it; empty where no release is pinned."""
 
 
 _GROVE = "github.com/ai-dynamo/grove"
 _IN_GROVE = "core/v1alpha1/crds"
+_BASES = "config/components/crd/bases"
 MODULES = {
     "kai": (Module("github.com/kai-scheduler/KAI-scheduler", "v0.17.0", "deployments/kai-scheduler/crds"),),
     "grove": (
@@ -42,11 +46,20 @@ MODULES = {
         Module(f"{_GROVE}/scheduler/api", "fcc3b3bb", _IN_GROVE),
     ),
     "grove-alpha8": (
-        Module(f"{_GROVE}/operator/api", "v0.1.0-alpha.8", _IN_GROVE),
+        Module(
+            f"{_GROVE}/operator/api",
+            "v0.1.0-alpha.8",
+            _IN_GROVE,
+            "h1:hsAJ8YOsmxDBqB4bpFlnss5jVBJ8rSZ0W7mPLKIPo5A=",
+        ),
         Module(f"{_GROVE}/scheduler/api", "v0.1.0-alpha.8", _IN_GROVE),
     ),
-    "kueue": (Module("sigs.k8s.io/kueue", "ff69552e", "config/components/crd/bases"),),
-    "jobset": (Module("sigs.k8s.io/jobset", "v0.12.0", "config/components/crd/bases"),),
+    "kueue": (
+        Module("sigs.k8s.io/kueue", "v0.19.0", _BASES, "h1:5yCu85qsJhvUVVxE0Csw546DDBcRwUXpBEOmEFlws34="),
+    ),
+    "jobset": (
+        Module("sigs.k8s.io/jobset", "v0.12.0", _BASES, "h1:YYPuV0px8Ongq/RXmJg6V0w2UC67aiR+rCMD06vhQQQ="),
+    ),
     "dynamo": (Module("github.com/ai-dynamo/dynamo/deploy/operator", "bb3100e6", "config/crd/bases"),),
 }
 """Where each project's definitions are found; versions are pinned, by commit where there is no release."""
@@ -64,8 +77,15 @@ PROJECTS = {
 
 
 def published(group: str, kind: str, version: str, project: str | None = None) -> dict[str, Any] | None:
-    """The published schema; None where the project has no such kind or version."""
-    return _schemas(project or PROJECTS[group]).get((group, kind, version))
+    """The published schema; None where the project has no such kind or version.
+
+    The test is skipped, loudly, where the definitions that might hold it cannot be had.
+    """
+    schemas, missing = _schemas(project or PROJECTS[group])
+    schema = schemas.get((group, kind, version))
+    if schema is None and missing:
+        pytest.skip(f"Published definitions are not at hand: no ../shared/crds, and {'; '.join(missing)}")
+    return schema
 
 
 @cache
@@ -92,9 +112,11 @@ def strict(schema: Any) -> Any:
 
 
 @cache
-def _schemas(project: str) -> dict[tuple[str, str, str], dict[str, Any]]:
+def _schemas(project: str) -> tuple[dict[tuple[str, str, str], dict[str, Any]], list[str]]:
+    """By group, kind and version what the project publishes, and why parts of it cannot be had."""
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for path in _files(project):
+    files, missing = _files(project)
+    for path in files:
         definition = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
         if not isinstance(definition, dict) or definition.get("kind") != "CustomResourceDefinition":
             continue
@@ -102,41 +124,49 @@ def _schemas(project: str) -> dict[tuple[str, str, str], dict[str, Any]]:
         for version in spec["versions"]:
             key = (spec["group"], spec["names"]["kind"], version["name"])
             found[key] = version["schema"]["openAPIV3Schema"]
-    return found
+    return found, missing
 
 
-def _files(project: str) -> list[Path]:
+def _files(project: str) -> tuple[list[Path], list[str]]:
     folder = BESIDE / project
     if folder.is_dir():
-        return sorted(folder.glob("*.yaml"))
-    return [path for module in MODULES[project] for path in sorted(_downloaded(module).glob("*.yaml"))]
+        return sorted(folder.glob("*.yaml")), []
+    files: list[Path] = []
+    missing: list[str] = []
+    for module in MODULES[project]:
+        place = _downloaded(module)
+        if isinstance(place, Path):
+            files.extend(sorted(place.glob("*.yaml")))
+        else:
+            missing.append(place)
+    return files, missing
 
 
-def _downloaded(module: Module) -> Path:
-    """The folder of definitions in a module; the test is skipped where it cannot be had."""
+def _downloaded(module: Module) -> Path | str:
+    """The folder of definitions in a module, or why it cannot be had.
+
+    A module whose content is not the one that is pinned here is an error, not a reason to skip. The
+    pinned checksums stand in for the public database of them, which not every proxy carries.
+    """
     wanted = f"{module.name}@{module.version}"
     go = shutil.which("go")
     if go is None:
-        pytest.skip(
-            f"Published definitions are not at hand: no ../shared/crds, and no go to download {wanted}."
-        )
+        return f"no go to download {wanted}."
     try:
         told = subprocess.run(
             [go, "mod", "download", "-json", wanted],
             cwd=Path(go).anchor,
+            env={**os.environ, "GOSUMDB": "off", "GOFLAGS": "-mod=mod"},
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        pytest.skip(
-            f"Published definitions are not at hand: {wanted} took more than two minutes to download."
-        )
+        return f"{wanted} took more than two minutes to download."
     answer = json.loads(told.stdout) if told.stdout.startswith("{") else {}
     if "Dir" not in answer:
         reason = " ".join(str(answer.get("Error") or told.stderr).split())[:300]
-        pytest.skip(
-            f"Published definitions are not at hand: no ../shared/crds, and {wanted} failed: {reason}"
-        )
+        return f"{wanted} failed: {reason}"
+    assert module.checksum in ("", answer["Sum"]), f"{wanted} is not the module whose checksum is pinned."
     return Path(answer["Dir"]) / module.folder
