@@ -12,12 +12,12 @@ from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.grove.constraints import (
     SET,
     Constraints,
-    Levels,
     Lost,
     constraints,
     of_clique,
     of_group,
 )
+from closeknit.dialects.grove.nesting import Levels
 from closeknit.dialects.grove.rules import rules
 from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.manifests import Manifest

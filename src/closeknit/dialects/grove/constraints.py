@@ -1,8 +1,7 @@
 """The constraints of a PodCliqueSet at its three places, as levels of one topology.
 
 Each place may say ``pack.required``, ``pack.preferred`` and, in the earlier spelling of the
-first, ``packDomain``. A preference that is coarser than what is required anyway says nothing;
-Grove accepts it with a warning, and here it is left out.
+first, ``packDomain``.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.dialects.grove.nesting import Asked, Levels, Written, nested
 from closeknit.dialects.grove.topologies import MANAGED, Known
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.topology import Topology
@@ -26,15 +26,10 @@ class Lost(Enum):
     REFUSE = "refuse"
     """A new PodCliqueSet that names one is a mistake."""
     LEAVE_OUT = "leave out"
-    """One that runs already goes on without the constraint, and its status says so."""
+    """One that runs already goes on without the constraint, and its status says so.
 
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The node labels of the levels that a place requires and prefers."""
-
-    required: str | None = None
-    preferred: str | None = None
+    The same holds where its topology is gone or was never named; and where the levels have changed
+    places, what is now coarser than the constraint around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +42,19 @@ class Place:
     parent: str | None
     """The place that this one inherits from; None for the PodCliqueSet."""
 
-    def domains(self) -> Iterator[tuple[str, str]]:
-        """Path and domain of everything that the constraint names, the requirement first."""
+    def asked(self) -> Asked:
+        """The domains that the constraint names."""
         if self.given is None:
-            return
-        if self.given.pack is not None and self.given.pack.required:
-            yield f"{self.path}.pack.required", self.given.pack.required
+            return Asked(self.parent)
+        required = preferred = None
+        pack = self.given.pack or wire.TopologyPackConstraint()
+        if pack.required:
+            required = Written(f"{self.path}.pack.required", pack.required)
         elif self.given.pack_domain:
-            yield f"{self.path}.packDomain", self.given.pack_domain
-        if self.given.pack is not None and self.given.pack.preferred:
-            yield f"{self.path}.pack.preferred", self.given.pack.preferred
+            required = Written(f"{self.path}.packDomain", self.given.pack_domain)
+        if pack.preferred:
+            preferred = Written(f"{self.path}.pack.preferred", pack.preferred)
+        return Asked(self.parent, required, preferred)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +68,6 @@ class Constraints:
     unavailable: tuple[str, ...]
     """The domains that the topology does not have, sorted."""
     problems: tuple[Problem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """A level that binds everything below, and the field that says so."""
-
-    domain: str
-    depth: int
-    path: str
 
 
 def places(given: wire.PodCliqueSet) -> dict[str, Place]:
@@ -122,25 +111,27 @@ def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE
         found = [Problem(place.path, message) for place in used.values()]
         return Constraints(None, empty, (), tuple(found) if lost is Lost.REFUSE else ())
     problems = [problem for place in used.values() for problem in _form_problems(place)]
-    name = topology_name(where, problems)
+    unnamed: list[Problem] = []
+    name = topology_name(where, unnamed)
     topology = known.topologies.get(name) if name is not None else None
+    if lost is Lost.REFUSE:
+        problems.extend(unnamed)
     if topology is None:
         if name is not None and lost is Lost.REFUSE:
             problems.append(_no_topology(name, used, known))
         return Constraints(None, empty, (), tuple(problems))
     domains = {level.name: depth for depth, level in enumerate(topology.levels) if level.name}
-    unavailable: set[str] = set()
-    for place in used.values():
-        for path, domain in place.domains():
-            if domain in domains:
-                continue
-            unavailable.add(domain)
-            if lost is Lost.REFUSE:
-                message = f"Topology {shown(topology.name)} has no domain {shown(domain)}."
-                problems.append(Problem(path, f"{message} {suggestion(domain, domains)}"))
-    levels = dict(empty)
-    problems.extend(_fill(where, topology, domains, levels))
-    return Constraints(topology, levels, tuple(sorted(unavailable)), tuple(problems))
+    asked = {place: each.asked() for place, each in where.items()}
+    unknown = [each for place in asked.values() for each in place.words() if each.word not in domains]
+    if lost is Lost.REFUSE:
+        for each in unknown:
+            message = f"Topology {shown(topology.name)} has no domain {shown(each.word)}."
+            problems.append(Problem(each.path, f"{message} {suggestion(each.word, domains)}"))
+    levels, coarser = nested(asked, topology, domains)
+    if lost is Lost.REFUSE:
+        problems.extend(coarser)
+    unavailable = tuple(sorted({each.word for each in unknown}))
+    return Constraints(topology, levels, unavailable, tuple(problems))
 
 
 def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | None:
@@ -212,43 +203,3 @@ def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
     else:
         message = f"There is no ClusterTopologyBinding {shown(name)}. {suggestion(name, known.topologies)}"
     return Problem(f"{place.path}.topologyName", message)
-
-
-def _fill(
-    where: Mapping[str, Place], topology: Topology, domains: Mapping[str, int], levels: dict[str, Levels]
-) -> Iterator[Problem]:
-    """Enter the levels of every place; a child's are equal to or finer than its parent's, like with like."""
-    required: dict[str | None, _Bound | None] = {None: None}
-    preferred: dict[str | None, _Bound | None] = {None: None}
-    for name, place in where.items():
-        must, wish = required[place.parent], preferred[place.parent]
-        own_must: _Bound | None = None
-        own_wish: _Bound | None = None
-        for path, domain in place.domains():
-            if domain not in domains:
-                continue
-            bound = _Bound(domain, domains[domain], path)
-            if path.endswith(".preferred"):
-                above, own_wish = wish, bound
-            else:
-                above, own_must = must, bound
-            if above is not None and bound.depth < above.depth:
-                yield Problem(
-                    path,
-                    f"{shown(domain)} is coarser than {shown(above.domain)}, which {above.path} names."
-                    f" Name {shown(above.domain)} or a finer domain, or leave it out.",
-                )
-        must, wish = _finer(must, own_must), _finer(wish, own_wish)
-        if own_wish is not None and must is not None and own_wish.depth < must.depth:
-            own_wish = None
-        levels[name] = Levels(
-            topology.labels[own_must.depth] if own_must else None,
-            topology.labels[own_wish.depth] if own_wish else None,
-        )
-        required[name], preferred[name] = must, wish
-
-
-def _finer(first: _Bound | None, second: _Bound | None) -> _Bound | None:
-    if first is None or second is None:
-        return first or second
-    return second if second.depth >= first.depth else first

@@ -12,7 +12,6 @@ from typing import Any
 
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.cliques import default_labels, metadata
-from closeknit.dialects.grove.constraints import Levels
 from closeknit.dialects.grove.naming import (
     COMPONENT,
     SCHEDULER_NAME,
@@ -20,6 +19,7 @@ from closeknit.dialects.grove.naming import (
     pod_name,
     scaled_name,
 )
+from closeknit.dialects.grove.nesting import Levels
 from closeknit.dialects.grove.parts import Part, parts
 
 KAI_SCHEDULER = "kai-scheduler"
