@@ -1,4 +1,4 @@
-"""Any workload as a JobSet that queues, with the queue, flavor and topology that it needs."""
+"""Any workload as a Job or JobSet that queues, with the queue, flavor and topology that it needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import replace
 
 from closeknit.dialects.dialect import Object
 from closeknit.dialects.kueue import keys
@@ -34,7 +34,8 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     """Topology, ResourceFlavor, ClusterQueue, LocalQueue and a JobSet that ask for the same.
 
     The queue is the workload's own, with just the quota that it needs. Equal groups become slices
-    of one replicated job. Raises ``InvalidError`` for a tree that Kueue has no words for, with every
+    of one replicated job. Where fewer pods will do it is a Job, because Kueue admits no other with part of
+    its pods. Raises ``InvalidError`` for a tree that Kueue has no words for, with every
     place; wishes that cannot be said are left out, and listed in an annotation.
     """
     request = workload.request
@@ -68,12 +69,14 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     metadata: Object = {"name": name, "namespace": namespace, "labels": {keys.QUEUE: name}}
     if folding.left_out:
         metadata["annotations"] = {LEFT_OUT: "; ".join(folding.left_out)}
-    yield {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": metadata,
-        "spec": {"suspend": True, "replicatedJobs": _replicated_jobs(pieces)},
-    }
+    if pieces[0].minimum is not None:
+        (piece,) = pieces
+        metadata.setdefault("annotations", {})[keys.MIN_PARALLELISM] = str(piece.minimum)
+        spec = {"suspend": True, **_job(replace(piece, replicas=1))}
+        yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+        return
+    spec = {"suspend": True, "replicatedJobs": _replicated_jobs(pieces)}
+    yield {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec}
 
 
 def _object(kind: str, metadata: Object, spec: Object) -> Object:
@@ -108,18 +111,22 @@ def _replicated_jobs(pieces: list[Piece]) -> list[Object]:
             number += 1
             name = f"{wished[: _LONGEST_JOB - 3]}-{number}"
         names[piece.name] = name
-        each = piece.count // piece.replicas
-        template: Object = {"spec": {**pod_spec(piece.pods), "restartPolicy": "Never"}}
-        if annotations := _annotations(piece):
-            template = {"metadata": {"annotations": annotations}, **template}
-        spec: dict[str, Any] = {
-            "parallelism": each,
-            "completions": each,
-            "completionMode": "Indexed",
-            "template": template,
-        }
-        jobs.append({"name": name, "replicas": piece.replicas, "template": {"spec": spec}})
+        jobs.append({"name": name, "replicas": piece.replicas, "template": {"spec": _job(piece)}})
     return jobs
+
+
+def _job(piece: Piece) -> Object:
+    """The spec of each of its Jobs."""
+    each = piece.count // piece.replicas
+    template: Object = {"spec": {**pod_spec(piece.pods), "restartPolicy": "Never"}}
+    if annotations := _annotations(piece):
+        template = {"metadata": {"annotations": annotations}, **template}
+    return {
+        "parallelism": each,
+        "completions": each,
+        "completionMode": "Indexed",
+        "template": template,
+    }
 
 
 def _annotations(piece: Piece) -> dict[str, str]:

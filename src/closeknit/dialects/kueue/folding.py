@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from closeknit.dialects.kueue.batches import MOST_POD_SETS
+from closeknit.dialects.kueue.plainer import plainer
 from closeknit.dialects.kueue.wishes import MOST_LAYERS
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.request import Group, PodSet
@@ -24,19 +27,33 @@ class Piece:
     layers: tuple[tuple[str, int], ...] = ()
     """Slices, by level and size, coarsest first."""
     group: str = ""
+    minimum: int | None = None
+    """How many pods will do; None for all."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it names no level and has no slices, so that its pods can be counted with others."""
+        return not (self.required or self.preferred or self.layers or self.group)
 
     def is_like(self, other: Piece) -> bool:
-        """Whether two say the same of equal pods, and could be one."""
+        """Whether two say the same of equal pods, and could be one; sizes of free ones may differ."""
+        if self.group or self.minimum is not None or other.minimum is not None:
+            return False
         mine, theirs = (
-            (each.count, each.replicas, each.required, each.preferred, each.layers, each.group)
+            (
+                each.required,
+                each.preferred,
+                each.layers,
+                each.group,
+                0 if each.is_free else each.count // each.replicas,
+                each.count if each.required or each.preferred else 0,
+                each.pods.resources,
+                each.pods.filter,
+                each.pods.host_ports,
+            )
             for each in (self, other)
         )
-        same_pods = (
-            self.pods.resources == other.pods.resources
-            and self.pods.filter == other.pods.filter
-            and self.pods.host_ports == other.pods.host_ports
-        )
-        return mine == theirs and same_pods and not self.group
+        return mine == theirs
 
 
 class Folding:
@@ -45,44 +62,54 @@ class Folding:
     def __init__(self, topology: Topology | None) -> None:
         self.problems: list[Problem] = []
         self.left_out: list[str] = []
+        self._topology = topology
         self._labels = topology.labels if topology is not None else ()
 
-    def fold(self, group: Group) -> list[Piece]:
-        """The pod sets of a group, with all that it asks for."""
-        if group.least != len(group.members):
-            message = (
-                f"{group.least} of its {len(group.members)} members are needed; Kueue admits all or none."
-            )
-            self._cannot(group.name, message)
-        pieces: list[Piece] = []
-        run = 0
+    def fold(self, root: Group) -> list[Piece]:
+        """The pod sets of a request, with all that it asks for."""
+        pieces = self._fold(plainer(root, self._topology))
+        if len(pieces) > 1:
+            for piece in pieces:
+                if piece.minimum is not None:
+                    self._cannot(
+                        piece.name,
+                        f"{piece.minimum} of its {piece.count} pods will do; Kueue can say that of a Job by"
+                        f" itself only, and this is one of {len(pieces)} pod sets.",
+                    )
+        return pieces
+
+    def _fold(self, group: Group) -> list[Piece]:
+        runs: list[list[Piece]] = []
+        others: list[Piece] = []
+        # Wishes of equal groups, each by itself, are kept apart where nothing binds them together.
+        apart = not (group.required or group.preferred) and len(group.members) <= MOST_POD_SETS
         for member in group.members:
-            made = [self._leaf(member)] if isinstance(member, PodSet) else self.fold(member)
-            for piece in made:
-                if piece.count == 0:
-                    continue
+            made = list(self._leaf(member)) if isinstance(member, PodSet) else self._fold(member)
+            if len(made) != 1:
                 # Only whole members are folded: parts of two groups must not become one.
-                whole = len(made) == 1 and isinstance(member, Group)
-                if whole and run and pieces[-1].is_like(piece):
-                    pieces.append(piece)
-                    run += 1
-                else:
-                    pieces = self._folded(pieces, run)
-                    pieces.append(piece)
-                    run = 1 if whole else 0
-        return self._with_levels(group, self._folded(pieces, run))
+                others.extend(made)
+                continue
+            alike = (run for run in runs if run[0].is_like(made[0]) and not (apart and made[0].preferred))
+            found = next(alike, None)
+            if found is None:
+                runs.append(found := [])
+            found.append(made[0])
+        pieces = [*(self._folded(run) for run in runs), *others]
+        if group.minimum is not None:
+            pieces = self._with_minimum(group, group.minimum, runs, pieces)
+        return self._with_levels(group, pieces)
 
-    def _leaf(self, pods: PodSet) -> Piece:
-        if pods.least != pods.count:
-            message = f"{pods.least} of its {pods.count} pods must run at once; Kueue admits all or none."
-            self._cannot(pods.name, message)
-        return Piece(pods.name, pods.count, 1, pods)
+    def _leaf(self, pods: PodSet) -> Iterator[Piece]:
+        if pods.least == 0:
+            self._cannot(pods.name, "None of its pods must run; Kueue admits at least one.")
+        minimum = pods.least if pods.least < pods.count else None
+        yield Piece(pods.name, pods.count, 1, pods, minimum=minimum)
 
-    def _folded(self, pieces: list[Piece], run: int) -> list[Piece]:
-        """The last pieces, which are alike, as one: a slice for each where each needs a domain of its own."""
-        if run < 2:
-            return pieces
-        first = pieces[-run]
+    def _folded(self, run: list[Piece]) -> Piece:
+        """Pieces that are alike as one: a slice for each where each needs a domain of its own."""
+        first = run[0]
+        if len(run) < 2:
+            return first
         layers = first.layers
         if first.required is not None:
             inner = tuple(layer for layer in layers if layer[0] != first.required)
@@ -92,31 +119,41 @@ class Folding:
             layers = layers[:MOST_LAYERS]
         whole = replace(
             first,
-            count=first.count * run,
-            replicas=first.replicas * run,
+            count=sum(each.count for each in run),
+            replicas=1 if first.is_free else sum(each.replicas for each in run),
             required=None,
-            preferred=first.preferred,
             layers=layers,
         )
-        return [*pieces[:-run], self._heeding_order(whole)]
+        return self._heeding_order(whole)
+
+    def _with_minimum(
+        self, group: Group, minimum: int, runs: list[list[Piece]], pieces: list[Piece]
+    ) -> list[Piece]:
+        """Members of which some will do: single pods, or slices of one pod set."""
+        sizes = {piece.count for run in runs for piece in run}
+        if len(pieces) == 1 and len(runs) == 1 and len(sizes) == 1 and minimum > 0:
+            (size,), (whole,) = sizes, pieces
+            single = size == 1 and whole.is_free
+            if whole.minimum is None and (single or (whole.layers and whole.layers[0][1] == size)):
+                return [replace(whole, minimum=minimum * size)]
+        message = (
+            f"{minimum} of its {len(group.members)} members will do; Kueue can say that of single pods or of"
+            " equal slices of one Job."
+        )
+        self._cannot(group.name, message)
+        return pieces
 
     def _with_levels(self, group: Group, pieces: list[Piece]) -> list[Piece]:
         if group.required is None and group.preferred is None:
             return pieces
         if len(pieces) == 1:
             return [self._bound(group, pieces[0])]
-        free = all(
-            not (each.required or each.preferred or each.layers or each.group) and each.replicas == 1
+        pair = len(pieces) == 2 and any(each.count == 1 for each in pieces)
+        if pair and all(
+            replace(each, preferred=None).is_free and each.minimum is None and each.replicas == 1
             for each in pieces
-        )
-        if len(pieces) == 2 and free and any(each.count == 1 for each in pieces):
-            if group.required is not None and group.preferred is not None:
-                self._leave_out(group.name, group.preferred)
-            preferred = None if group.required is not None else group.preferred
-            return [
-                replace(each, required=group.required, preferred=preferred, group=group.name)
-                for each in pieces
-            ]
+        ):
+            return self._paired(group, pieces)
         if group.required is not None and pieces:
             message = (
                 f"{len(pieces)} different pod sets must share one {group.required}; Kueue can say that"
@@ -127,10 +164,24 @@ class Folding:
             self._leave_out(group.name, group.preferred)
         return pieces
 
+    def _paired(self, group: Group, pieces: list[Piece]) -> list[Piece]:
+        """A leader and its workers, who share the level of their group and have none of their own."""
+        for piece in pieces:
+            if piece.preferred is not None:
+                self._leave_out(piece.name, piece.preferred)
+        if group.required is not None and group.preferred is not None:
+            self._leave_out(group.name, group.preferred)
+        preferred = None if group.required is not None else group.preferred
+        return [
+            replace(each, required=group.required, preferred=preferred, group=group.name) for each in pieces
+        ]
+
     def _bound(self, group: Group, piece: Piece) -> Piece:
         """The only pod set of a group takes its level; the finer of two required ones implies the other."""
         required = self._finer(group.required, piece.required)
         preferred = self._finer(group.preferred, piece.preferred)
+        if group.preferred and piece.preferred and group.preferred != preferred:
+            self._leave_out(group.name, group.preferred)
         if required is not None and preferred is not None:
             if self._depth(preferred) > self._depth(required):
                 self._leave_out(group.name, preferred)

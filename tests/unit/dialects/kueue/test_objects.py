@@ -281,6 +281,62 @@ def template_annotations(made: dict[str, dict[str, Any]]) -> list[dict[str, str]
             [(1, 2)],
             id="the finer of two required levels implies the other",
         ),
+        pytest.param(
+            Group("r", (pods("a", 2), pods("b", 3)), RACK),
+            [{"podset-required-topology": RACK}],
+            [(1, 5)],
+            id="equal pods that share a domain are one pod set, however they were counted",
+        ),
+        pytest.param(
+            Group("r", (pods("a", 2), Group("g", (pods("b", 3),))), RACK),
+            [{"podset-required-topology": RACK}],
+            [(1, 5)],
+            id="a group without a level is no more than its members",
+        ),
+        pytest.param(
+            Group(
+                "r",
+                (
+                    Group("a", (pods("a", 2),), RACK),
+                    Group("b", (pods("b", 2, gpus=2),), RACK),
+                    Group("c", (pods("c", 2),), RACK),
+                ),
+            ),
+            [
+                {"podset-slice-required-topology": RACK, "podset-slice-size": "2"},
+                {"podset-required-topology": RACK},
+            ],
+            [(2, 2), (1, 2)],
+            id="equal groups are slices wherever they stand",
+        ),
+        pytest.param(
+            Group(
+                "r",
+                (Group("a", (pods("leader", 1, gpus=2),), HOST), Group("b", (pods("workers", 4),), RACK)),
+                RACK,
+            ),
+            [{"podset-required-topology": RACK, "podset-group-name": "r-group"}] * 2,
+            [(1, 1), (1, 4)],
+            id="levels that hold anyway do not keep a leader from its workers",
+        ),
+        pytest.param(
+            Group("r", (Group("g", (pods("leader", 1, gpus=2), pods("workers", 4)), RACK),), BLOCK),
+            [{"podset-required-topology": RACK, "podset-group-name": "r-group"}] * 2,
+            [(1, 1), (1, 4)],
+            id="a group around a leader and its workers gives way to the finer level",
+        ),
+        pytest.param(
+            Group("r", (Group("a", (pods("a", 2),), None, RACK), Group("b", (pods("b", 2),), None, RACK))),
+            [{"podset-preferred-topology": RACK}] * 2,
+            [(1, 2), (1, 2)],
+            id="equal groups that each prefer a level are not told to prefer it together",
+        ),
+        pytest.param(
+            Group("r", (pods("a", 2), pods("none", 0, gpus=2)), RACK, minimum=2),
+            [{"podset-required-topology": RACK}],
+            [(1, 2)],
+            id="a member without pods counts as formed",
+        ),
     ],
 )
 def test_a_tree_in_kueues_words(
@@ -293,6 +349,42 @@ def test_a_tree_in_kueues_words(
     assert [(each["replicas"], each["template"]["spec"]["parallelism"]) for each in jobs] == sizes
     assert made["ResourceFlavor"]["spec"]["topologyName"] == "tree"
     assert made["JobSet"]["metadata"]["labels"] == {f"{K}queue-name": made["LocalQueue"]["metadata"]["name"]}
+
+
+@pytest.mark.parametrize(
+    ("root", "least", "want"),
+    [
+        pytest.param(
+            Group("r", (pods("a", 4, minimum=2),), RACK),
+            "2",
+            {"podset-required-topology": RACK},
+            id="pods above the minimum",
+        ),
+        pytest.param(
+            Group("r", tuple(Group(f"s{i}", (pods(f"s{i}", 2),), RACK) for i in range(2)), BLOCK, minimum=1),
+            "2",
+            {
+                "podset-required-topology": BLOCK,
+                "podset-slice-required-topology": RACK,
+                "podset-slice-size": "2",
+            },
+            id="equal slices of which some are enough",
+        ),
+        pytest.param(
+            Group("r", tuple(Group(f"s{i}", (pods(f"s{i}", 1),), HOST) for i in range(4)), minimum=3),
+            "3",
+            {},
+            id="single pods of which some are enough",
+        ),
+    ],
+)
+def test_where_fewer_pods_will_do_it_is_a_job(root: Group, least: str, want: dict[str, str]) -> None:
+    made = said(root)["Job"]
+    template = made["spec"]["template"].get("metadata", {}).get("annotations", {})
+
+    assert made["metadata"]["annotations"] == {f"{K}job-min-parallelism": least}
+    assert (made["spec"]["parallelism"], made["spec"]["completions"]) == (4, 4)
+    assert {key.removeprefix(K): value for key, value in template.items()} == want
 
 
 def test_the_queue_has_just_the_quota_that_is_needed() -> None:
@@ -313,23 +405,54 @@ def test_wishes_that_kueue_cannot_say_are_left_out_and_listed() -> None:
     ("root", "want"),
     [
         pytest.param(
-            Group("r", (pods("a", 2), pods("b", 3), pods("c", 4)), RACK),
+            Group("r", (pods("a", 2), pods("b", 3, gpus=2), pods("c", 4, gpus=4)), RACK),
             f'JobSet: "r": 3 different pod sets must share one {RACK}; Kueue can say that of one pod set,'
             " or of a leader and its workers.",
             id="three pod sets in one rack",
         ),
         pytest.param(
-            Group("r", (pods("a", 4, minimum=2),)),
-            'JobSet: "a/1": 2 of its 4 pods must run at once; Kueue admits all or none.',
-            id="pods above the minimum",
+            Group("r", (pods("a", 4, minimum=2), pods("b", 1, gpus=2))),
+            'JobSet: "a/1": 2 of its 4 pods will do; Kueue can say that of a Job by itself only, and this is one'
+            " of 2 pod sets.",
+            id="pods above the minimum beside others",
         ),
         pytest.param(
-            Group("r", (Group("a", (pods("a", 1),)), Group("b", (pods("b", 1),))), minimum=1),
-            'JobSet: "r": 1 of its 2 members are needed; Kueue admits all or none.',
-            id="groups of which some are enough",
+            Group("r", (pods("a", 4, minimum=0),)),
+            'JobSet: "a/1": None of its pods must run; Kueue admits at least one.',
+            id="pods of which none must run",
         ),
         pytest.param(
-            Group("r", tuple(Group(f"g{i}", (pods(f"g{i}", 1 + i),)) for i in range(19))),
+            Group("r", (Group("a", (pods("a", 2),)), Group("b", (pods("b", 2),))), minimum=1),
+            'JobSet: "r": 1 of its 2 members will do; Kueue can say that of single pods or of equal slices of one'
+            " Job.",
+            id="groups without a level of which some are enough",
+        ),
+        pytest.param(
+            Group("r", (Group("a", (pods("a", 2),), RACK), Group("b", (pods("b", 3),), RACK)), minimum=1),
+            'JobSet: "r": 1 of its 2 members will do; Kueue can say that of single pods or of equal slices of one'
+            " Job.",
+            id="groups of two sizes of which some are enough",
+        ),
+        pytest.param(
+            Group("r", (Group("a", (pods("a", 2),), RACK), Group("b", (pods("b", 2),), RACK)), minimum=0),
+            'JobSet: "r": 0 of its 2 members will do; Kueue can say that of single pods or of equal slices of one'
+            " Job.",
+            id="slices of which none is needed",
+        ),
+        pytest.param(
+            Group("r", tuple(Group(f"g{i}", (pods(f"g{i}", 4, minimum=2),), RACK) for i in range(2))),
+            'JobSet: "g0/1": 2 of its 4 pods will do; Kueue can say that of a Job by itself only, and this is one'
+            " of 2 pod sets.",
+            id="slices that may be smaller",
+        ),
+        pytest.param(
+            Group("r", (pods("leader", 1, gpus=2), pods("workers", 4, minimum=2)), RACK),
+            f'JobSet: "r": 2 different pod sets must share one {RACK}; Kueue can say that of one pod set,'
+            " or of a leader and its workers.",
+            id="workers beside a leader that may be fewer",
+        ),
+        pytest.param(
+            Group("r", tuple(Group(f"g{i}", (pods(f"g{i}", 2, gpus=1 + i),)) for i in range(19))),
             "JobSet: There are 19 different pod sets. Kueue takes at most 18.",
             id="more pod sets than a Workload takes",
         ),
