@@ -9,34 +9,31 @@ is none; one that runs out of steps says so.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from closeknit.engine import floor, score
+from closeknit.engine.agenda import Agenda, Waiting, needed_beside, pick, waiting, without_tried
 from closeknit.engine.batches import batches
 from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices, Place
 from closeknit.engine.component import Content, component, outermost, share
+from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layout, Layouts
 from closeknit.engine.likeness import Likeness
 from closeknit.engine.pool import Pool
-from closeknit.engine.problem import Heed, Knot, Leaf, Part, Problem, formed, memberships
+from closeknit.engine.problem import Knot, Leaf, Part, Problem, formed, memberships
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Wishes
 
-_SMALL = 2048
-"""Nodes up to which counting over all of them costs less than a step of the search."""
 _FIRST_TRY = 800
 """Steps after which it is time to ask whether there is any placement at all."""
-_FEW = 8
-"""Steps of a search that is over as soon as it has begun: one group, one domain."""
-_PATIENCE = 24
-"""Work after which a bound over the whole cluster is worth its cost."""
 _CHECKED = 64
 """Nodes up to which a domain is laid out as soon as pods are confined to it, and not only at the end."""
 
@@ -72,22 +69,6 @@ def find(problem: Problem, bare: Callable[[], Problem], free: Ints, budget: Budg
     return Found(best.spread, best.wishes, best.complete, steps + best.steps, examined + best.candidates)
 
 
-@dataclass(slots=True)
-class _Task:
-    """A group that waits for its domain inside a domain already decided."""
-
-    knot: Knot
-    level: int
-    domain: int
-    colors: tuple[int, ...]
-    struck: dict[int, set[int]] = field(default_factory=dict)
-    """By level, domains that an exchangeable sibling has been through already."""
-
-    def beside(self, other: _Task) -> bool:
-        """Whether both wait inside the same domain."""
-        return (self.level, self.domain) == (other.level, other.domain)
-
-
 class Search:
     """One search over one problem. The ledger must not change meanwhile."""
 
@@ -100,17 +81,14 @@ class Search:
         self._made = Choices(problem, free)
         self._likeness = Likeness(problem, free, self._made)
         self._pool = Pool(problem, free)
-        self._failures = [0] * len(problem.knots)
-        self._best: list[int] | None = None
-        self._found_at = 0
-        self._spread: Spread | None = None
-        self._wishes: Wishes | None = None
+        self._incumbent = Incumbent(problem, self._made, self._pool, self._steps, budget)
+        self._failures = Counter[str]()
+        """By twin, how often nothing came of giving such a group a domain."""
         self._sure = True
         """Whether nothing was passed over without proof."""
         self._examined = 0
         self._heft = 1 + len(tree) // 16
         """What a step weighs: whole levels are compared in each."""
-        self._floor: list[int] | None = None
         choosing = sum(max(knot.required, knot.preferred) >= 0 for knot in problem.knots)
         self._guide = floor.guide(problem, self._pool) if choosing > 1 else None
         """Where several groups choose, a domain that could take them all in the fewest pieces."""
@@ -125,12 +103,13 @@ class Search:
                 self._steps.allow(self._budget.improve + 2 * (self._heft + 4) * len(self._problem.knots))
             if not self._pinned_apart() and not self._too_many():
                 with _deep_enough(len(self._problem.knots)):
-                    self._explore([_Task(self._problem.root, -1, 0, ())])
+                    self._explore(waiting([self._problem.root], -1, 0, ()))
         except OutOfBudgetError:
             complete = False
         except _NothingBetterError:
             complete = self._sure = True
-        return Found(self._spread, self._wishes, complete and self._sure, self._steps.taken, self._examined)
+        best = self._incumbent
+        return Found(best.spread, best.wishes, complete and self._sure, self._steps.taken, self._examined)
 
     def _pinned_apart(self) -> bool:
         """Whether running pods already break a requirement."""
@@ -148,57 +127,57 @@ class Search:
 
     # ---- going down the request tree ----
 
-    def _explore(self, agenda: list[_Task]) -> None:
+    def _explore(self, agenda: Agenda) -> None:
         if not agenda:
             self._finish()
             return
-        task = min(agenda, key=self._urgency)
-        rest = [other for other in agenda if other is not task]
+        task, rest = pick(agenda, self._urgency)
         tried: dict[int, set[int]] = {}
-        found_before = self._best
+        found_before = self._incumbent.fields
         for place in self._options(task, rest):
             self._steps.take(self._heft)
             colors = self._made.make(task.knot, place, task.colors)
-            if self._made.fits_by_sum(place) and self._hopeful():
-                self._open(task.knot, place, colors, _without_tried(task, rest, tried))
+            if self._made.fits_by_sum(place) and self._incumbent.hopeful():
+                self._open(task.knot, place, colors, without_tried(task, rest, tried))
             self._made.unmake(task.knot, place)
             tried.setdefault(place.level, set()).add(place.domain)
         if formed(task.knot) and not task.knot.bound:
             # A group that needs no pod needs no domain either, and there may be none for it.
             self._made.skip(task.knot, 1)
-            if self._hopeful():
+            if self._incumbent.hopeful():
                 self._explore(rest)
             self._made.skip(task.knot, -1)
-        if self._best is found_before:
+        if self._incumbent.fields is found_before:
             # Whoever failed goes earlier next time: most dead ends come from one demanding group.
-            self._failures[task.knot.index] += 1
+            self._failures[task.knot.twin] += 1
 
-    def _urgency(self, task: _Task) -> tuple[bool, int, int, int, str]:
+    def _urgency(self, task: Waiting) -> tuple[bool, int, int, int, str]:
         """Groups without a choice first, then those that failed, then the largest."""
         knot = task.knot
         chooses = max(knot.required, knot.preferred) > task.level
-        return (chooses, -self._failures[knot.index], -knot.size, -sum(knot.open), knot.name)
+        return (chooses, -self._failures[knot.twin], -knot.size, -sum(knot.open), knot.name)
 
-    def _open(self, knot: Knot, place: Place, colors: tuple[int, ...], rest: list[_Task]) -> None:
+    def _open(self, knot: Knot, place: Place, colors: tuple[int, ...], rest: Agenda) -> None:
         """Hand the decided domain to the members, for each way to choose which of them to form."""
         made = self._made
         for members, left_out in memberships(knot, self._problem.heed):
             self._steps.take()
             made.form(knot, members, left_out, place, 1)
             whole = len(members) == len(knot.members) or self._room_for(knot, members, place)
-            if whole and self._possible(place) and self._hopeful():
-                tasks, before = list(rest), len(made.contents)
-                for part in members:
-                    if not isinstance(part, Leaf):
-                        tasks.append(_Task(part, place.level, place.domain, colors))
-                    elif part.open:
-                        made.contents.append(Content(place.level, place.domain, part, colors))
+            if whole and self._possible(place) and self._incumbent.hopeful():
+                before = len(made.contents)
+                made.contents.extend(
+                    Content(place.level, place.domain, part, colors)
+                    for part in members
+                    if isinstance(part, Leaf) and part.open
+                )
                 if len(made.contents) == before or self._lays_out(place):
-                    self._explore(tasks)
+                    inner = (part for part in members if isinstance(part, Knot))
+                    self._explore([*rest, *waiting(inner, place.level, place.domain, colors)])
                 del made.contents[before:]
             made.form(knot, members, left_out, place, -1)
 
-    def _options(self, task: _Task, rest: list[_Task]) -> Iterator[Place]:
+    def _options(self, task: Waiting, rest: Agenda) -> Iterator[Place]:
         """Domains to try for a group, best first."""
         knot = task.knot
         base = max(knot.required, task.level)
@@ -207,18 +186,15 @@ class Search:
         if top == task.level:
             yield stay
             return
-        siblings = [0] * len(self._problem.tables)
-        for other in rest:
-            if other.beside(task):
-                siblings = [a + b for a, b in zip(siblings, other.knot.need, strict=True)]
+        siblings = needed_beside(task, rest, len(self._problem.tables))
         tried: list[tuple[int, int]] = []
         for level, stream in self._ladder(task, base, top, siblings):
             yield from self._drain(task, stream, level, tried)
-        if base == task.level and self._hopeful(knot, stay.distance):
+        if base == task.level and self._incumbent.hopeful(knot, stay.distance):
             yield stay
 
     def _ladder(
-        self, task: _Task, base: int, top: int, siblings: list[int]
+        self, task: Waiting, base: int, top: int, siblings: list[int]
     ) -> Iterator[tuple[int, Candidates]]:
         """Levels to try and their candidates: from the preferred one up to the required one."""
         knot, made = task.knot, self._made
@@ -242,7 +218,7 @@ class Search:
         levels = range(top, max(base, task.level + 1) - 1, -1)
         if knot.open == knot.need:
             for level in levels:
-                if self._hopeful(knot, _distance(knot, level)):
+                if self._incumbent.hopeful(knot, _distance(knot, level)):
                     yield level, rung(level)
             return
         # A finer level is closer to the preference, but pods left out weigh more than any preference.
@@ -250,11 +226,12 @@ class Search:
         yield from sorted(rungs, key=lambda rung: (rung[1].least_left_out(), -rung[0]))
 
     def _drain(
-        self, task: _Task, stream: Candidates, level: int, tried: list[tuple[int, int]]
+        self, task: Waiting, stream: Candidates, level: int, tried: list[tuple[int, int]]
     ) -> Iterator[Place]:
         seen: set[object] | None = None
+        distance = _distance(task.knot, level)
         while True:
-            self._strike_hopeless(stream, task.knot, level)
+            self._incumbent.strike_hopeless(stream, task.knot, level, distance)
             domain = stream.next()
             if domain is None:
                 return
@@ -268,40 +245,17 @@ class Search:
                     continue
                 seen.add(look)
             tried.append((level, domain))
-            yield Place(task.level, level, domain, _distance(task.knot, level))
+            yield Place(task.level, level, domain, distance)
 
     # ---- giving up early ----
-
-    def _strike_hopeless(self, stream: Candidates, knot: Knot, level: int) -> None:
-        """Take candidates out of the stream whose bounds reach the best placement known."""
-        if self._best is None:
-            return
-        base, depth = self._cost(), self._tree.depth
-        lower = [0] * len(base)
-
-        def bound(field: int, own: Ints | int) -> Ints | int:
-            if field == 0:
-                # Pods that a candidate leaves out may be among those that the cluster lacks room for.
-                value = _larger(own + self._made.left_out, base[0])
-            elif field <= depth:
-                value = base[field] + (_distance(knot, level) if knot.preferred == field - 1 else 0)
-            elif field - 1 - depth <= level:
-                value = own + base[field]
-            else:
-                value = _larger(own, base[field])
-            return _larger(value, lower[field])
-
-        stream.strike_hopeless(self._best, bound)
-        if len(stream):
-            # The bound over the whole cluster costs more, so it is asked for what is left.
-            lower = self._lower()
-            stream.strike_hopeless(self._best, bound)
 
     def _possible(self, place: Place) -> bool:
         """Whether counts leave room for all that must be placed."""
         if not self._made.covered(place.level, place.domain):
             return False
-        return len(self._problem.tables) == 1 or not self._drags_on() or self._made.fits_in(self._pool)
+        return (
+            len(self._problem.tables) == 1 or not self._incumbent.drags_on() or self._made.fits_in(self._pool)
+        )
 
     def _room_for(self, knot: Knot, members: list[Part], place: Place) -> bool:
         """Whether a domain takes as many whole groups as the members chosen bring along."""
@@ -333,37 +287,6 @@ class Search:
     def _lay_out(self, top: tuple[int, int], inside: list[Content]) -> Layout | None:
         return self._layouts.lay_out(component(self._problem, top, inside, self._made.colors), self._steps)
 
-    def _hopeful(self, knot: Knot | None = None, distance: int = 0) -> bool:
-        """Whether the choices so far, and a distance to be added, can still beat the best placement known."""
-        if self._best is None:
-            return True
-        fields = self._cost()
-        if knot is not None and distance:
-            fields[1 + knot.preferred] += distance
-        # The first comparison is cheap, and mostly enough.
-        return (
-            fields < self._best
-            and [max(a, b) for a, b in zip(fields, self._lower(), strict=True)] < self._best
-        )
-
-    def _cost(self) -> list[int]:
-        mixed = len(self._problem.tables) > 1 and self._drags_on()
-        return self._made.cost(self._pool if mixed else None)
-
-    def _lower(self) -> list[int]:
-        """What any placement better than the best known costs at least, field by field.
-
-        Counting over a large cluster takes longer than most searches, so it waits until one drags on.
-        """
-        if self._floor is None:
-            if self._best is None or not self._drags_on():
-                return [0] * (2 * self._tree.depth + 2)
-            self._floor = floor.fields(self._problem, self._pool, self._best)
-        return self._floor
-
-    def _drags_on(self) -> bool:
-        return len(self._tree) <= _SMALL or self._steps.work - self._found_at > _PATIENCE
-
     # ---- the end of a branch ----
 
     def _finish(self) -> None:
@@ -388,20 +311,7 @@ class Search:
         self._keep(spread)
 
     def _keep(self, spread: Spread) -> None:
-        """Remember a placement if it is the best so far."""
-        wishes = score.wishes(self._problem, spread)
-        fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
-        if self._best is None:
-            self._steps.allow(self._budget.improve)
-            self._found_at = self._steps.work
-        if self._best is None or fields < self._best:
-            self._best = fields
-            self._floor = None
-            self._spread, self._wishes = spread, wishes
-        if self._problem.heed is Heed.CONSTRAINTS:
-            raise _NothingBetterError
-        # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.
-        if self._steps.taken > _FEW and self._best <= self._lower():
+        if self._incumbent.keep(spread):
             raise _NothingBetterError
 
 
@@ -416,32 +326,9 @@ def _deep_enough(groups: int) -> Iterator[None]:
         sys.setrecursionlimit(usual)
 
 
-def _without_tried(task: _Task, rest: list[_Task], tried: dict[int, set[int]]) -> list[_Task]:
-    """Siblings that can be exchanged with a group need not try what it has been through."""
-    if not tried:
-        return rest
-    following = []
-    for other in rest:
-        if other.knot.twin == task.knot.twin and other.beside(task) and other.colors == task.colors:
-            struck = {level: set(domains) for level, domains in other.struck.items()}
-            for level, domains in tried.items():
-                struck.setdefault(level, set()).update(domains)
-            following.append(replace(other, struck=struck))
-        else:
-            following.append(other)
-    return following
-
-
 def _distance(knot: Knot, level: int) -> int:
     """How far a domain of a level is from what a group prefers."""
     return max(knot.preferred - level, 0) if knot.preferred >= 0 else 0
-
-
-def _larger(a: Ints | int, b: int) -> Ints | int:
-    if isinstance(a, int):
-        return max(a, b)
-    larger: Ints = np.maximum(a, b)
-    return larger
 
 
 class _NothingBetterError(Exception):

@@ -1,0 +1,87 @@
+"""The groups that a search has yet to give a domain.
+
+Groups that can be exchanged for each other wait as one: a thousand alike cost no
+more to keep in order than one, and what one of them has tried is struck for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from closeknit.engine.problem import Knot
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Groups alike that wait for their domains inside a domain already decided."""
+
+    knots: list[Knot]
+    """Never empty, in name order, and never changed."""
+    level: int
+    domain: int
+    colors: tuple[int, ...]
+    begun: int = 0
+    """How many of the groups have had their turn."""
+    struck: dict[int, frozenset[int]] = field(default_factory=dict)
+    """By level, domains that an exchangeable group has been through already."""
+
+    @property
+    def knot(self) -> Knot:
+        """The group whose turn it is."""
+        return self.knots[self.begun]
+
+    @property
+    def count(self) -> int:
+        """How many still wait."""
+        return len(self.knots) - self.begun
+
+    def beside(self, other: Waiting) -> bool:
+        """Whether both wait inside the same domain."""
+        return (self.level, self.domain) == (other.level, other.domain)
+
+
+Agenda: TypeAlias = list[Waiting]
+
+
+def waiting(knots: Iterable[Knot], level: int, domain: int, colors: tuple[int, ...]) -> Agenda:
+    """Groups that begin to wait inside a domain, those alike together."""
+    alike: dict[str, list[Knot]] = {}
+    for knot in knots:
+        alike.setdefault(knot.twin, []).append(knot)
+    return [Waiting(twins, level, domain, colors) for twins in alike.values()]
+
+
+def pick(agenda: Agenda, urgency: Callable[[Waiting], Any]) -> tuple[Waiting, Agenda]:
+    """The most urgent group, and all the others."""
+    chosen = min(agenda, key=urgency)
+    rest = [other for other in agenda if other is not chosen]
+    if chosen.count > 1:
+        rest.append(replace(chosen, begun=chosen.begun + 1))
+    return chosen, rest
+
+
+def needed_beside(chosen: Waiting, rest: Agenda, shapes: int) -> list[int]:
+    """Per shape, the fewest pods that the others inside the same domain must place there."""
+    needed = [0] * shapes
+    for other in rest:
+        if other.beside(chosen):
+            needed = [a + other.count * b for a, b in zip(needed, other.knot.need, strict=True)]
+    return needed
+
+
+def without_tried(chosen: Waiting, rest: Agenda, tried: dict[int, set[int]]) -> Agenda:
+    """The others, spared what a group that can be exchanged for them has been through."""
+    if not tried:
+        return rest
+    return [
+        replace(other, struck=_joined(other.struck, tried))
+        if other.knot.twin == chosen.knot.twin and other.beside(chosen) and other.colors == chosen.colors
+        else other
+        for other in rest
+    ]
+
+
+def _joined(struck: dict[int, frozenset[int]], tried: dict[int, set[int]]) -> dict[int, frozenset[int]]:
+    return {level: struck.get(level, frozenset()) | tried.get(level, set()) for level in {*struck, *tried}}

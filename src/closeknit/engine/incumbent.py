@@ -1,0 +1,121 @@
+"""The best placement that a search has found so far, and what it rules out.
+
+A branch is given up where a bound on what it costs reaches that placement. Bounds
+come in two strengths: what the choices made so far cost, kept as they are made, and
+what any placement costs, counted once over the whole cluster when a search drags on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from closeknit.engine import floor, score
+from closeknit.engine.budget import Budget, Steps
+from closeknit.engine.candidates import Candidates
+from closeknit.engine.choices import Choices
+from closeknit.engine.pool import Pool
+from closeknit.engine.problem import Heed, Knot, Problem
+from closeknit.engine.score import Spread
+from closeknit.engine.tree import Ints
+from closeknit.hub.outcome import Wishes
+
+_SMALL = 2048
+"""Nodes up to which counting over all of them costs less than a step of the search."""
+_FEW = 8
+"""Steps of a search that is over as soon as it has begun: one group, one domain."""
+_PATIENCE = 24
+"""Work after which a bound over the whole cluster is worth its cost."""
+
+
+class Incumbent:
+    """The best placement known to one search, which starts with none."""
+
+    def __init__(self, problem: Problem, made: Choices, pool: Pool, steps: Steps, budget: Budget) -> None:
+        self._problem = problem
+        self._made = made
+        self._pool = pool
+        self._steps = steps
+        self._budget = budget
+        self._found_at = 0
+        self._floor: list[int] | None = None
+        self.fields: list[int] | None = None
+        """What it costs: a placement is better if its fields come first in order."""
+        self.spread: Spread | None = None
+        self.wishes: Wishes | None = None
+
+    def keep(self, spread: Spread) -> bool:
+        """Remember a placement if it is the best so far; returns whether no other can be better."""
+        wishes = score.wishes(self._problem, spread)
+        fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
+        if self.fields is None:
+            self._steps.allow(self._budget.improve)
+            self._found_at = self._steps.work
+        if self.fields is None or fields < self.fields:
+            self.fields = fields
+            self._floor = None
+            self.spread, self.wishes = spread, wishes
+        if self._problem.heed is Heed.CONSTRAINTS:
+            return True
+        # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.
+        return self._steps.taken > _FEW and self.fields <= self._lower()
+
+    def hopeful(self, knot: Knot | None = None, distance: int = 0) -> bool:
+        """Whether the choices so far, and a distance to be added, can still lead to something better."""
+        if self.fields is None:
+            return True
+        fields = self._cost()
+        if knot is not None and distance:
+            fields[1 + knot.preferred] += distance
+        # The first comparison is cheap, and mostly enough.
+        return (
+            fields < self.fields
+            and [max(a, b) for a, b in zip(fields, self._lower(), strict=True)] < self.fields
+        )
+
+    def strike_hopeless(self, stream: Candidates, knot: Knot, level: int, distance: int) -> None:
+        """Take candidates out of the stream whose bounds reach the best placement known."""
+        if self.fields is None:
+            return
+        base, depth = self._cost(), self._problem.tree.depth
+        lower = [0] * len(base)
+
+        def bound(field: int, own: Ints | int) -> Ints | int:
+            if field == 0:
+                # Pods that a candidate leaves out may be among those that the cluster lacks room for.
+                value = _larger(own + self._made.left_out, base[0])
+            elif field <= depth:
+                value = base[field] + (distance if knot.preferred == field - 1 else 0)
+            elif field - 1 - depth <= level:
+                value = own + base[field]
+            else:
+                value = _larger(own, base[field])
+            return _larger(value, lower[field])
+
+        stream.strike_hopeless(self.fields, bound)
+        if len(stream):
+            # The bound over the whole cluster costs more, so it is asked for what is left.
+            lower = self._lower()
+            stream.strike_hopeless(self.fields, bound)
+
+    def drags_on(self) -> bool:
+        """Whether bounds that count over the whole cluster are worth their cost by now."""
+        return len(self._problem.tree) <= _SMALL or self._steps.work - self._found_at > _PATIENCE
+
+    def _cost(self) -> list[int]:
+        mixed = len(self._problem.tables) > 1 and self.drags_on()
+        return self._made.cost(self._pool if mixed else None)
+
+    def _lower(self) -> list[int]:
+        """What any placement better than the best known costs at least, field by field."""
+        if self._floor is None:
+            if self.fields is None or not self.drags_on():
+                return [0] * (2 * self._problem.tree.depth + 2)
+            self._floor = floor.fields(self._problem, self._pool, self.fields)
+        return self._floor
+
+
+def _larger(a: Ints | int, b: int) -> Ints | int:
+    if isinstance(a, int):
+        return max(a, b)
+    larger: Ints = np.maximum(a, b)
+    return larger
