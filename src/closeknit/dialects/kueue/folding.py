@@ -134,7 +134,7 @@ class Folding:
         if len(pieces) == 1 and len(runs) == 1 and len(sizes) == 1 and minimum > 0:
             (size,), (whole,) = sizes, pieces
             single = size == 1 and whole.is_free
-            if whole.minimum is None and (single or (whole.layers and whole.layers[0][1] == size)):
+            if single or (whole.layers and whole.layers[0][1] == size):
                 return [replace(whole, minimum=minimum * size)]
         message = (
             f"{minimum} of its {len(group.members)} members will do; Kueue can say that of single pods or of"
