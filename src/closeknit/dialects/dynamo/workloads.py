@@ -18,6 +18,7 @@ from closeknit.dialects.dynamo.rules import rules
 from closeknit.dialects.dynamo.sets import set_name, to_pod_clique_set
 from closeknit.dialects.dynamo.telling import told
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint
+from closeknit.dialects.grove.members import lone_gangs, pods_by_set, set_of
 from closeknit.dialects.grove.requests import to_request
 from closeknit.dialects.grove.topologies import MANAGED, Known, known
 from closeknit.dialects.grove.workloads import pod_problems, priority_of
@@ -65,11 +66,13 @@ def read_all(manifests: Manifests, *, lenient: bool) -> Iterator[Read]:
 
 
 def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
-    """The workload of every deployment of which there is no PodCliqueSet yet, after its problems."""
+    """The workload of every deployment of which nothing is made yet, after its problems."""
     made_already = {(one.namespace, one.name) for one in manifests.named(PodCliqueSet)}
+    made_already.update((one.namespace, set_of(one.content.metadata)) for one in lone_gangs(manifests))
+    by_set = pods_by_set(surroundings.pods)
     for one in read_all(manifests, lenient=surroundings.lenient):
         manifest = one.manifest
-        pods = surroundings.pods.get(workload_name(manifest.namespace, set_name(one.deployment)), ())
+        pods = by_set.get(workload_name(manifest.namespace, set_name(one.deployment)), ())
         own = list(one.problems)
         priority = 0
         if one.blueprint is not None:
@@ -79,7 +82,7 @@ def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator
         since = created(manifest, own)
         yield from (manifest.located(problem) for problem in own)
         if (manifest.namespace, set_name(one.deployment)) in made_already:
-            # The set that was made of it is the workload, and asks for the same pods.
+            # The set or the gangs that were made of it are the workloads, and ask for the same pods.
             continue
         broken = [*manifest.problems, *own, *pod_problems(pods)]
         yield Workload(

@@ -8,20 +8,24 @@ from typing import Any, TypeAlias
 import msgspec
 
 from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.apis.core_v1 import Pod
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint
 from closeknit.dialects.grove.cliques import API_VERSION, to_cliques
+from closeknit.dialects.grove.express import express
+from closeknit.dialects.grove.gang_rules import topology_of
+from closeknit.dialects.grove.gang_workloads import ReadGang, read_gangs
 from closeknit.dialects.grove.gangs import KAI_SCHEDULER, to_gangs
-from closeknit.dialects.grove.naming import TOPOLOGY_NAME
-from closeknit.dialects.grove.pod_groups import queue_of, to_pod_group
+from closeknit.dialects.grove.pod_groups import queue_named, queue_of, to_pod_group
 from closeknit.dialects.grove.pod_objects import to_pods
 from closeknit.dialects.grove.topologies import MANAGED, Known, known
 from closeknit.dialects.kai.objects import to_topology_object
+from closeknit.dialects.kai.pod_objects import to_pods as kai_pods
 from closeknit.dialects.manifests import Manifest, Manifests
 from closeknit.dialects.places import Located
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.topology import Topology
 
 Objects: TypeAlias = Iterator[dict[str, Any] | Located]
@@ -38,7 +42,9 @@ def to_binding(topology: Topology) -> dict[str, Any]:
 
 
 def grove_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
-    """The topology of an OperatorConfiguration, and the PodCliques of every PodCliqueSet."""
+    """The topology of an OperatorConfiguration, the PodCliques of every PodCliqueSet, and a PodCliqueSet for
+    every PodGang that has none.
+    """
     topologies = known(manifests)
     configured = any(
         one.content.topology_aware_scheduling.levels for one in manifests.of(OperatorConfiguration)
@@ -46,20 +52,35 @@ def grove_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
     if configured and MANAGED in topologies.topologies:
         yield to_binding(topologies.topologies[MANAGED])
     yield from _of_sets(manifests, surroundings, topologies, to_cliques)
+    yield from _of_gangs(
+        manifests, surroundings, lambda gang: express(gang.workload, surroundings.topologies)
+    )
 
 
 def gang_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
-    """The PodGangs of every PodCliqueSet."""
-    return _of_sets(manifests, surroundings, known(manifests), to_gangs)
+    """The PodGangs of every PodCliqueSet, and as they are those that have none."""
+    yield from _of_sets(manifests, surroundings, known(manifests), to_gangs)
+    yield from _of_gangs(manifests, surroundings, lambda gang: iter((_as_written(gang.manifest),)))
 
 
 def pod_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
-    """The pods of every PodCliqueSet."""
-    return _of_sets(manifests, surroundings, known(manifests), to_pods)
+    """The pods of every PodCliqueSet, and those that a PodGang without one still lacks."""
+    yield from _of_sets(manifests, surroundings, known(manifests), to_pods)
+    there = {(pod.namespace, pod.name) for pod in manifests.named(Pod)}
+
+    def lacking(gang: ReadGang) -> Iterator[dict[str, Any]]:
+        assert gang.workload.request is not None
+        for pod in kai_pods(gang.workload.request):
+            if (gang.manifest.namespace, pod["metadata"]["name"]) not in there and "nodeName" not in pod[
+                "spec"
+            ]:
+                yield pod
+
+    yield from _of_gangs(manifests, surroundings, lacking)
 
 
 def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
-    """KAI's Topologies, and a PodGroup for every PodGang, be it given or made of a PodCliqueSet."""
+    """KAI's Topologies, and a PodGroup for every PodGang, be it made of a PodCliqueSet or without one."""
     topologies = known(manifests)
     elsewhere = kai_names(manifests)
     for name, topology in topologies.topologies.items():
@@ -71,9 +92,14 @@ def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
         return pod_groups_of(made, elsewhere)
 
     yield from _of_sets(manifests, surroundings, topologies, pod_groups, _queue_problems)
-    for gang in manifests.of(PodGang):
-        annotated = gang.content.metadata.annotations.get(TOPOLOGY_NAME, "")
-        yield to_pod_group(gang.content, gang.namespace, topology=elsewhere.get(annotated, ""))
+
+    def pod_group(gang: ReadGang) -> Iterator[dict[str, Any]]:
+        given = gang.manifest.content
+        name, _ = topology_of(given)
+        queue = queue_named(given.metadata.labels, given.metadata.annotations)
+        yield to_pod_group(given, gang.manifest.namespace, queue, topology=elsewhere.get(name, ""))
+
+    yield from _of_gangs(manifests, surroundings, pod_group)
 
 
 def kai_names(manifests: Manifests) -> dict[str, str]:
@@ -113,6 +139,35 @@ def _of_sets(
         yield from (manifest.located(problem) for problem in problems)
         if made is not None and not problems:
             yield from made_of(made)
+
+
+def _of_gangs(
+    manifests: Manifests,
+    surroundings: Surroundings,
+    made_of: Callable[[ReadGang], Iterator[dict[str, Any]]],
+) -> Objects:
+    for gang in read_gangs(manifests, surroundings):
+        yield from gang.problems
+        if gang.workload.request is None:
+            continue
+        try:
+            yield from list(made_of(gang))
+        except InvalidError as error:
+            yield from (gang.manifest.located(problem) for problem in error.problems)
+
+
+def _as_written(gang: Manifest[PodGang]) -> dict[str, Any]:
+    """The PodGang without what servers add."""
+    metadata = {
+        key: value
+        for key, value in {"namespace": gang.namespace, **gang.written["metadata"]}.items()
+        if key not in ("creationTimestamp", "generation", "managedFields", "resourceVersion", "uid")
+    }
+    return {
+        **{key: gang.written[key] for key in ("apiVersion", "kind")},
+        "metadata": metadata,
+        "spec": gang.written["spec"],
+    }
 
 
 def _blueprint(

@@ -79,10 +79,10 @@ def to_pod_group(gang: PodGang, namespace: str, queue: str = "", *, topology: st
 
 def queue_of(given: wire.PodCliqueSet, found: list[Problem]) -> str:
     """The queue of a set: its own, else the one that all its cliques name; empty where nobody names one."""
-    own = _queue(given.metadata.labels, given.metadata.annotations)
+    own = queue_named(given.metadata.labels, given.metadata.annotations)
     named: dict[str, str] = {}
     for i, clique in enumerate(given.spec.template.cliques):
-        if queue := _queue(clique.labels, clique.annotations):
+        if queue := queue_named(clique.labels, clique.annotations):
             named.setdefault(queue, f"spec.template.cliques[{i}]")
     if own:
         for queue, path in named.items():
@@ -99,7 +99,8 @@ def queue_of(given: wire.PodCliqueSet, found: list[Problem]) -> str:
     return next(iter(named), "")
 
 
-def _queue(*places: Mapping[str, str]) -> str:
+def queue_named(*places: Mapping[str, str]) -> str:
+    """The queue that labels or annotations name; empty for none."""
     return next((queue for place in places if (queue := place.get(QUEUE))), "")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.dialect import Surroundings
@@ -21,11 +21,14 @@ DIALECT = "grove"
 
 
 def read_pod_clique_set(
-    manifest: Manifest[wire.PodCliqueSet], surroundings: Surroundings, known: Known
+    manifest: Manifest[wire.PodCliqueSet],
+    surroundings: Surroundings,
+    known: Known,
+    by_set: Mapping[str, tuple[ReadPod, ...]],
 ) -> Iterator[Workload | Located]:
-    """The workload of a PodCliqueSet, after its problems."""
+    """The workload of a PodCliqueSet, after its problems. ``by_set`` holds the pods of all of them."""
     given = manifest.content
-    pods = surroundings.pods.get(workload_name(manifest.namespace, manifest.name), ())
+    pods = by_set.get(workload_name(manifest.namespace, manifest.name), ())
     made, own = blueprint(given, manifest.namespace, known, lenient=surroundings.lenient)
     priority = priority_of(given, surroundings, own)
     since = created(manifest, own)

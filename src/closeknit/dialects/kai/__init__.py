@@ -78,6 +78,9 @@ def _strays(manifests: Manifests) -> Iterator[Located]:
     for pod in manifests.of(Pod):
         name = pod.content.metadata.annotations.get(GROUP_ANNOTATION)
         known = groups.get(pod.namespace, set())
+        if pod.content.metadata.labels.get("app.kubernetes.io/managed-by") == "grove-operator":
+            # Grove makes the PodGroups of its pods itself, and looks for what they are made of.
+            continue
         if name and name not in known and pod.content.status.phase not in ("Succeeded", "Failed"):
             message = f"There is no PodGroup {shown(name)} in namespace {shown(pod.namespace)}."
             path = within("metadata.annotations", GROUP_ANNOTATION)

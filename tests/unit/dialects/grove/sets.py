@@ -105,3 +105,51 @@ def made(text: str, given: Mapping[str, str] = LEVELS, *, known: Known | None = 
     assert problems == []
     assert found is not None
     return found
+
+
+def packed(required: str = "", preferred: str = "") -> dict[str, Any]:
+    """A constraint of a PodGang, in node labels."""
+    given = (("required", required), ("preferred", preferred))
+    return {"topologyConstraint": {"packConstraint": {key: label for key, label in given if label}}}
+
+
+def members(name: str, least: int = 1, *pods: str, **more: Any) -> dict[str, Any]:
+    """A pod group of a PodGang; ``pods`` are those that it refers to."""
+    references = [{"namespace": "default", "name": pod} for pod in pods]
+    return {"name": name, "podReferences": references, "minReplicas": least, **more}
+
+
+def gang(
+    *groups: dict[str, Any],
+    name: str = "gang",
+    configs: Sequence[dict[str, Any]] = (),
+    metadata: Mapping[str, Any] | None = None,
+    named: str = "grove-topology",
+    **spec: Any,
+) -> str:
+    annotations = {"annotations": {"grove.io/topology-name": named}} if named else {}
+    given: dict[str, Any] = {"podgroups": list(groups), **spec}
+    if configs:
+        given["topologyConstraintGroupConfigs"] = list(configs)
+    return json.dumps(
+        {
+            "apiVersion": "scheduler.grove.io/v1alpha1",
+            "kind": "PodGang",
+            "metadata": {"name": name, **annotations, **(metadata or {})},
+            "spec": given,
+        }
+    )
+
+
+def made_pod(name: str, gang: str = "", clique: str = "", gpus: int = 1, **more: Any) -> str:
+    """A pod as Grove makes it, without what it needs KAI for."""
+    labels = {"grove.io/podgang": gang, "grove.io/podclique": clique}
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "labels": {key: value for key, value in labels.items() if value}},
+            "spec": pod_spec(gpus),
+            **more,
+        }
+    )

@@ -1,0 +1,134 @@
+"""A PodGang as a tree of the hub.
+
+Its group configurations are groups around the pod groups that they list, and each pod group is a group
+of its pods: those that it refers to, or as many as must run at once where it refers to none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
+from closeknit.dialects.grove.gang_rules import GANG
+from closeknit.dialects.grove.naming import POD_CLIQUE, pod_name
+from closeknit.dialects.grove.nesting import Levels
+from closeknit.dialects.kai.keys import SUBGROUP_LABEL
+from closeknit.dialects.kai.workloads import ONE_GPU
+from closeknit.dialects.naming import pod_set_name
+from closeknit.dialects.paths import within
+from closeknit.dialects.pods import ReadPod, Shape, Stage, rank
+from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.request import Group, Member, PodSet, Request
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A pod that counts: one that is there, or one that is only referred to."""
+
+    name: str
+    shape: Shape
+    node: str = ""
+
+
+def sorted_in(
+    given: wire.PodGang, pods: Sequence[ReadPod]
+) -> tuple[dict[str, list[ReadPod]], list[tuple[ReadPod, Problem]]]:
+    """The pods of each pod group, and what is wrong with those that belong to none.
+
+    A reference tells the pod group, or else the pod's own label.
+    """
+    referenced = {one.name: group.name for group in given.spec.podgroups for one in group.pod_references}
+    names = [group.name for group in given.spec.podgroups]
+    found: dict[str, list[ReadPod]] = {}
+    strays: list[tuple[ReadPod, Problem]] = []
+    for pod in pods:
+        labels = pod.manifest.content.metadata.labels
+        key = POD_CLIQUE if POD_CLIQUE in labels else SUBGROUP_LABEL
+        name = referenced.get(pod.name) or labels.get(key, "")
+        if name in names:
+            found.setdefault(name, []).append(pod)
+        elif pod.stage in (Stage.OPEN, Stage.RUNNING):
+            gang = shown(given.metadata.name)
+            message = f"PodGang {gang} has no pod group {shown(name)}. {suggestion(name, names)}"
+            if not name:
+                message = f"PodGang {gang} does not refer to this pod, so the pod must name its pod group."
+                key = POD_CLIQUE
+            strays.append((pod, Problem(within("metadata.labels", key), message)))
+    return found, strays
+
+
+def gang_request(
+    given: wire.PodGang,
+    name: str,
+    topology: str | None,
+    levels: Mapping[str, Levels],
+    pods: Mapping[str, Sequence[ReadPod]],
+) -> Request:
+    """The request of a gang that is in order; all of it is placed at once."""
+    within_config = {
+        each: config
+        for config in given.spec.topology_constraint_group_configs
+        for each in config.pod_group_names
+    }
+    members: dict[str, list[Member]] = {}
+    outermost: list[str | Member] = []
+    for group in given.spec.podgroups:
+        sets = tuple(_pod_sets(group, pods.get(group.name, ())))
+        made = Group(group.name, sets, levels[group.name].required, levels[group.name].preferred)
+        config = within_config.get(group.name)
+        if config is None:
+            outermost.append(made)
+            continue
+        if config.name not in members:
+            outermost.append(config.name)
+        members.setdefault(config.name, []).append(made)
+    whole = tuple(
+        Group(one, tuple(members[one]), levels[one].required, levels[one].preferred)
+        if isinstance(one, str)
+        else one
+        for one in outermost
+    )
+    return Request(name, Group(name, whole, levels[GANG].required, levels[GANG].preferred), topology)
+
+
+def _pod_sets(group: wire.PodGroup, pods: Sequence[ReadPod]) -> Iterator[PodSet]:
+    """One pod set for each shape. Which pods the minimum counts is fixed: running ones, then by name."""
+    there = _members(group, pods)
+    least = group.min_replicas - sum(pod.stage is Stage.SUCCEEDED for pod in pods)
+    least = min(max(least, 0), len(there))
+    needed = [one.shape for one in there[:least]]
+    for number, shape in enumerate(dict.fromkeys(one.shape for one in there), start=1):
+        equal = [one for one in there if one.shape == shape]
+        minimum = needed.count(shape)
+        yield PodSet(
+            name=pod_set_name(group.name, number),
+            count=len(equal),
+            resources=shape.resources,
+            minimum=None if minimum == len(equal) else minimum,
+            filter=shape.filter,
+            host_ports=shape.host_ports,
+            bound=tuple(one.node for one in equal if one.node),
+            pods=tuple(one.name for one in equal if not one.node),
+        )
+
+
+def _members(group: wire.PodGroup, pods: Sequence[ReadPod]) -> list[_Member]:
+    """All pods of a group, running ones first. One that is not there is like the others of its group."""
+    like = pods[0].shape if pods else ONE_GPU
+    there = [
+        _Member(pod.name, pod.shape, pod.node if pod.stage is Stage.RUNNING else "")
+        for pod in pods
+        if pod.stage in (Stage.RUNNING, Stage.OPEN)
+    ]
+    known = {pod.name for pod in pods}
+    names = [one.name for one in group.pod_references if one.name not in known]
+    # Pods that failed or are leaving will be replaced, under names that nobody knows yet.
+    done = sum(pod.stage is Stage.SUCCEEDED for pod in pods)
+    lacking = max(group.min_replicas - len(there) - len(names) - done, 0)
+    taken = {*known, *names}
+    unused = (pod_name(group.name, i) for i in range(lacking + len(taken)))
+    names.extend(islice((name for name in unused if name not in taken), lacking))
+    there.extend(_Member(name, like) for name in names)
+    return sorted(there, key=lambda one: (not one.node, rank(one.name)))
