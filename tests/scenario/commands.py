@@ -85,12 +85,15 @@ class Journey:
         return (self.status, self.outcome["status"]) == (0, "placed")
 
 
-def journey(*files: str | Path, to: str, nodes: Path) -> Journey:
-    """Files with one workload in them, through all three commands: they are valid, and can be translated."""
+def journey(*files: str | Path, to: str, nodes: Path | None = None) -> Journey:
+    """Files with one workload in them, through all three commands: they are valid, and can be translated.
+
+    Nodes may stand among the files, or beside them for the plan alone.
+    """
     checked = run("validate", *of(*files))
     assert (checked.exit_code, checked.stderr) == (0, "")
     objects = translated(to, *files)
-    status, outcomes = planned(*files, nodes)
+    status, outcomes = planned(*files, *([nodes] if nodes else []))
     (outcome,) = outcomes.values()
     return Journey(objects, status, outcome)
 
