@@ -15,10 +15,8 @@ import numpy as np
 from closeknit.engine.batches import batches
 from closeknit.engine.pieces import MOST_COUNTED, fewest_inside
 from closeknit.engine.problem import Knot, Problem
+from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Flags, Ints
-
-Loads = dict[tuple[int, int], list[int]]
-"""By level and domain: per shape, how many pods are already confined there."""
 
 
 class Candidates:
@@ -32,7 +30,7 @@ class Candidates:
         level: int,
         *,
         loads: Loads,
-        used: list[dict[int, int]],
+        used: list[Tally],
         siblings: list[int],
         guide: tuple[int, int] | None = None,
     ) -> None:
@@ -67,18 +65,19 @@ class Candidates:
 
     def _rule_out_loaded(self, inside: tuple[int, int], mask: Flags, loads: Loads) -> None:
         """Domains that siblings use already have less to give, and so have all domains within them."""
-        tree, knot, level = self._problem.tree, self._knot, self._level
-        for (at, domain), load in loads.items():
-            if not inside[0] < at <= level:
-                continue
-            first, last = tree.span(at, domain, level)
-            if last <= self._first or first >= self._first + len(mask):
-                continue
-            if any(
-                need and load[shape] + need > self._problem.tables[shape].capacity(at, domain)
-                for shape, need in enumerate(knot.need)
-            ):
-                mask[max(first - self._first, 0) : last - self._first] = False
+        tree, level, last = self._problem.tree, self._level, self._first + len(mask)
+        for shape, need in enumerate(self._knot.need):
+            sums = self._problem.tables[shape].sums
+            for at in range(max(inside[0] + 1, 0), level + 1):
+                tally = loads.at(at, shape) if need else None
+                if tally is None:
+                    continue
+                lo, hi = tree.span(*inside, at)
+                full = tally.all()[lo:hi] + need > sums[at][lo:hi]
+                if at == level:
+                    mask &= ~full
+                elif full.any():
+                    mask &= ~full[tree.dom[at][tree.start[level][self._first : last]] - lo]
 
     def next(self) -> int | None:
         """The best candidate left, or None."""
@@ -203,7 +202,8 @@ class Candidates:
         if coarser <= self._inside[0]:
             tree = self._problem.tree
             return int(tree.above(*self._inside, coarser) not in used)
-        return (~np.isin(self._around(coarser, domains), list(used))).astype(np.int64)
+        fresh: Flags = used.all()[self._around(coarser, domains)] == 0
+        return fresh.astype(np.int64)
 
     def _pieces(self, finer: int, domains: Ints, most: int | None = None) -> Ints:
         """How many domains of a finer level the pods needed take at least.
@@ -289,10 +289,10 @@ class Candidates:
             lo, hi = tree.span(*self._inside, level)
             if coarser == level:
                 size = max(self._knot.need[main], 1)
-                sums = self._problem.tables[main].sums[level][lo:hi].copy()
-                for (at, domain), load in self._loads.items():
-                    if at == level and lo <= domain < hi:
-                        sums[domain - lo] -= load[main]
+                sums = self._problem.tables[main].sums[level][lo:hi]
+                tally = self._loads.at(level, main)
+                if tally is not None:
+                    sums = sums - tally.all()[lo:hi]
                 known = np.maximum(sums, 0) // size * size
             else:
                 first, last = tree.span(*self._inside, coarser)

@@ -11,10 +11,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from closeknit.engine.candidates import Loads
-from closeknit.engine.component import Color, Content
+from closeknit.engine.component import Color
+from closeknit.engine.contents import Contents
 from closeknit.engine.pool import Pool
 from closeknit.engine.problem import Knot, Leaf, Part, Problem, need_of
+from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Ints
 
 _Key = TypeVar("_Key")
@@ -39,11 +40,13 @@ class Choices:
         self._problem = problem
         self._tree = tree = problem.tree
         self._free = free
-        self.contents: list[Content] = []
+        self.contents = Contents(tree)
         self.colors: list[Color] = []
-        self.loads: Loads = {}
-        """By level and domain, per shape the fewest pods that the choices confine there."""
-        self.used = [dict.fromkeys(domains, 1) for domains in tree.holding(problem.root.bound)]
+        self.loads = Loads(tree)
+        self.used = [
+            Tally(tree.count(level), domains)
+            for level, domains in enumerate(tree.holding(problem.root.bound))
+        ]
         """By level, domains that are in use for certain, and for how many reasons."""
         self._touched: dict[tuple[int, int], int] = {}
         self.left_out = 0
@@ -84,7 +87,7 @@ class Choices:
             around = self._tree.above(place.level, place.domain, at)
             _tally(self._touched, (at, around), sign)
             if knot.size:
-                _tally(self.used[at], around, sign)
+                self.used[at].add(around, sign)
 
     def touches(self, level: int, domain: int) -> bool:
         """Whether a choice has anything to do with a domain."""
@@ -121,22 +124,19 @@ class Choices:
             return
         for at in range(top, level + 1):
             around = self._tree.above(level, domain, at)
-            load = self.loads.setdefault((at, around), [0] * len(added))
-            for shape, extra in enumerate(added):
-                load[shape] += extra
-            if not any(load):
-                del self.loads[at, around]
+            for shape, pods in enumerate(added):
+                if pods:
+                    self.loads.add(at, around, shape, pods)
 
     # ---- what that means ----
 
     def covered(self, level: int, domain: int) -> bool:
         """Whether each domain on the way up takes what is confined to it, one shape at a time."""
-        tables = self._problem.tables
         for at in range(-1, level + 1):
             around = self._tree.above(level, domain, at)
-            load = self.loads.get((at, around), ())
-            if any(count > tables[shape].capacity(at, around) for shape, count in enumerate(load) if count):
-                return False
+            for shape, table in enumerate(self._problem.tables):
+                if self.loads.count(at, around, shape) > table.capacity(at, around):
+                    return False
         return True
 
     def fits_by_sum(self, place: Place) -> bool:
@@ -146,8 +146,8 @@ class Choices:
             return True
         for at in range(max(place.above + 1, 0), place.level + 1):
             around = self._tree.above(place.level, place.domain, at)
-            load = self.loads.get((at, around))
-            if load is None:
+            load = [self.loads.count(at, around, shape) for shape in range(len(problem.tables))]
+            if not any(load):
                 continue
             start, end = self._tree.bounds(at, around)
             slots = self._tree.slots[start:end]
@@ -161,7 +161,7 @@ class Choices:
 
     def fits_in(self, pool: Pool) -> bool:
         """Whether the cluster takes as many pods of any shape as the choices need."""
-        return sum(self.loads.get((-1, 0), ())) <= pool.total
+        return sum(self.loads.count(-1, 0, shape) for shape in range(len(self._open))) <= pool.total
 
     def cost(self, pool: Pool | None) -> list[int]:
         """What the choices cost at least, field by field; a pool makes it closer where shapes differ."""

@@ -10,20 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from closeknit.engine.contents import Content
 from closeknit.engine.pack import Item
-from closeknit.engine.problem import Leaf, Problem
+from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
-from closeknit.engine.tree import Ints, Tree
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A pod set confined to a domain."""
-
-    level: int
-    domain: int
-    leaf: Leaf
-    colors: tuple[int, ...]
+from closeknit.engine.tree import Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +45,6 @@ class Component:
             need, total = pooled.get((item.shape, home), (0, 0))
             pooled[item.shape, home] = (need + item.need, total + item.open)
         return pooled
-
-
-def outermost(tree: Tree, contents: list[Content]) -> list[tuple[int, int, list[Content]]]:
-    """Contents by the outermost domain that holds them, in tree order."""
-    tops: dict[tuple[int, int], list[Content]] = {}
-    for content in sorted(contents, key=lambda c: (c.level, c.domain, c.leaf.index)):
-        for level in range(-1, content.level + 1):
-            key = (level, tree.above(content.level, content.domain, level))
-            if key in tops or level == content.level:
-                tops.setdefault(key, []).append(content)
-                break
-    return [(level, domain, inside) for (level, domain), inside in sorted(tops.items())]
 
 
 def component(

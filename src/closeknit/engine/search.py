@@ -22,7 +22,8 @@ from closeknit.engine.batches import batches
 from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices, Place
-from closeknit.engine.component import Content, component, outermost, share
+from closeknit.engine.component import component, share
+from closeknit.engine.contents import Content
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layout, Layouts
 from closeknit.engine.likeness import Likeness
@@ -166,7 +167,7 @@ class Search:
             whole = len(members) == len(knot.members) or self._room_for(knot, members, place)
             if whole and self._possible(place) and self._incumbent.hopeful():
                 before = len(made.contents)
-                made.contents.extend(
+                made.contents.add(
                     Content(place.level, place.domain, part, colors)
                     for part in members
                     if isinstance(part, Leaf) and part.open
@@ -174,7 +175,7 @@ class Search:
                 if len(made.contents) == before or self._lays_out(place):
                     inner = (part for part in members if isinstance(part, Knot))
                     self._explore([*rest, *waiting(inner, place.level, place.domain, colors)])
-                del made.contents[before:]
+                made.contents.cut(before)
             made.form(knot, members, left_out, place, -1)
 
     def _options(self, task: Waiting, rest: Agenda) -> Iterator[Place]:
@@ -270,12 +271,7 @@ class Search:
         start, end = self._tree.bounds(place.level, place.domain)
         if place.level < 0 or end - start > _CHECKED or len(self._made.contents) == 1:
             return True
-        inside = [
-            content
-            for content in self._made.contents
-            if content.level >= place.level
-            and self._tree.above(content.level, content.domain, place.level) == place.domain
-        ]
+        inside = self._made.contents.inside(place.level, place.domain)
         try:
             laid_out = component(self._problem, (place.level, place.domain), inside, self._made.colors)
             return self._layouts.fits(laid_out, self._steps)
@@ -293,7 +289,7 @@ class Search:
         """All groups have their domains: lay out the pods."""
         spread: Spread = {}
         exact = True
-        for level, domain, inside in outermost(self._tree, self._made.contents):
+        for level, domain, inside in self._made.contents.outermost():
             start, end = self._tree.bounds(level, domain)
             self._steps.work += (end - start) // 4
             try:

@@ -28,8 +28,8 @@ def chosen(*members: Member) -> tuple[Problem, Choices, list[Knot]]:
 def counts(made: Choices) -> object:
     return (
         made.cost(None),
-        {at: list(load) for at, load in made.loads.items()},
-        [dict(used) for used in made.used],
+        [(at, domain, made.loads.count(at, domain, 0)) for at in (-1, 0, 1) for domain in range(2)],
+        [used.all().tolist() for used in made.used],
         list(made.preferences),
         len(made.colors),
     )
@@ -47,8 +47,8 @@ def test_a_group_counts_where_it_goes_and_not_after_it_is_taken_back() -> None:
     made.make(b, block, ())
     # No pod left out; b is one level from its rack; one block and one rack are in use for certain.
     assert made.cost(None) == [0, 0, 1, 1, 1, 0]
-    assert made.loads[0, 0] == [5]
-    assert made.loads[1, 0] == [2]
+    assert made.loads.count(0, 0, 0) == 5
+    assert made.loads.count(1, 0, 0) == 2
     made.unmake(b, block)
     made.unmake(a, rack)
 

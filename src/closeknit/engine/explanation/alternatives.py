@@ -11,6 +11,7 @@ from closeknit.engine.candidates import Candidates
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.problem import Heed, Knot, Problem
+from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Choice, DomainFit, Placed
 
@@ -68,8 +69,9 @@ def _level(knot: Knot, shared: int) -> int:
 def _choice(problem: Problem, knot: Knot, inside: tuple[int, int], at: tuple[int, int]) -> Choice:
     tree, (level, domain) = problem.tree, at
     first, last = tree.span(*inside, level)
-    used: list[dict[int, int]] = [{} for _ in range(tree.depth + 1)]
-    stream = Candidates(problem, knot, inside, level, loads={}, used=used, siblings=[0] * len(problem.tables))
+    used = [Tally(tree.count(level)) for level in range(tree.depth + 1)]
+    siblings = [0] * len(problem.tables)
+    stream = Candidates(problem, knot, inside, level, loads=Loads(tree), used=used, siblings=siblings)
     fitting = len(stream)
     stream.strike(domain)
     main = max(range(len(knot.need)), key=lambda shape: (knot.need[shape], -shape))
