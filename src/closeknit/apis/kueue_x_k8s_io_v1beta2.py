@@ -84,6 +84,14 @@ class AdmissionChecksStrategy(Wire, frozen=True, kw_only=True):
     admission_checks: list[AdmissionCheckRule] = []
 
 
+class FlavorFungibility(Wire, frozen=True, kw_only=True):
+    """Whether the next flavor is tried before quota is borrowed or taken from others."""
+
+    when_can_borrow: str = ""
+    when_can_preempt: str = ""
+    preference: str = ""
+
+
 class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
     """The quota of a queue; ``cohort`` and ``admissionChecks`` are the spelling of v1beta1."""
 
@@ -92,7 +100,6 @@ class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
             "admissionScope",
             "concurrentAdmissionPolicy",
             "fairSharing",
-            "flavorFungibility",
             "namespaceSelector",
             "preemption",
             "queueingStrategy",
@@ -102,6 +109,7 @@ class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
     cohort_name: str = ""
     cohort: str = ""
     resource_groups: list[ResourceGroup] = []
+    flavor_fungibility: FlavorFungibility = FlavorFungibility()
     stop_policy: str = ""
     admission_checks_strategy: AdmissionChecksStrategy = AdmissionChecksStrategy()
     admission_checks: list[str] = []

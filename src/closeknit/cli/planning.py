@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -36,6 +36,8 @@ class Verdict:
     problems: tuple[Problem, ...] = ()
     topology: Topology | None = None
     """The topology whose levels the workload speaks of."""
+    option: Option | None = None
+    """The way to run that was taken, if there was a choice."""
 
     @property
     def status(self) -> Status:
@@ -54,25 +56,52 @@ class Verdict:
 def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accounts | None = None) -> Verdict:
     """What becomes of one workload on the cluster as it is now; nothing is applied or charged.
 
-    Of several ways to run, the first that has quota and finds room is taken, and is the
-    request of the verdict's workload. Where none finds room, the first that has quota
-    says why; where none has quota, that is what is said.
+    Of several ways to run, the first that has quota and finds room for all pods is taken, and is the
+    request of the verdict's workload; else the one that finds room for most. Ways that have quota
+    for part of the pods come after those that have it for all. Where none finds room, the first that has
+    quota says why; where none has quota, that is what is said.
     """
     if workload.request is None or workload.problems:
         return Verdict(workload, None, workload.problems)
     options = workload.options or (Option(workload.request),)
     lacking: list[DomainFit] = []
     verdicts: list[Verdict] = []
-    for option in options:
-        short = accounts.lacking(option) if accounts is not None and not _runs(option) else ()
-        lacking.extend(fit for fit in short if fit not in lacking)
-        if not short:
-            verdicts.append(_decided(engine, cluster, replace(workload, request=option.request)))
-            if isinstance(verdicts[-1].outcome, Placed):
-                return verdicts[-1]
+    most = max(option.pods for option in options)
+    for option in _affordable(options, accounts, lacking):
+        found = _decided(engine, cluster, replace(workload, request=option.request))
+        verdicts.append(replace(found, option=option if workload.options else None))
+        if _placed(verdicts[-1]) == most:
+            break
     if verdicts:
-        return verdicts[0]
+        return max(verdicts, key=_placed)
     return Verdict(workload, refused(options[0], lacking), (), _topology(cluster, workload))
+
+
+def _affordable(
+    options: Sequence[Option], accounts: Accounts | None, lacking: list[DomainFit]
+) -> Iterator[Option]:
+    """The ways that have quota, those with all pods first; ``lacking`` is what the others lack."""
+    if accounts is None:
+        yield from options
+        return
+    reduced: list[Option] = []
+    for option in accounts.in_order(options):
+        short = () if _runs(option) else accounts.lacking(option)
+        if not short:
+            yield option
+        elif (part := accounts.affordable(option)) is not None:
+            reduced.append(part)
+        else:
+            lacking.extend(fit for fit in short if fit not in lacking)
+    yield from reduced
+
+
+def _placed(verdict: Verdict) -> int:
+    """How many pods would run; fewer than none where nothing is placed."""
+    if not isinstance(verdict.outcome, Placed) or verdict.workload.request is None:
+        return -1
+    pods = sum(each.count for each in verdict.workload.request.root.pod_sets())
+    return pods - verdict.outcome.wishes.left_out
 
 
 def _decided(engine: Engine, cluster: Cluster, workload: Workload) -> Verdict:
@@ -120,6 +149,5 @@ def plan(
         taken = verdict.workload.request
         if taken is not None and isinstance(verdict.outcome, Placed):
             engine.apply(taken, verdict.outcome)
-            for option in workload.options:
-                if option.request is taken:
-                    accounts.charge(option)
+            if verdict.option is not None:
+                accounts.charge(verdict.option, verdict.outcome.wishes.left_out)

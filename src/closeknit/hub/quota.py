@@ -1,16 +1,17 @@
 """Quota: what workloads may have in all, and who has been charged how much of it.
 
-An account is a path of words, coarsest first, such as a queue and a flavor. Quota says
-nothing of nodes; a workload that has quota must still find room.
+An account is known by a path of words, coarsest first, such as a queue and a flavor. Accounts may lie in
+others, and then lend and borrow what they do not use. Quota says nothing of nodes; a workload that has quota
+must still find room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from closeknit.hub.outcome import DomainFit, Holder, Shortfall, Unplaceable
-from closeknit.hub.request import Request
+from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.resources import Resources
 
 LEVEL = "flavor's quota"
@@ -20,13 +21,28 @@ MOST_HOLDERS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
-    """What one account is charged for a workload, and what may be charged to it in all."""
+class Account:
+    """What may be charged in all, and how much of it is shared with others."""
 
-    account: tuple[str, ...]
+    name: tuple[str, ...]
+    quota: Resources
+    """By resource; one that is missing has a quota of zero. With what the accounts inside it lend."""
+    kept: Resources = Resources()
+    """How much of the quota those beside it can never have."""
+    borrowing: Mapping[str, int] = field(default_factory=dict)
+    """How much more than its quota it may have; a resource that is missing has no limit of its own."""
+    within: Account | None = None
+    """The account that it lends to and borrows from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one account is charged for a workload."""
+
+    account: Account
     resources: Resources
-    limit: Resources
-    """By the resources charged; one that is missing has a limit of zero."""
+    spare: Resources = Resources()
+    """How much less it is for each of the workload's spare pods that is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,59 +51,150 @@ class Option:
 
     request: Request
     charges: tuple[Charge, ...] = ()
+    spare: int = 0
+    """How many pods may be left out where quota is short: the last of ``shrinking``."""
+    step: int = 1
+    """So many pods are left out together."""
+    shrinking: str = ""
+    """The pod set or group that gets smaller."""
+    patient: bool = False
+    """Whether other ways are tried before this one borrows."""
+
+    @property
+    def pods(self) -> int:
+        """How many pods it has, spare ones included."""
+        return sum(pods.count for pods in self.request.root.pod_sets())
+
+    def without(self, pods: int) -> Option:
+        """The same with so many of the spare pods left out, and as much less to pay."""
+        if not pods:
+            return self
+        root = _shrunk(self.request.root, self.shrinking, pods)
+        assert isinstance(root, Group)
+        return replace(
+            self, request=replace(self.request, root=root), charges=self.cost(pods), spare=self.spare - pods
+        )
+
+    def cost(self, left_out: int) -> tuple[Charge, ...]:
+        """What is charged where so many of the spare pods do not run."""
+        return tuple(
+            replace(charge, resources=charge.resources - charge.spare * left_out) for charge in self.charges
+        )
 
 
 class Accounts:
     """Who has been charged what, so far."""
 
     def __init__(self) -> None:
-        self._charged: dict[tuple[str, ...], dict[str, tuple[int, Resources]]] = {}
+        self._booked: dict[tuple[str, ...], dict[str, tuple[int, Resources]]] = {}
+        self._totals: dict[tuple[str, ...], Resources] = {}
+        self._inside: dict[tuple[str, ...], dict[tuple[str, ...], Account]] = {}
 
-    def charge(self, option: Option) -> None:
-        """Book a workload under its name; charged again, the later booking counts."""
-        for charge in option.charges:
-            booked = self._charged.setdefault(charge.account, {})
-            booked[option.request.name] = (_pods(option.request), charge.resources)
+    def charge(self, option: Option, left_out: int = 0) -> None:
+        """Book a workload under its name, without the spare pods that found no room.
+
+        Charged again, the later booking counts.
+        """
+        who, pods = option.request.name, option.pods - left_out
+        for charge in option.cost(left_out):
+            account = charge.account
+            booked = self._booked.setdefault(account.name, {})
+            _, before = booked.get(who, (0, Resources()))
+            total = self._totals.get(account.name, Resources())
+            self._totals[account.name] = total - before + charge.resources
+            booked[who] = (pods, charge.resources)
+            while account.within is not None:
+                self._inside.setdefault(account.within.name, {})[account.name] = account
+                account = account.within
+
+    def in_order(self, options: Iterable[Option]) -> list[Option]:
+        """The ways in the order of trial: those that would rather not borrow go behind if they must."""
+        return sorted(options, key=lambda option: option.patient and self.borrows(option))
+
+    def borrows(self, option: Option) -> bool:
+        """Whether a way needs more than its accounts have of their own."""
+        return any(
+            self._used(charge.account, name, option.request.name) + asked > charge.account.quota.get(name, 0)
+            for charge in option.charges
+            for name, asked in charge.resources.items()
+        )
 
     def lacking(self, option: Option) -> tuple[DomainFit, ...]:
-        """The accounts that cannot take an option, each with the pods that it still has quota for."""
+        """The accounts that cannot take an option in full, each with the pods that it still has quota for."""
         return tuple(fit for charge in option.charges if (fit := self._lacking(option, charge)) is not None)
 
+    def affordable(self, option: Option) -> Option | None:
+        """The option with as many of its pods as there is quota for; None where that is too few."""
+        out = 0
+        for charge in option.charges:
+            for name, asked in charge.resources.items():
+                missing = asked - self._left(charge.account, name, option.request.name)[0]
+                if missing > 0 and not charge.spare.get(name, 0):
+                    return None
+                if missing > 0:
+                    out = max(out, -(-missing // charge.spare[name]))
+        out = -(-out // option.step) * option.step
+        return option.without(out) if out <= option.spare else None
+
+    def _used(self, account: Account, name: str, but: str) -> int:
+        """What others than one workload have of an account, with what those inside it took from it."""
+        _, own = self._booked.get(account.name, {}).get(but, (0, Resources()))
+        direct = self._totals.get(account.name, Resources()).get(name, 0) - own.get(name, 0)
+        inside = self._inside.get(account.name, {}).values()
+        return direct + sum(max(self._used(each, name, but) - each.kept.get(name, 0), 0) for each in inside)
+
+    def _left(self, account: Account, name: str, but: str) -> tuple[int, Account]:
+        """What an account can still have of a resource, and the account that sets this limit.
+
+        Less than nothing where what runs already has more than there is.
+        """
+        used, quota, kept = (
+            self._used(account, name, but),
+            account.quota.get(name, 0),
+            account.kept.get(name, 0),
+        )
+        if account.within is None:
+            return quota - used, account
+        around, limiting = self._left(account.within, name, but)
+        if name in account.borrowing:
+            most = quota - kept - max(used - kept, 0) + account.borrowing[name]
+            around, limiting = min((around, limiting), (most, account), key=lambda each: each[0])
+        return max(kept - used, 0) + around, limiting
+
     def _lacking(self, option: Option, charge: Charge) -> DomainFit | None:
-        others = {
-            name: booked
-            for name, booked in self._charged.get(charge.account, {}).items()
-            if name != option.request.name
-        }
+        who = option.request.name
         worst: tuple[int, str] | None = None
         for name, asked in charge.resources.items():
-            used = sum(resources.get(name, 0) for _, resources in others.values())
-            left = max(charge.limit.get(name, 0) - used, 0)
+            left = max(self._left(charge.account, name, who)[0], 0)
             if asked > left:
-                fits = _pods(option.request) * left // asked
-                worst = min(worst or (fits, name), (fits, name))
+                each = charge.spare.get(name, 0)
+                fits = option.pods + (left - asked) // each if each else option.pods * left // asked
+                worst = min(worst or (fits, name), (max(fits, 0), name))
         if worst is None:
             return None
-        fits, limiting = worst
-        holders = [
-            Holder(name, pods, resources[limiting])
-            for name, (pods, resources) in others.items()
-            if limiting in resources
-        ]
-        holders.sort(key=lambda holder: (-holder.amount, holder.workload))
-        return DomainFit(charge.account, fits, limiting, tuple(holders[:MOST_HOLDERS]))
+        fits, resource = worst
+        limiting = self._left(charge.account, resource, who)[1]
+        holders = sorted(
+            self._holders(limiting, resource, who), key=lambda holder: (-holder.amount, holder.workload)
+        )
+        return DomainFit(limiting.name, fits, resource, tuple(holders[:MOST_HOLDERS]))
+
+    def _holders(self, account: Account, resource: str, but: str) -> Iterable[Holder]:
+        for name, (pods, resources) in self._booked.get(account.name, {}).items():
+            if name != but and resource in resources:
+                yield Holder(name, pods, resources[resource])
+        for inside in self._inside.get(account.name, {}).values():
+            yield from self._holders(inside, resource, but)
 
 
 def refused(option: Option, lacking: Sequence[DomainFit]) -> Unplaceable:
     """What becomes of a workload none of whose options has quota; ``option`` is the first."""
-    wanted = _pods(option.request)
     best = tuple(sorted(lacking, key=lambda fit: (-fit.fits, fit.domain)))
-    fits = max((fit.fits for fit in lacking), default=0)
     shortfall = Shortfall(
         group=option.request.root.name,
         level=LEVEL,
-        wanted=wanted,
-        fits=fits,
+        wanted=option.pods - option.spare,
+        fits=max((fit.fits for fit in lacking), default=0),
         best=best,
         excluded=(),
         relaxations=(),
@@ -95,5 +202,16 @@ def refused(option: Option, lacking: Sequence[DomainFit]) -> Unplaceable:
     return Unplaceable(option.request.name, (shortfall,))
 
 
-def _pods(request: Request) -> int:
-    return sum(pods.count for pods in request.root.pod_sets())
+def _shrunk(member: Member, name: str, pods: int) -> Member:
+    """A tree in which one member has so many pods less, the last ones."""
+    if isinstance(member, PodSet):
+        if member.name != name:
+            return member
+        return replace(member, count=member.count - pods, pods=member.pods[: max(len(member.pods) - pods, 0)])
+    if member.name != name:
+        return replace(member, members=tuple(_shrunk(each, name, pods) for each in member.members))
+    members = list(member.members)
+    while pods > 0:
+        last = members.pop()
+        pods -= last.count if isinstance(last, PodSet) else sum(each.count for each in last.pod_sets())
+    return replace(member, members=tuple(members))

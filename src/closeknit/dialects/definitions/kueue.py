@@ -42,8 +42,14 @@ _LIMITS: Limits = {
         "admissionChecks": {"items": {"maxLength": 316}},
         "cohort": REFERENCE,
         "cohortName": REFERENCE,
+        "flavorFungibility": {"default": {}},
         "resourceGroups": {**items(None, 16), **ATOMIC},
         "stopPolicy": _STOP_POLICY,
+    },
+    kueue.FlavorFungibility: {
+        "preference": {"enum": ["BorrowingOverPreemption", "PreemptionOverBorrowing"]},
+        "whenCanBorrow": {"enum": ["MayStopSearch", "TryNextFlavor"], "default": "MayStopSearch"},
+        "whenCanPreempt": {"enum": ["MayStopSearch", "TryNextFlavor"], "default": "TryNextFlavor"},
     },
     kueue.AdmissionChecksStrategy: {
         "": {"required": ["admissionChecks"]},
@@ -74,6 +80,10 @@ _LIMITS: Limits = {
 
 _NO_LIST_TYPE = {"x-kubernetes-list-type": None}
 _IN_V1BETA1: Limits = {
+    kueue.FlavorFungibility: {
+        "whenCanBorrow": {"enum": ["MayStopSearch", "TryNextFlavor", "Borrow"]},
+        "whenCanPreempt": {"enum": ["MayStopSearch", "TryNextFlavor", "Preempt"]},
+    },
     kueue.AdmissionChecksStrategy: {
         "": {"required": None},
         "admissionChecks": dict.fromkeys([*items(1, 64), *keyed("name")]),

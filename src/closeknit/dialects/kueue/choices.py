@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 
 from closeknit.dialects.kueue.batches import Batch, Batched
@@ -16,7 +16,7 @@ from closeknit.dialects.kueue.wishes import level_problems
 from closeknit.dialects.paths import join
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.quota import Charge, Option
-from closeknit.hub.request import Request
+from closeknit.hub.request import PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
 
@@ -71,7 +71,7 @@ def admissions(
         root = tree(name, batch, topology, filters)
         request = Request(name, root, topology.name if topology is not None else None)
         charges = tuple(_charges(slots, chosen, queue, queues))
-        made.append(Admission(Option(request, charges), flavors, used, topology))
+        made.append(Admission(_option(request, batch, charges, queue), flavors, used, topology))
     if not made and refused:
         found.append(Problem(batch.queue_path, refused))
     return made
@@ -158,44 +158,36 @@ def _one_topology(batch: Batch, used: Mapping[str, tuple[Flavor, ...]]) -> tuple
 
 
 def _charges(slots: list[_Slot], chosen: tuple[Quota, ...], queue: Queue, queues: Queues) -> Iterator[Charge]:
-    """What the queue is charged, and the cohort that it may borrow from."""
+    """What the queue is charged for each flavor, and how much less for each pod that may be left out."""
     asked: dict[str, Resources] = {}
+    spare: dict[str, Resources] = {}
     quotas: dict[str, Quota] = {}
     for slot, quota in zip(slots, chosen, strict=True):
+        flavor = quota.flavor.name
+        quotas[flavor] = quota
         for pod_set in slot.pod_sets:
-            flavor = quota.flavor.name
             asked[flavor] = asked.get(flavor, Resources()) + _asked(pod_set, slot.covered)
-            quotas[flavor] = quota
+            if pod_set.minimum is not None:
+                each = _asked(replace(pod_set, count=1), slot.covered)
+                spare[flavor] = spare.get(flavor, Resources()) + each
     for flavor, needed in asked.items():
-        quota = quotas[flavor]
-        if not queue.cohort:
-            yield Charge((f"ClusterQueue {queue.name}", f"flavor {flavor}"), needed, quota.nominal)
-            continue
-        limited = Resources({name: units for name, units in needed.items() if name in quota.borrowing})
-        limit = quota.nominal + Resources(dict(quota.borrowing))
-        # Charged even where nothing limits it, so that the holders of the cohort's quota are known.
-        yield Charge((f"ClusterQueue {queue.name}", f"flavor {flavor}"), limited, limit)
-        pool = _pool(queue, flavor, queues)
-        yield Charge((f"cohort {queue.cohort}", f"flavor {flavor}"), needed, pool)
+        account = queues.cohorts.account(queue.name, queue.cohort, quotas[flavor])
+        yield Charge(account, needed, spare.get(flavor, Resources()))
 
 
-def _pool(queue: Queue, flavor: str, queues: Queues) -> Resources:
-    """What a queue can have of a flavor in its cohort: all but what the others do not lend.
-
-    Others may use what they do not lend, and are still counted against the whole;
-    so this can say no where Kueue would say yes, but never the other way round.
-    """
-    pool = queues.pools.get((queue.cohort, flavor), Resources())
-    for other in queues.cluster.values():
-        if other.cohort != queue.cohort or other.name == queue.name:
-            continue
-        for quota in other.quotas():
-            if quota.flavor.name == flavor and quota.lending:
-                kept = {
-                    name: max(quota.nominal.get(name, 0) - lent, 0) for name, lent in quota.lending.items()
-                }
-                pool = pool - Resources(kept)
-    return Resources({name: max(units, 0) for name, units in pool.items()})
+def _option(request: Request, batch: Batch, charges: tuple[Charge, ...], queue: Queue) -> Option:
+    """A way to run; where fewer pods will do, with what is left out first."""
+    option = Option(request, charges, patient=queue.patient)
+    flexible = next((each for each in batch.pod_sets if each.minimum is not None), None)
+    if flexible is None or flexible.minimum is None:
+        return option
+    for member, _ in request.root.walk():
+        if member.least < (member.count if isinstance(member, PodSet) else len(member.members)):
+            pieces = 1 if isinstance(member, PodSet) else len(member.members)
+            step = 1 if isinstance(member, PodSet) else flexible.count // pieces
+            least = member.least * step
+            return replace(option, spare=flexible.count - least, step=step, shrinking=member.name)
+    return option
 
 
 def without_queue(name: str, batch: Batch, topologies: Mapping[str, Topology]) -> list[Admission]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.kueue.cohorts import Cohorts, alone_problems, read_cohorts
 from closeknit.dialects.kueue.flavors import Flavor
-from closeknit.dialects.kueue.quotas import Covered, Quota, read_groups
-from closeknit.dialects.manifests import Manifest, Manifests
+from closeknit.dialects.kueue.quotas import Covered, Quota, QuotaReader
+from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.places import Located
 from closeknit.hub.problems import Problem, shown, suggestion
-from closeknit.hub.resources import Resources
 
 _MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
 _PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 _CHECKS = {_MULTI_KUEUE: "MultiKueue", _PROVISIONING: "ProvisioningRequest"}
 _STOPS = ("None", "Hold", "HoldAndDrain")
+_STOP, _NEXT = "MayStopSearch", "TryNextFlavor"
+_PREFERENCES = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +27,11 @@ class Queue:
 
     name: str
     cohort: str
-    """The outermost of its cohorts; empty where it has none."""
+    """Empty where it has none."""
     covered: tuple[Covered, ...]
     inactive: str = ""
+    patient: bool = False
+    """Whether the next flavors are tried before quota is borrowed."""
 
     def quotas(self) -> Iterator[Quota]:
         """All quotas of all groups of resources."""
@@ -40,17 +44,16 @@ class Queues:
 
     cluster: Mapping[str, Queue]
     local: Mapping[tuple[str, str], wire.LocalQueue]
-    pools: Mapping[tuple[str, str], Resources]
-    """By cohort and flavor, what its queues have together."""
+    cohorts: Cohorts
 
 
 def read_queues(manifests: Manifests, flavors: Mapping[str, Flavor], found: list[Located]) -> Queues:
     """All queues, with every problem of theirs."""
-    roots = _cohort_roots(manifests, found)
+    known = {one.name for one in manifests.named(wire.ResourceFlavor)}
+    quotas = QuotaReader(flavors, known)
+    cohorts = read_cohorts(manifests, quotas, found)
     checks = {check.name: check.content.spec.controller_name for check in manifests.of(wire.AdmissionCheck)}
-    known_flavors = {one.name for one in manifests.named(wire.ResourceFlavor)}
     cluster: dict[str, Queue] = {}
-    pools: dict[tuple[str, str], Resources] = {}
     for manifest in manifests.of(wire.ClusterQueue):
         problems: list[Problem] = []
         spec = manifest.content.spec
@@ -59,35 +62,43 @@ def read_queues(manifests: Manifests, flavors: Mapping[str, Flavor], found: list
             problems.append(
                 Problem("spec.cohort", "cohortName stands here as well, and differs. Leave this out.")
             )
-        covered = read_groups(spec.resource_groups, flavors, known_flavors, problems)
+        covered = quotas.read(spec.resource_groups, problems)
         if not cohort:
-            problems.extend(_alone_problems(spec.resource_groups))
-        if spec.stop_policy and spec.stop_policy not in _STOPS:
-            message = f"{shown(spec.stop_policy)} is not known. {suggestion(spec.stop_policy, _STOPS)}"
-            problems.append(Problem("spec.stopPolicy", message))
+            problems.extend(alone_problems(spec.resource_groups, "in a cohort", "cohortName"))
+        problems.extend(_word_problems(spec))
         inactive = f"its stopPolicy is {spec.stop_policy}" if spec.stop_policy in _STOPS[1:] else ""
-        queue = Queue(manifest.name, roots.get(cohort, cohort), covered, inactive)
+        if cohorts.is_circular(cohort):
+            inactive = f"cohort {shown(cohort)} lies in a circle of cohorts"
+        patient = spec.flavor_fungibility.when_can_borrow == _NEXT
+        queue = Queue(manifest.name, cohort, covered, inactive, patient)
         problems.extend(_check_problems(spec, queue, checks, known=bool(checks)))
         found.extend(manifest.located(problem) for problem in problems)
         if problems or manifest.problems:
-            queue = Queue(queue.name, queue.cohort, covered, "it has problems of its own")
+            queue = replace(queue, inactive="it has problems of its own")
         cluster[manifest.name] = queue
-        if queue.cohort:
-            _add_to_pools(pools, queue.cohort, covered)
-    for given in manifests.of(wire.Cohort):
-        quiet: list[Problem] = []
-        covered = read_groups(given.content.spec.resource_groups, flavors, known_flavors, quiet)
-        _add_to_pools(pools, roots.get(given.name, given.name), covered)
-        found.extend(given.located(problem) for problem in quiet)
-    local = _local_queues(manifests, cluster, found)
-    return Queues(cluster, local, pools)
+        if cohort:
+            cohorts.join(cohort, covered)
+    return Queues(cluster, _local_queues(manifests, cluster, found), cohorts)
 
 
-def _add_to_pools(pools: dict[tuple[str, str], Resources], cohort: str, covered: tuple[Covered, ...]) -> None:
-    for group in covered:
-        for quota in group.quotas:
-            key = (cohort, quota.flavor.name)
-            pools[key] = pools.get(key, Resources()) + quota.nominal
+def _word_problems(spec: wire.ClusterQueueSpec) -> Iterator[Problem]:
+    """Words that are none of those that a field takes."""
+    fungibility = spec.flavor_fungibility
+    path = "spec.flavorFungibility"
+    for where, found, allowed in (
+        ("spec.stopPolicy", spec.stop_policy, _STOPS),
+        (f"{path}.whenCanBorrow", fungibility.when_can_borrow, (_STOP, _NEXT, "Borrow")),
+        (f"{path}.whenCanPreempt", fungibility.when_can_preempt, (_STOP, _NEXT, "Preempt")),
+        (f"{path}.preference", fungibility.preference, _PREFERENCES),
+    ):
+        if found and found not in allowed:
+            yield Problem(where, f"{shown(found)} is not known. {suggestion(found, allowed)}")
+    both = (fungibility.when_can_borrow, fungibility.when_can_preempt or _NEXT)
+    if fungibility.preference and both != (_NEXT, _NEXT):
+        message = (
+            f"This counts only where whenCanBorrow and whenCanPreempt are {_NEXT}. Set both, or leave it out."
+        )
+        yield Problem(f"{path}.preference", message)
 
 
 def _local_queues(
@@ -107,20 +118,6 @@ def _local_queues(
             message = f"{shown(spec.stop_policy)} is not known. {suggestion(spec.stop_policy, _STOPS)}"
             found.append(manifest.located(Problem("spec.stopPolicy", message)))
     return local
-
-
-def _alone_problems(groups: list[wire.ResourceGroup]) -> Iterator[Problem]:
-    for i, group in enumerate(groups):
-        for j, flavor in enumerate(group.flavors):
-            for k, each in enumerate(flavor.resources):
-                path = f"spec.resourceGroups[{i}].flavors[{j}].resources[{k}]"
-                for field, written in (
-                    ("borrowingLimit", each.borrowing_limit),
-                    ("lendingLimit", each.lending_limit),
-                ):
-                    if written is not None:
-                        message = "This counts in a cohort only. Name one in cohortName, or leave it out."
-                        yield Problem(f"{path}.{field}", message)
 
 
 def _check_problems(
@@ -144,24 +141,3 @@ def _check_problems(
                 f"{_CHECKS[checks[name]]} checks are not supported in a ClusterQueue with a topology."
                 " Use a queue of its own for them.",
             )
-
-
-def _cohort_roots(manifests: Manifests, found: list[Located]) -> dict[str, str]:
-    """The outermost cohort of each; everything in one tree is lent within it."""
-    cohorts: dict[str, Manifest[wire.Cohort]] = {each.name: each for each in manifests.of(wire.Cohort)}
-    parents = {name: _parent(each.content) for name, each in cohorts.items()}
-    roots: dict[str, str] = {}
-    for name in parents:
-        trail = [name]
-        while (above := parents.get(trail[-1], "")) and above not in trail:
-            trail.append(above)
-        roots[name] = trail[-1] if not above else min(trail)
-        if above == name:
-            written = " > ".join(shown(step) for step in (*trail, name))
-            message = f"These cohorts are each other's parents: {written}. Let one of them have no parent."
-            found.append(cohorts[name].located(Problem("spec.parentName", message)))
-    return roots
-
-
-def _parent(cohort: wire.Cohort) -> str:
-    return cohort.spec.parent_name or cohort.spec.parent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
@@ -34,60 +35,63 @@ class Covered:
     """In the order in which they are tried."""
 
 
-def read_groups(
-    groups: list[wire.ResourceGroup],
-    flavors: Mapping[str, Flavor],
-    known: set[str],
-    problems: list[Problem],
-) -> tuple[Covered, ...]:
-    """The groups of resources; each resource and each flavor stands in one of them only.
+@dataclass(frozen=True, slots=True)
+class QuotaReader:
+    """Reads what ClusterQueues and Cohorts have to give."""
 
-    ``known`` are the flavors that exist, whether they could be read or not.
-    """
-    covered: list[Covered] = []
-    resource_places: dict[str, str] = {}
-    flavor_places: dict[str, str] = {}
-    for i, group in enumerate(groups):
-        path = f"spec.resourceGroups[{i}]"
-        for j, name in enumerate(group.covered_resources):
-            where = f"{path}.coveredResources[{j}]"
-            if (first := resource_places.setdefault(name, where)) != where:
-                problems.append(Problem(where, f"{shown(name)} is already covered at {first}. Keep one."))
-        if not group.covered_resources:
-            message = "No resource is covered. Name at least one."
-            problems.append(Problem(f"{path}.coveredResources", message))
-        if not group.flavors:
-            problems.append(Problem(f"{path}.flavors", "There is no flavor. Name at least one."))
-        quotas: list[Quota] = []
-        for j, given in enumerate(group.flavors):
-            where = f"{path}.flavors[{j}]"
-            if (first := flavor_places.setdefault(given.name, where)) != where:
-                message = f"{shown(given.name)} is already at {first}. A flavor stands in one place only."
-                problems.append(Problem(f"{where}.name", message))
-            quotas.extend(
-                _quota(given, where, group.covered_resources, flavors=flavors, known=known, problems=problems)
+    flavors: Mapping[str, Flavor]
+    known: AbstractSet[str]
+    """The flavors that exist, whether they could be read or not."""
+
+    def read(
+        self, groups: list[wire.ResourceGroup], problems: list[Problem], *, of_cohort: bool = False
+    ) -> tuple[Covered, ...]:
+        """The groups of resources; each resource and each flavor stands in one of them only.
+
+        A cohort may lend more than its own, because those inside it lend to it.
+        """
+        covered: list[Covered] = []
+        resource_places: dict[str, str] = {}
+        flavor_places: dict[str, str] = {}
+        for i, group in enumerate(groups):
+            path = f"spec.resourceGroups[{i}]"
+            for j, name in enumerate(group.covered_resources):
+                where = f"{path}.coveredResources[{j}]"
+                if (first := resource_places.setdefault(name, where)) != where:
+                    problems.append(Problem(where, f"{shown(name)} is already covered at {first}. Keep one."))
+            if not group.covered_resources:
+                message = "No resource is covered. Name at least one."
+                problems.append(Problem(f"{path}.coveredResources", message))
+            if not group.flavors:
+                problems.append(Problem(f"{path}.flavors", "There is no flavor. Name at least one."))
+            quotas: list[Quota] = []
+            for j, given in enumerate(group.flavors):
+                where = f"{path}.flavors[{j}]"
+                if (first := flavor_places.setdefault(given.name, where)) != where:
+                    message = f"{shown(given.name)} is already at {first}. A flavor stands in one place only."
+                    problems.append(Problem(f"{where}.name", message))
+                problems.extend(self._name_problems(given, where, group.covered_resources))
+                nominal, borrowing, lending = _amounts(given, where, problems, of_cohort=of_cohort)
+                if given.name in self.flavors:
+                    quotas.append(Quota(self.flavors[given.name], Resources(nominal), borrowing, lending))
+            covered.append(Covered(tuple(group.covered_resources), tuple(quotas)))
+        return tuple(covered)
+
+    def _name_problems(self, given: wire.FlavorQuotas, path: str, covered: list[str]) -> Iterator[Problem]:
+        if given.name not in self.known:
+            message = (
+                f"There is no ResourceFlavor {shown(given.name)}. {suggestion(given.name, self.flavors)}"
             )
-        covered.append(Covered(tuple(group.covered_resources), tuple(quotas)))
-    return tuple(covered)
+            yield Problem(f"{path}.name", message)
+        if sorted(each.name for each in given.resources) != sorted(covered):
+            names = ", ".join(shown(name) for name in covered)
+            yield Problem(f"{path}.resources", f"The resources must be those of coveredResources: {names}.")
 
 
-def _quota(
-    given: wire.FlavorQuotas,
-    path: str,
-    covered: list[str],
-    *,
-    flavors: Mapping[str, Flavor],
-    known: set[str],
-    problems: list[Problem],
-) -> Iterator[Quota]:
-    if given.name not in known:
-        message = f"There is no ResourceFlavor {shown(given.name)}. {suggestion(given.name, flavors)}"
-        problems.append(Problem(f"{path}.name", message))
-    if sorted(each.name for each in given.resources) != sorted(covered):
-        message = (
-            f"The resources must be those of coveredResources: {', '.join(shown(name) for name in covered)}."
-        )
-        problems.append(Problem(f"{path}.resources", message))
+def _amounts(
+    given: wire.FlavorQuotas, path: str, problems: list[Problem], *, of_cohort: bool
+) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Nominal quota and the limits of borrowing and lending, by resource."""
     nominal: dict[str, int] = {}
     borrowing: dict[str, int] = {}
     lending: dict[str, int] = {}
@@ -103,8 +107,7 @@ def _quota(
                 amount = resources({each.name: written}, where, Rounding.DOWN, wrong).get(each.name, 0)
                 problems.extend(Problem(f"{where}.{field}", problem.message) for problem in wrong)
                 kept[each.name] = amount
-        if lending.get(each.name, 0) > nominal.get(each.name, 0):
+        if not of_cohort and lending.get(each.name, 0) > nominal.get(each.name, 0):
             message = "More cannot be lent than there is. Write at most the nominal quota."
             problems.append(Problem(f"{where}.lendingLimit", message))
-    if given.name in flavors:
-        yield Quota(flavors[given.name], Resources(nominal), borrowing, lending)
+    return nominal, borrowing, lending

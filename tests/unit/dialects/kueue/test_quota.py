@@ -247,3 +247,163 @@ def test_what_runs_on_one_flavor_is_not_moved_to_another() -> None:
     )
 
     assert nodes_of(decided(*TWO, *NODES, running, job(2))["train"]) == {"s1"}
+
+
+def offered(**amounts: int) -> dict[str, Any]:
+    """A group of resources with quota for GPUs of one flavor."""
+    quota = {"name": "nvidia.com/gpu", **amounts}
+    return {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "tas", "resources": [quota]}]}
+
+
+def placed_pods(verdict: Verdict) -> int:
+    return len(verdict.outcome.assignments) if isinstance(verdict.outcome, Placed) else 0
+
+
+@pytest.mark.parametrize(
+    ("quota", "least", "pods"),
+    [
+        pytest.param(16, "2", 8, id="all pods where there is quota for all"),
+        pytest.param(5, "2", 5, id="as many as there is quota for"),
+        pytest.param(2, "2", 2, id="the least"),
+        pytest.param(1, "2", 0, id="none where there is quota for fewer than the least"),
+    ],
+)
+def test_part_of_a_job_is_admitted_where_quota_is_short(quota: int, least: str, pods: int) -> None:
+    part = job(8, own={"job-min-parallelism": least})
+    verdict = decided(topology(), flavor(), at(quota), local_queue(), *NODES, part)["train"]
+
+    assert placed_pods(verdict) == pods
+    if isinstance(verdict.outcome, Unplaceable):
+        (shortfall,) = verdict.outcome.shortfalls
+        assert (shortfall.level, shortfall.wanted, shortfall.fits) == (LEVEL, 2, 1)
+
+
+def test_part_of_a_job_is_admitted_where_room_is_short_and_only_that_is_charged() -> None:
+    texts = (topology(), flavor(), at(16), local_queue(), *NODES)
+    first = job(12, name="a", own={"job-min-parallelism": "4"}, podset_required_topology=RACK)
+    verdicts = decided(*texts, first, job(8, name="b"), job(1, name="c"))
+
+    assert placed_pods(verdicts["a"]) == 8
+    assert placed_pods(verdicts["b"]) == 8
+    assert isinstance(verdicts["c"].outcome, Unplaceable)
+    assert verdicts["c"].outcome.shortfalls[0].level == LEVEL
+
+
+def test_a_job_in_slices_is_admitted_with_whole_slices() -> None:
+    part = job(
+        8,
+        own={"job-min-parallelism": "3"},
+        podset_slice_required_topology=RACK,
+        podset_slice_size="2",
+    )
+
+    assert placed_pods(decided(topology(), flavor(), at(7), local_queue(), *NODES, part)["train"]) == 6
+    verdict = decided(topology(), flavor(), at(3), local_queue(), *NODES, part)["train"]
+    assert isinstance(verdict.outcome, Unplaceable)
+
+
+def test_the_next_flavor_is_tried_for_all_pods_before_part_of_them_is_admitted() -> None:
+    groups = [
+        {
+            "coveredResources": ["nvidia.com/gpu"],
+            "flavors": [
+                {"name": name, "resources": [{"name": "nvidia.com/gpu", "nominalQuota": amount}]}
+                for name, amount in (("tas", 4), ("spot", 6))
+            ],
+        }
+    ]
+    queue = written("ClusterQueue", "research", {"resourceGroups": groups})
+    texts = (topology(), flavor(), flavor("spot"), queue, local_queue(), *NODES)
+
+    whole = decided(*texts, job(6, own={"job-min-parallelism": "1"}))["train"]
+    assert (nodes_of(whole), placed_pods(whole)) == ({"s1"}, 6)
+    part = decided(*texts, job(8, own={"job-min-parallelism": "1"}))["train"]
+    assert (nodes_of(part), placed_pods(part)) == ({"s1"}, 6)
+
+
+def test_what_a_queue_uses_of_what_it_does_not_lend_is_nobody_elses_loss() -> None:
+    other = written(
+        "ClusterQueue",
+        "other",
+        {"cohortName": "all", "resourceGroups": [offered(nominalQuota=6, lendingLimit=1)]},
+    )
+    texts = (
+        topology(), flavor(), at(6, cohortName="all"), other, local_queue(), local_queue("guests", "other"), *NODES,
+    )  # fmt: skip
+    verdicts = decided(*texts, job(5, name="a", queue="guests"), job(7, name="b"), job(1, name="c"))
+
+    assert placed_pods(verdicts["a"]) == 5
+    assert placed_pods(verdicts["b"]) == 7
+    assert isinstance(verdicts["c"].outcome, Unplaceable)
+
+
+@pytest.mark.parametrize(
+    ("limits", "count", "fits"),
+    [
+        pytest.param({}, 10, True, id="all that the outer cohort has"),
+        pytest.param({}, 11, False, id="no more than the outer cohort has"),
+        pytest.param({"borrowingLimit": 1}, 7, True, id="a cohort borrows up to its limit"),
+        pytest.param({"borrowingLimit": 1}, 8, False, id="a cohort borrows no more than its limit"),
+    ],
+)
+def test_a_cohort_in_another_borrows_within_its_limit(limits: dict[str, int], count: int, fits: bool) -> None:
+    texts = (
+        topology(), flavor(), at(6, cohortName="inner"), local_queue(), *NODES,
+        written("Cohort", "inner", {"parentName": "outer", "resourceGroups": [offered(nominalQuota=0, **limits)]}),
+        cluster_queue("other", quota={"nvidia.com/gpu": 4}, cohortName="outer"),
+    )  # fmt: skip
+
+    assert isinstance(decided(*texts, job(count))["train"].outcome, Placed) is fits
+
+
+def test_a_cohort_lends_no_more_than_its_limit() -> None:
+    texts = (
+        topology(), flavor(), at(6, cohortName="outer"), local_queue(), *NODES,
+        written("Cohort", "inner", {"parentName": "outer", "resourceGroups": [offered(nominalQuota=1, lendingLimit=3)]}),
+        cluster_queue("other", quota={"nvidia.com/gpu": 8}, cohortName="inner"),
+    )  # fmt: skip
+
+    assert isinstance(decided(*texts, job(9))["train"].outcome, Placed)
+    refused = decided(*texts, job(10))["train"].outcome
+    assert isinstance(refused, Unplaceable)
+    assert refused.shortfalls[0].best[0].domain == ("cohort outer", "flavor tas")
+
+
+@pytest.mark.parametrize(
+    ("fungibility", "nodes"),
+    [
+        pytest.param({}, {"n1"}, id="the first flavor that has quota, borrowed or not"),
+        pytest.param({"whenCanBorrow": "MayStopSearch"}, {"n1"}, id="the same in today's word"),
+        pytest.param({"whenCanBorrow": "Borrow"}, {"n1"}, id="the same in the earlier word"),
+        pytest.param({"whenCanBorrow": "TryNextFlavor"}, {"s1"}, id="the next flavor before borrowing"),
+    ],
+)
+def test_flavors_and_borrowing(fungibility: dict[str, str], nodes: set[str]) -> None:
+    groups = [
+        {
+            "coveredResources": ["nvidia.com/gpu"],
+            "flavors": [
+                {"name": name, "resources": [{"name": "nvidia.com/gpu", "nominalQuota": amount}]}
+                for name, amount in (("tas", 2), ("spot", 8))
+            ],
+        }
+    ]
+    own = {"cohortName": "all", "resourceGroups": groups, "flavorFungibility": fungibility}
+    texts = (
+        topology(), flavor(), flavor("spot"), written("ClusterQueue", "research", own), local_queue(),
+        cluster_queue("other", quota={"nvidia.com/gpu": 8}, cohortName="all"), *NODES,
+    )  # fmt: skip
+
+    assert nodes_of(decided(*texts, job(4))["train"]) == nodes
+    assert nodes_of(decided(*texts, job(2))["train"]) == {"n1"}
+
+
+def test_where_every_flavor_must_borrow_the_first_is_taken() -> None:
+    texts = (
+        topology(), flavor(), flavor("spot"),
+        cluster_queue("research", "tas", "spot", quota={"nvidia.com/gpu": 1}, cohortName="all",
+                      flavorFungibility={"whenCanBorrow": "TryNextFlavor"}),
+        cluster_queue("other", "tas", "spot", quota={"nvidia.com/gpu": 8}, cohortName="all"), local_queue(), *NODES,
+    )  # fmt: skip
+
+    assert nodes_of(decided(*texts, job(4))["train"]) == {"n1"}

@@ -400,6 +400,12 @@ def test_the_early_annotations_stand_on_the_job_or_on_its_template_but_not_on_bo
     assert found(*QUEUES, both) == [want]
 
 
+def limited(field: str) -> dict[str, Any]:
+    """A group of resources with a limit of borrowing or lending."""
+    quota = {"name": "cpu", "nominalQuota": 1, field: 1}
+    return {"coveredResources": ["cpu"], "flavors": [{"name": "tas", "resources": [quota]}]}
+
+
 @pytest.mark.parametrize(
     ("texts", "want"),
     [
@@ -582,6 +588,55 @@ def test_the_early_annotations_stand_on_the_job_or_on_its_template_but_not_on_bo
             'spec.parentName: These cohorts are each other\'s parents: "a" > "b" > "a". Let one of them have no parent.',
             id="cohorts do not lie in a circle",
         ),
+        pytest.param(
+            [
+                flavor(over=None),
+                written("Cohort", "a", {"resourceGroups": [limited("borrowingLimit")]}),
+            ],
+            "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit: This counts in a cohort with a parent only."
+            " Name one in parentName, or leave it out.",
+            id="a cohort without a parent has no limit of borrowing",
+        ),
+        pytest.param(
+            [
+                flavor(over=None),
+                written("Cohort", "a", {"resourceGroups": [limited("lendingLimit")]}),
+            ],
+            "spec.resourceGroups[0].flavors[0].resources[0].lendingLimit: This counts in a cohort with a parent only."
+            " Name one in parentName, or leave it out.",
+            id="a cohort without a parent has no limit of lending",
+        ),
+        pytest.param(
+            [written("Cohort", "a", {"parentName": "b", "parent": "c"})],
+            "spec.parent: parentName stands here as well, and differs. Leave this out.",
+            id="a cohort has one parent",
+        ),
+        pytest.param(
+            [flavor(over=None), cluster_queue(cohortName="b", cohort="c")],
+            "spec.cohort: cohortName stands here as well, and differs. Leave this out.",
+            id="a queue has one cohort",
+        ),
+        pytest.param(
+            [flavor(over=None), cluster_queue(flavorFungibility={"whenCanBorrow": "TryNext"})],
+            'spec.flavorFungibility.whenCanBorrow: "TryNext" is not known. Did you mean "TryNextFlavor"?'
+            ' Allowed: "Borrow", "MayStopSearch", "TryNextFlavor".',
+            id="when a flavor may borrow is a known word",
+        ),
+        pytest.param(
+            [flavor(over=None), cluster_queue(flavorFungibility={"whenCanPreempt": "Never"})],
+            'spec.flavorFungibility.whenCanPreempt: "Never" is not known.'
+            ' Allowed: "MayStopSearch", "Preempt", "TryNextFlavor".',
+            id="when a flavor may preempt is a known word",
+        ),
+        pytest.param(
+            [
+                flavor(over=None),
+                cluster_queue(flavorFungibility={"preference": "BorrowingOverPreemption"}),
+            ],
+            "spec.flavorFungibility.preference: This counts only where whenCanBorrow and whenCanPreempt are"
+            " TryNextFlavor. Set both, or leave it out.",
+            id="a preference among flavors needs the next flavor to be tried",
+        ),
     ],
 )
 def test_queues_flavors_and_topologies(texts: list[str], want: str) -> None:
@@ -614,6 +669,19 @@ LABEL = f'metadata.labels["{K}queue-name"]'
             [job(), topology(), flavor(), cluster_queue(), local_queue(stopPolicy="HoldAndDrain")],
             f'{LABEL}: LocalQueue "team" is not active: its stopPolicy is HoldAndDrain.',
             id="a LocalQueue can be held by itself",
+        ),
+        pytest.param(
+            [
+                job(),
+                topology(),
+                flavor(),
+                cluster_queue(cohortName="a"),
+                local_queue(),
+                written("Cohort", "a", {"parentName": "b"}),
+                written("Cohort", "b", {"parentName": "b"}),
+            ],
+            f'{LABEL}: ClusterQueue "research" is not active: cohort "a" lies in a circle of cohorts.',
+            id="nobody is admitted in a circle of cohorts",
         ),
         pytest.param(
             [job(), topology(), flavor(), cluster_queue(quota={"cpu": 5}), local_queue()],
