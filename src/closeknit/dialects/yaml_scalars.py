@@ -22,6 +22,7 @@ _WORDS: dict[str, bool | None] = {
     for written in (word, word.capitalize(), word.upper())
 } | {"~": None, "": None}
 
+_LONGEST_WORD = max(map(len, _WORDS))
 _NUMBER_STARTS = frozenset("+-.0123456789")
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9_]*|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?", re.ASCII)
@@ -32,16 +33,14 @@ class TagError(ValueError):
     """A tag that plain documents have no use for, or a scalar that does not fit its tag."""
 
 
-def scalar(value: str, tag: str | None, *, plain: bool) -> str | int | float | bool | None:
-    """The meaning of a scalar; ``plain`` says that it stands without quotes.
+def scalar(value: str, tag: str) -> str | int | float | bool | None:
+    """The meaning of a scalar with a tag.
 
     Raises ``TagError`` with a complete sentence.
     """
-    if tag is None:
-        return _resolved(value) if plain else value
     if tag in ("!", f"{_CORE}str"):
         return value
-    meaning = _resolved(value)
+    meaning = resolved(value)
     wanted = {"int": int, "float": float, "bool": bool, "null": type(None)}.get(tag.removeprefix(_CORE))
     if wanted is None:
         raise TagError("The tag is not supported. Leave it out, or use !!str, !!int, !!float or !!bool.")
@@ -52,8 +51,9 @@ def scalar(value: str, tag: str | None, *, plain: bool) -> str | int | float | b
     return meaning
 
 
-def _resolved(value: str) -> str | int | float | bool | None:
-    if value in _WORDS:
+def resolved(value: str) -> str | int | float | bool | None:
+    """The meaning of a scalar that stands without quotes and without a tag."""
+    if len(value) <= _LONGEST_WORD and value in _WORDS:
         return _WORDS[value]
     if value[0] not in _NUMBER_STARTS or len(value) > _LONGEST_NUMBER:
         return value

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from closeknit.dialects.yaml_tree import GiveUpError, Tree
+from closeknit.dialects import block_text
+from closeknit.dialects.yaml_tree import CONTENT, GiveUpError, Tree
 from closeknit.hub.problems import Problem, shown
 
 try:
@@ -25,6 +26,11 @@ _DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 def load(text: str) -> Generator[tuple[Any, tuple[Problem, ...]], None, None]:
     """Yield each document with its problems. After one that cannot be read, go on at the next."""
     start, line = 0, 0
+    for read in block_text.load(text):
+        start, line = read.offset, read.line
+        yield read.content, ()
+    if start >= len(text):
+        return
     for _ in range(MOST_BROKEN):
         part = text[start:]
         broken_at = yield from _stream(part, line)
@@ -54,24 +60,24 @@ def _offset(text: str, line: int) -> int:
 def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], None, int | None]:
     """Yield the documents of a text; returns the line from which to go on if reading broke off."""
     tree = Tree(line)
-    begun = at = 0
+    begun = 0
     events: Any = Events(text)
+    next_event = events.get_event
     try:
-        while (event := events.get_event()) is not None:
+        while (event := next_event()) is not None:
             kind = type(event)
-            if kind is yaml.DocumentEndEvent:
+            if kind in CONTENT:
+                tree.take(event, kind)
+            elif kind is yaml.DocumentEndEvent:
                 yield tree.content, tuple(tree.problems)
                 tree = Tree(line)
-            elif kind is yaml.StreamEndEvent:
-                return None
             elif kind is yaml.DocumentStartEvent:
                 begun = event.start_mark.line
-            elif kind is not yaml.StreamStartEvent:
-                at = event.start_mark.line
-                tree.take(event)
+            elif kind is yaml.StreamEndEvent:
+                return None
     except GiveUpError as error:
         yield None, (*tree.problems, error.problem)
-        return max(begun + 1, at)
+        return max(begun + 1, error.line)
     except yaml.MarkedYAMLError as error:
         where = error.problem_mark or error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)

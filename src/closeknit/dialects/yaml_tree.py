@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from closeknit.dialects.paths import path_of
-from closeknit.dialects.yaml_scalars import TagError, scalar
+from closeknit.dialects.yaml_scalars import TagError, resolved, scalar
 from closeknit.hub.problems import Problem, shown
 
 DEEPEST = 100
@@ -24,6 +24,18 @@ TOO_DEEP = f"Lists and mappings are nested more than {DEEPEST} deep. Nothing tha
 MOST_ALIASED = 1_000_000
 """How many values the aliases of one document may stand for in all."""
 
+CONTENT = frozenset(
+    (
+        yaml.ScalarEvent,
+        yaml.MappingStartEvent,
+        yaml.MappingEndEvent,
+        yaml.SequenceStartEvent,
+        yaml.SequenceEndEvent,
+        yaml.AliasEvent,
+    )
+)
+"""The kinds of events that say something of what is in a document."""
+
 _MERGE = "<<"
 _OPEN = object()
 _COLLECTION_TAGS = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
@@ -32,9 +44,11 @@ _COLLECTION_TAGS = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 class GiveUpError(Exception):
     """The rest of the document is not worth reading."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, line: int) -> None:
         super().__init__(problem)
         self.problem = problem
+        self.line = line
+        """Where the parser had come, counted from 0 in the text that it was given."""
 
 
 class _Frame:
@@ -64,15 +78,20 @@ class Tree:
         self._values = 0
         self._aliased = 0
 
-    def take(self, event: Any) -> None:
-        """Add what one event says; raises ``GiveUpError`` where going on makes no sense."""
-        kind = type(event)
+    def take(self, event: Any, kind: type) -> None:
+        """Add what one event of ``CONTENT`` says; raises ``GiveUpError`` where going on makes no sense."""
         if kind is yaml.ScalarEvent:
             frame = self._frames[-1] if self._frames else None
-            if frame is not None and frame.is_mapping and frame.key is None:
+            if frame is None or not frame.is_mapping:
+                self._put(self._meaning(event))
+            elif frame.key is None:
                 self._take_key(frame, event)
+            elif frame.key != _MERGE:
+                # Almost all values come this way, so it is the shortest.
+                frame.container[frame.key] = self._meaning(event)
+                frame.key = None
             else:
-                self._take_scalar(event)
+                self._put(self._meaning(event))
         elif kind is yaml.MappingStartEvent:
             self._open({}, event)
         elif kind is yaml.SequenceStartEvent:
@@ -94,16 +113,20 @@ class Tree:
             self._anchors[event.anchor] = (key, 1, 0)
         frame.key = key
 
-    def _take_scalar(self, event: Any) -> None:
-        try:
-            value = scalar(event.value, event.tag, plain=event.implicit[0])
-        except TagError as error:
-            self._note(f"{error} It stands on {self._at(event)}.")
-            value = event.value
+    def _meaning(self, event: Any) -> Any:
+        value, tag = event.value, event.tag
+        if tag is None:
+            if event.implicit[0]:
+                value = resolved(value)
+        else:
+            try:
+                value = scalar(value, tag)
+            except TagError as error:
+                self._note(f"{error} It stands on {self._at(event)}.")
         if event.anchor is not None:
             self._anchors[event.anchor] = (value, 1, 0)
         self._values += 1
-        self._put(value)
+        return value
 
     def _open(self, container: Any, event: Any) -> None:
         if len(self._frames) == DEEPEST:
@@ -188,7 +211,7 @@ class Tree:
         self.problems.append(Problem(path_of(steps), message))
 
     def _hopeless(self, event: Any, message: str) -> GiveUpError:
-        return GiveUpError(Problem(self._at(event), message))
+        return GiveUpError(Problem(self._at(event), message), event.start_mark.line)
 
     def _at(self, event: Any) -> str:
         return f"line {event.start_mark.line + self._line + 1}, column {event.start_mark.column + 1}"
