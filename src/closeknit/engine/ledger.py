@@ -7,14 +7,14 @@ bring it up to date by looking only at what changed since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from closeknit.engine.tree import Flags, Ints
-from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.cluster import Cluster, Holding, amount_problems, holding_problems, problems, uncountable
 from closeknit.hub.nodes import Effect, Node, Taint
 from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.quantities import LARGEST
@@ -47,7 +47,8 @@ class Ledger:
     """Nodes, free amounts and holdings; the only mutable truth of an engine."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._refuse_broken(cluster)
+        if broken := list(problems(cluster)):
+            raise InvalidError(broken)
         nodes = sorted(cluster.nodes, key=lambda node: node.name)
         size = len(nodes)
         self.nodes: list[Node | None] = list(nodes)
@@ -78,35 +79,6 @@ class Ledger:
         self._journal_base = 0
         for holding in cluster.holdings:
             self.hold(holding)
-
-    @staticmethod
-    def _refuse_broken(cluster: Cluster) -> None:
-        problems: list[Problem] = []
-        seen: set[str] = set()
-        for i, node in enumerate(cluster.nodes):
-            if node.name in seen:
-                message = f"Two nodes are called {shown(node.name)}. Give each its own name."
-                problems.append(Problem(f"nodes[{i}].name", message))
-            seen.add(node.name)
-            problems.extend(amount_problems(f"nodes[{i}].allocatable", node.allocatable))
-        held: dict[tuple[str, str], int] = {}
-        for i, holding in enumerate(cluster.holdings):
-            if holding.node not in seen:
-                message = f"There is no node {shown(holding.node)}."
-                problems.append(Problem(f"holdings[{i}].node", message))
-            problems.extend(_holding_problems(f"holdings[{i}]", holding))
-            for name, units in holding.resources.items():
-                total = held[holding.node, name] = held.get((holding.node, name), 0) + units * holding.pods
-                if total > LARGEST:
-                    problems.append(Problem(f"holdings[{i}].resources.{name}", _uncountable(holding.node)))
-        names: set[str] = set()
-        for i, topology in enumerate(cluster.topologies):
-            if topology.name in names:
-                message = f"Two topologies are called {shown(topology.name)}. Give each its own name."
-                problems.append(Problem(f"topologies[{i}].name", message))
-            names.add(topology.name)
-        if problems:
-            raise InvalidError(problems)
 
     # ---- the journal ----
 
@@ -187,8 +159,8 @@ class Ledger:
         """Say no before anything is changed."""
         if self._forks:
             raise RuntimeError("Nodes must not come, go or change inside a fork; end it first.")
-        if node is not None and (problems := list(amount_problems("node.allocatable", node.allocatable))):
-            raise InvalidError(problems)
+        if node is not None and (found := list(amount_problems("node.allocatable", node.allocatable))):
+            raise InvalidError(found)
 
     def slot(self, name: str) -> int:
         """The slot of a node; raises for an unknown name."""
@@ -320,13 +292,13 @@ class Ledger:
 
     def _refuse_holding(self, holding: Holding) -> None:
         slot = self.slot(holding.node)
-        problems = list(_holding_problems("holding", holding))
-        if not problems:
+        found = list(holding_problems("holding", holding))
+        if not found:
             for row, units in self.demand(holding.resources, holding.host_ports):
                 if int(self.free[row, slot]) - units * holding.pods < -LARGEST:
-                    problems.append(Problem("holding.resources", _uncountable(holding.node)))
-        if problems:
-            raise InvalidError(problems)
+                    found.append(Problem("holding.resources", uncountable(holding.node)))
+        if found:
+            raise InvalidError(found)
 
     def release(self, workload: str) -> tuple[Holding, ...]:
         """Give back all that a workload holds; returns it, empty where it held nothing."""
@@ -350,27 +322,6 @@ class Ledger:
             taken.append((row, slot, amount))
         self._note((slot,))
         return taken
-
-
-def amount_problems(path: str, amounts: Resources) -> Iterator[Problem]:
-    """Amounts that cannot be counted: negative ones, and those that no 64-bit integer holds."""
-    for name, units in amounts.items():
-        if units < 0:
-            yield Problem(f"{path}.{name}", f"{units} is negative. Write zero or more.")
-        elif units > LARGEST:
-            yield Problem(
-                f"{path}.{name}", f"{units} is too large. The most that can be counted is {LARGEST}."
-            )
-
-
-def _holding_problems(path: str, holding: Holding) -> Iterator[Problem]:
-    if holding.pods < 0:
-        yield Problem(f"{path}.pods", f"{holding.pods} is negative. Write zero or more.")
-    yield from amount_problems(f"{path}.resources", holding.resources)
-
-
-def _uncountable(node: str) -> str:
-    return f"More is held on node {shown(node)} than can be counted; the most is {LARGEST} units."
 
 
 def hard(taint: Taint) -> bool:

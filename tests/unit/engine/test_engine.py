@@ -15,6 +15,7 @@ from closeknit.hub.outcome import Placed, Statistics, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.request import Group, Request
 from closeknit.hub.resources import Resources
+from closeknit.hub.topology import Level, Topology
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
 
@@ -121,6 +122,14 @@ def test_a_budget_that_runs_out_says_so() -> None:
             Cluster((), (Node("a", allocatable=Resources({"cpu": -1})),)),
             Problem("nodes[0].allocatable.cpu", "-1 is negative. Write zero or more."),
             id="a negative offer is refused",
+        ),
+        pytest.param(
+            Cluster((Topology("t", (Level("rack"), Level("host"), Level("rack"))),), (Node("a"),)),
+            Problem(
+                "topologies[0].levels[2].label",
+                'levels[0] has the label "rack" as well. Give each level its own.',
+            ),
+            id="a topology that lists a label twice is refused",
         ),
     ],
 )
