@@ -57,9 +57,8 @@ def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accou
     """What becomes of one workload on the cluster as it is now; nothing is applied or charged.
 
     Of several ways to run, the first that has quota and finds room for all pods is taken, and is the
-    request of the verdict's workload; else the one that finds room for most. Ways that have quota
-    for part of the pods come after those that have it for all. Where none finds room, the first that has
-    quota says why; where none has quota, that is what is said.
+    request of the verdict's workload; else the one that finds room for most. Where none finds room, the
+    first that has quota says why; where none has quota, that is what is said.
     """
     if workload.request is None or workload.problems:
         return Verdict(workload, None, workload.problems)
@@ -80,20 +79,18 @@ def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accou
 def _affordable(
     options: Sequence[Option], accounts: Accounts | None, lacking: list[DomainFit]
 ) -> Iterator[Option]:
-    """The ways that have quota, those with all pods first; ``lacking`` is what the others lack."""
+    """The ways that have quota, with as many pods as it is enough for; ``lacking`` is what the others lack."""
     if accounts is None:
         yield from options
         return
-    reduced: list[Option] = []
     for option in accounts.in_order(options):
         short = () if _runs(option) else accounts.lacking(option)
         if not short:
             yield option
         elif (part := accounts.affordable(option)) is not None:
-            reduced.append(part)
+            yield part
         else:
             lacking.extend(fit for fit in short if fit not in lacking)
-    yield from reduced
 
 
 def _placed(verdict: Verdict) -> int:

@@ -82,6 +82,12 @@ def at(account: Account, amount: int, name: str = "a") -> Option:
         pytest.param([at(OPEN, 10, "b")], at(KEEPING, 2), True, id="what is kept is there when all else is gone"),
         pytest.param([at(OPEN, 10, "b")], at(KEEPING, 3), False, id="beyond that, nothing is left"),
         pytest.param(
+            [at(OPEN, 10, "b"), at(KEEPING, 2, "c")],
+            at(KEEPING, 1),
+            False,
+            id="what is kept is used once",
+        ),
+        pytest.param(
             [at(KEEPING, 2, "b")], at(OPEN, 10), True, id="what is used of one's own keeping is no one else's loss"
         ),
         pytest.param(
@@ -158,6 +164,18 @@ def test_no_fewer_pods_than_the_least() -> None:
     assert Accounts().affordable(shrinking(10, 4, 3)) is None
     (shortfall,) = refused(shrinking(10, 4, 3), Accounts().lacking(shrinking(10, 4, 3))).shortfalls
     assert (shortfall.wanted, shortfall.fits) == (4, 3)
+
+
+def test_pods_that_are_always_needed_are_paid_first() -> None:
+    """A leader that needs 4, and 10 pods that need 1 each: 8 are enough for the leader and 4 of them."""
+    leader = PodSet("leader", 1)
+    way = shrinking(10, 6, 8)
+    root = replace(way.request.root, members=(leader, *way.request.root.members))
+    account = Account(ACCOUNT, gpus(8))
+    way = replace(way, request=replace(way.request, root=root), charges=(Charge(account, gpus(14), gpus(1)),))
+
+    assert Accounts().affordable(way) is None
+    assert Accounts().lacking(way) == (DomainFit(ACCOUNT, 5, "gpu"),)
 
 
 def test_pods_in_slices_are_left_out_slice_by_slice() -> None:

@@ -52,16 +52,14 @@ class Cohorts:
         return False
 
     def account(self, queue: str, cohort: str, quota: Quota) -> Account:
-        """The account of a queue for one flavor, in the accounts of its cohorts."""
+        """The account of a queue for one flavor, in the accounts of its cohorts, which lie in no circle."""
         flavor = quota.flavor.name
         around = self._around(cohort, flavor) if cohort else None
         return _account(f"ClusterQueue {queue}", flavor, quota.nominal, quota, around)
 
     def _around(self, name: str, flavor: str) -> Account:
         cohort = self._cohorts.get(name, Cohort(name))
-        # The parent of a circle is cut off, so that it can be told of at all; nobody in it is admitted.
-        parent = "" if cohort.circular else cohort.parent
-        around = self._around(parent, flavor) if parent else None
+        around = self._around(cohort.parent, flavor) if cohort.parent else None
         return _account(f"cohort {name}", flavor, self._whole(name, flavor), self._own(name, flavor), around)
 
     def _whole(self, name: str, flavor: str) -> Resources:
@@ -72,7 +70,7 @@ class Cohorts:
         for member in cohort.members:
             for quota in _of_flavor(member, flavor):
                 whole += quota.nominal - _kept(quota.nominal, quota)
-        for inner in () if cohort.circular else cohort.inner:
+        for inner in cohort.inner:
             inside = self._whole(inner, flavor)
             whole += inside - _kept(inside, self._own(inner, flavor))
         return whole
