@@ -69,6 +69,15 @@ class PodMetadata(Wire, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
 
 
+class GpuMemoryService(Wire, frozen=True, kw_only=True):
+    """Whether GPUs are shared, by the containers of a pod or by several pods."""
+
+    unused: ClassVar = frozenset({"deviceClassName", "extraClientContainers", "extraClientPods"})
+
+    enabled: bool = False
+    mode: str = "intraPod"
+
+
 class Service(Wire, frozen=True, kw_only=True):
     """One part of a deployment. ``name`` stands here only where services are a list."""
 
@@ -84,7 +93,6 @@ class Service(Wire, frozen=True, kw_only=True):
             "failover",
             "frontendSidecar",
             "globalDynamoNamespace",
-            "gpuMemoryService",
             "ingress",
             "livenessProbe",
             "modelRef",
@@ -107,6 +115,7 @@ class Service(Wire, frozen=True, kw_only=True):
     topology_constraint: ServiceTopologyConstraint | None = None
     provider_override: ProviderOverride | None = None
     resources: Resources | None = None
+    gpu_memory_service: GpuMemoryService | None = None
     extra_pod_metadata: PodMetadata = PodMetadata()
     extra_pod_spec: dict[str, object] | None = None
 

@@ -28,6 +28,29 @@ class PodTemplate(Wire, frozen=True, kw_only=True):
     spec: dict[str, object] | None = None
 
 
+class GpuMemoryService(Wire, frozen=True, kw_only=True):
+    """By whom GPUs are shared: the containers of a pod, or several pods."""
+
+    unused: ClassVar = frozenset({"deviceClassName", "extraClientContainers", "extraClientPods"})
+
+    mode: str = "IntraPod"
+
+
+class Grove(Wire, frozen=True, kw_only=True):
+    """How a component is said to Grove."""
+
+    force_scaling_group: bool = False
+
+
+class Experimental(Wire, frozen=True, kw_only=True):
+    """What may still change."""
+
+    unused: ClassVar = frozenset({"checkpoint", "failover"})
+
+    gpu_memory_service: GpuMemoryService | None = None
+    grove: Grove = Grove()
+
+
 class Component(Wire, frozen=True, kw_only=True):
     """One part of a deployment."""
 
@@ -35,7 +58,6 @@ class Component(Wire, frozen=True, kw_only=True):
         {
             "compilationCache",
             "eppConfig",
-            "experimental",
             "frontendSidecar",
             "globalDynamoNamespace",
             "modelRef",
@@ -53,6 +75,7 @@ class Component(Wire, frozen=True, kw_only=True):
     topology_constraint: ServiceTopologyConstraint | None = None
     provider_override: ProviderOverride | None = None
     pod_template: PodTemplate | None = None
+    experimental: Experimental = Experimental()
 
 
 class DynamoGraphDeploymentSpec(Wire, frozen=True, kw_only=True):

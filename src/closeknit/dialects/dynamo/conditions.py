@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from closeknit.dialects.dynamo.deployments import Deployment
-from closeknit.dialects.grove.drift import Condition
+from closeknit.dialects.grove.drift import Condition, Event
 
 TYPE = "TopologyConstraintsEnforced"
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something worth telling once."""
-
-    type: str
-    reason: str
-    message: str
 
 
 def topology_constraints_enforced(given: Deployment, groves: Condition | None) -> Condition | None:

@@ -38,6 +38,16 @@ class Component:
     roles: tuple[alpha.ProviderOverride | None, alpha.ProviderOverride | None] = (None, None)
     """What is written over for the leader, and for the workers."""
 
+    forced: bool = False
+    """Whether it is to be a scaling group of single pods, though it runs on one node."""
+    shared: str = ""
+    """Where it says that its pods share GPUs with each other; empty where they do not."""
+
+    @property
+    def scales_as_group(self) -> bool:
+        """Whether each of its replicas is a group of its own."""
+        return self.forced or self.nodes is not None
+
     @property
     def key(self) -> str:
         """The name by which its objects go."""
@@ -152,6 +162,8 @@ def _services(
 
 def _service(name: str, path: str, given: alpha.Service) -> Component:
     close, multinode = given.topology_constraint, given.multinode
+    sharing = given.gpu_memory_service
+    shared = sharing is not None and sharing.enabled and sharing.mode == "interPod"
     return Component(
         name=name,
         path=path,
@@ -165,6 +177,7 @@ def _service(name: str, path: str, given: alpha.Service) -> Component:
         annotations={**given.annotations, **given.extra_pod_metadata.annotations},
         override=given.provider_override,
         roles=_roles(multinode),
+        shared=f"{path}.gpuMemoryService.mode" if shared else "",
     )
 
 
@@ -172,6 +185,8 @@ def _component(index: int, given: beta.Component) -> Component:
     close, multinode, template = given.topology_constraint, given.multinode, given.pod_template
     path = f"spec.components[{index}]"
     spec = template.spec if template is not None else None
+    sharing = given.experimental.gpu_memory_service
+    shared = sharing is not None and sharing.mode == "InterPod"
     return Component(
         name=given.name,
         path=path,
@@ -185,6 +200,8 @@ def _component(index: int, given: beta.Component) -> Component:
         annotations=template.metadata.annotations if template is not None else {},
         override=given.provider_override,
         roles=_roles(multinode),
+        forced=given.experimental.grove.force_scaling_group,
+        shared=f"{path}.experimental.gpuMemoryService.mode" if shared else "",
     )
 
 

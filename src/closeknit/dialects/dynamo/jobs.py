@@ -96,7 +96,8 @@ def _asked(one: Read, component: Component, topology: Topology | None) -> dict[s
     whole = _label(one.deployment.domain, topology)
     own = _label(component.domain or "", topology)
     if component.nodes is None or not own:
-        required = own or whole
+        # Each pod of a forced scaling group may be somewhere else, so its own domain asks for nothing.
+        required = whole if component.forced else own or whole
         return {_REQUIRED: required} if required else {}
     slices = {_SLICE_LEVEL: own, _SLICE_SIZE: str(component.nodes)}
     return {_REQUIRED: whole, **slices} if whole else slices

@@ -15,14 +15,22 @@ _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", re.ASCII)
 _GROVE = "grove.io/v1alpha1"
 
 
-def rules(given: Deployment) -> Iterator[Problem]:
-    """Everything that Dynamo would refuse without looking at the cluster."""
+def rules(given: Deployment, *, lenient: bool = False) -> Iterator[Problem]:
+    """Everything that Dynamo would refuse without looking at the cluster, and what nobody here could count.
+
+    The latter is passed over where all is lenient.
+    """
     if len(given.components) > MOST_COMPONENTS:
         message = f"There are {len(given.components)} {given.listed}. At most {MOST_COMPONENTS} are allowed."
         yield Problem(f"spec.{given.listed}", message)
     seen: dict[str, Component] = {}
     for component in given.components:
         yield from _component_problems(component)
+        if component.shared and not lenient:
+            message = "GPUs that several pods share are not taken into account when pods are placed."
+            yield Problem(
+                component.shared, f"{message} Share them within a pod, or leave gpuMemoryService out."
+            )
         first = seen.setdefault(component.key, component)
         if first is not component:
             message = f"{shown(component.name)} is already the name of {first.path}, capitals aside."

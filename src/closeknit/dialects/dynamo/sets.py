@@ -2,8 +2,9 @@
 
 A component becomes a clique, with its constraint: all its pods go to one domain. One that runs on
 several nodes becomes a scaling group of a leader and workers; the constraint stands on
-the group and nowhere inside, so that each of its replicas goes to one domain. A component without a
-constraint gets none, because what the set says holds for it anyway.
+the group and nowhere inside, so that each of its replicas goes to one domain. So does one that is forced
+to be a scaling group, of single pods. A component without a constraint gets none, because what
+the set says holds for it anyway.
 """
 
 from __future__ import annotations
@@ -38,23 +39,21 @@ def to_pod_clique_set(given: Deployment, namespace: str, topology: str) -> dict[
     for component in running or given.components:
         named = topology if not given.domain else ""
         close = _constraint(component.domain, named)
-        if component.nodes is None:
-            replicas = max(component.replicas, 1)
-            least = min(component.least or 1, replicas)
+        replicas = max(component.replicas, 1)
+        least = min(component.least or 1, replicas)
+        if not component.scales_as_group:
             cliques.append({**_clique(given, component, component.key, replicas, least), **close})
             _write_over(cliques[-1], component.override)
             continue
-        roles = ((_LEADER, 1), (_WORKERS, component.nodes - 1))
-        names = [f"{component.key}-{suffix}" for suffix, _ in roles]
-        for name, (_, count), override in zip(names, roles, component.roles, strict=True):
+        roles = _roles(component)
+        for name, count, override in roles:
             cliques.append(_clique(given, component, name, count, count))
             _write_over(cliques[-1], override)
-        replicas = max(component.replicas, 1)
         group = {
             "name": component.key,
-            "cliqueNames": names,
+            "cliqueNames": [name for name, _, _ in roles],
             "replicas": replicas,
-            "minAvailable": min(component.least or 1, replicas),
+            "minAvailable": least,
             **close,
         }
         _write_over(group, component.override)
@@ -78,6 +77,17 @@ def to_pod_clique_set(given: Deployment, namespace: str, topology: str) -> dict[
     if given.override is not None:
         _write_over(template, _inner(given.override))
     return made
+
+
+def _roles(component: Component) -> list[tuple[str, int, ProviderOverride | None]]:
+    """The cliques of a scaling group: their names, their pods, and what is written over in each."""
+    if component.nodes is None:
+        return [(component.key, 1, None)]
+    leader, workers = component.roles
+    return [
+        (f"{component.key}-{_LEADER}", 1, leader),
+        (f"{component.key}-{_WORKERS}", component.nodes - 1, workers),
+    ]
 
 
 def _metadata(given: Deployment, namespace: str) -> dict[str, Any]:
@@ -142,7 +152,9 @@ def _inner(override: ProviderOverride) -> ProviderOverride:
 def _length(component: Component) -> int:
     """How many characters of a pod's name its component takes."""
     own = len(component.key)
-    return own if component.nodes is None else 2 * own + 1 + len(_LEADER)
+    if not component.scales_as_group:
+        return own
+    return own + max(len(name) for name, _, _ in _roles(component))
 
 
 def checksum(name: str) -> int:

@@ -36,6 +36,12 @@ def update_problems(old: Deployment, new: Deployment) -> Iterator[Problem]:
         if (earlier.nodes is None) != (component.nodes is None):
             message = "A component cannot change between one node and several."
             yield Problem(f"{component.path}.multinode", f"{message} {_RECREATE}")
+        elif earlier.forced != component.forced:
+            message = "A component cannot change between a clique and a scaling group."
+            yield Problem(f"{component.path}.experimental.grove.forceScalingGroup", f"{message} {_RECREATE}")
+        if (least := earlier.least or 1) != (component.least or 1):
+            message = f"This cannot change from {least} to {component.least or 1}. {_RECREATE}"
+            yield Problem(f"{component.path}.minAvailable", message)
     for gone in existing.values():
         message = f"{shown(gone.name)} is part of the deployment and cannot be removed. {_RECREATE}"
         yield Problem(f"spec.{new.listed}", message)

@@ -111,7 +111,7 @@ def _read(
         found = [
             Problem(f"spec.{deployment.listed}", "There is nothing to deploy here. Describe at least one.")
         ]
-    found = [*found, *rules(deployment)]
+    found = [*found, *rules(deployment, lenient=lenient)]
     if found:
         return Read(manifest, deployment, None, None, tuple(found))
     made = to_pod_clique_set(deployment, manifest.namespace, deployment.topology or fallback)

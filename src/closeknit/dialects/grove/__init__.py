@@ -16,6 +16,7 @@ from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfigurati
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Dialect, Surroundings
+from closeknit.dialects.grove.bindings import rivals
 from closeknit.dialects.grove.express import express
 from closeknit.dialects.grove.gang_workloads import read_gangs
 from closeknit.dialects.grove.members import pods_by_set, stray_pods
@@ -25,7 +26,13 @@ from closeknit.dialects.grove.topologies import known, read_topologies
 from closeknit.dialects.grove.workloads import DIALECT, read_pod_clique_set
 from closeknit.dialects.manifests import Kind, Manifests
 from closeknit.dialects.places import Located
+from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
+
+
+def _topologies(manifests: Manifests) -> Iterator[Topology | Located]:
+    yield from read_topologies(manifests)
+    yield from rivals(manifests)
 
 
 def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
@@ -68,7 +75,7 @@ GROVE = Dialect(
             named=False,
         ),
     ),
-    topologies=read_topologies,
+    topologies=_topologies,
     workload_of=workload_of,
     workloads=_workloads,
     passed_over={

@@ -9,6 +9,7 @@ from typing import Any
 from closeknit.apis import core_v1
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.dialects.grove.clashes import Repeated, clashes
 from closeknit.dialects.grove.constraints import (
     SET,
     Constraints,
@@ -117,6 +118,9 @@ def blueprint(
     if (pods := _pods(made)) > MOST_PODS:
         message = f"These would be {pods} pods in all. At most {MOST_PODS} are placed for one PodCliqueSet."
         return None, [Problem("spec.replicas", message)]
+    repeated = [Repeated(one.name, one.replicas, [each.name for each in one.cliques]) for one in made.groups]
+    if clashing := list(clashes(given, repeated)):
+        return None, clashing
     return made, []
 
 

@@ -21,6 +21,15 @@ class Condition:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something worth telling once."""
+
+    type: str
+    reason: str
+    message: str
+
+
 def topology_levels(given: wire.PodCliqueSet, known: Known) -> Condition:
     """Whether all levels that a PodCliqueSet speaks of are there.
 
