@@ -79,7 +79,7 @@ def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accou
 def _affordable(
     options: Sequence[Option], accounts: Accounts | None, lacking: list[DomainFit]
 ) -> Iterator[Option]:
-    """The ways that have quota, with as many pods as it is enough for; ``lacking`` is what the others lack."""
+    """The ways that have quota, with as many pods as that allows; ``lacking`` is what the others lack."""
     if accounts is None:
         yield from options
         return
