@@ -30,6 +30,9 @@ class NodeSpec(Wire, frozen=True, kw_only=True):
 class NodeCondition(Wire, frozen=True, kw_only=True):
     """What a node's agent says of it."""
 
+    unused: ClassVar = frozenset(
+        {"lastHeartbeatTime", "lastTransitionTime", "message", "observedGeneration", "reason"}
+    )
     open_ended: ClassVar = True
 
     type: str = ""
@@ -266,6 +269,26 @@ class PodSpec(Wire, frozen=True, kw_only=True):
 class PodStatus(Wire, frozen=True, kw_only=True):
     """How a pod is doing."""
 
+    unused: ClassVar = frozenset(
+        {
+            "conditions",
+            "containerStatuses",
+            "ephemeralContainerStatuses",
+            "hostIP",
+            "hostIPs",
+            "initContainerStatuses",
+            "message",
+            "nominatedNodeName",
+            "observedGeneration",
+            "podIP",
+            "podIPs",
+            "qosClass",
+            "reason",
+            "resize",
+            "resourceClaimStatuses",
+            "startTime",
+        }
+    )
     open_ended: ClassVar = True
 
     phase: str = ""
