@@ -19,7 +19,8 @@ from closeknit.dialects.kai.constraints import constraints
 from closeknit.dialects.kai.derived import Derived, Leaf, Template
 from closeknit.dialects.kai.job_groups import of_job, of_job_set
 from closeknit.dialects.kai.leader_worker_groups import of_leader_worker_set
-from closeknit.dialects.kai.members import pod_sets, share_problems
+from closeknit.dialects.kai.members import given, share_problems
+from closeknit.dialects.kai.mixed_pods import Crew
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import tree
 from closeknit.dialects.kai.training_groups import of_pytorch_job
@@ -32,7 +33,7 @@ from closeknit.dialects.places import Located
 from closeknit.dialects.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.queueing import created
 from closeknit.hub.problems import Problem, shown
-from closeknit.hub.request import PodSet, Request
+from closeknit.hub.request import Request
 from closeknit.hub.workload import ObjectName, Workload
 
 
@@ -121,12 +122,12 @@ def read_derived(
     members, wrong = _members(made, surroundings, own)
     for pod, problem in wrong:
         yield pod.manifest.located(problem)
-    sets = _pod_sets(made, members, own)
+    crews = _crews(made, members, own)
     own = list(dict.fromkeys(own))
     yield from (manifest.located(problem) for problem in own)
     broken = [*manifest.problems, *own, *(of_pod(pod, problem) for pod, problem in wrong)]
     request = (
-        None if broken else Request(name, root_group(spec, name, subgroups, close, sets), close.topology)
+        None if broken else Request(name, root_group(spec, name, subgroups, close, crews), close.topology)
     )
     yield Workload(
         object=_named(made),
@@ -199,18 +200,17 @@ def _called(pod: ReadPod, name: str) -> ReadPod:
     return replace(pod, manifest=replace(pod.manifest, object=replace(pod.manifest.object, name=name)))
 
 
-def _pod_sets(
-    made: Derived, members: Mapping[str, list[ReadPod]], found: list[Problem]
-) -> dict[str, tuple[PodSet, ...]]:
-    """The pod sets of every leaf; one that has too few pods is a problem of the owner."""
-    sets: dict[str, tuple[PodSet, ...]] = {"": ()}
+def _crews(made: Derived, members: Mapping[str, list[ReadPod]], found: list[Problem]) -> dict[str, Crew]:
+    """What every leaf consists of; one that has too few pods is a problem of the owner."""
+    crews = {"": Crew(())}
+    name = workload_name(made.manifest.namespace, made.name)
     for leaf in made.outline.leaves():
-        read = pod_sets(leaf.name, leaf.minimum, members[leaf.name])
-        if isinstance(read, int):
-            found.append(_too_few(leaf, read))
+        read = given(name, leaf.name, leaf.minimum, members[leaf.name])
+        if isinstance(read, Crew):
+            crews[leaf.name] = read
         else:
-            sets[leaf.name] = read
-    return sets
+            found.append(_too_few(leaf, read))
+    return crews
 
 
 def _too_few(leaf: Leaf, missing: int) -> Problem:

@@ -1,13 +1,14 @@
-"""Which pods belong to which subgroup, and the pod sets that they make."""
+"""Which pods belong to which subgroup, and what they make of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
+from closeknit.dialects.kai.mixed_pods import Crew, crew, set_names
 from closeknit.dialects.kai.subgroups import Tree
-from closeknit.dialects.naming import pod_set_name, workload_name
+from closeknit.dialects.naming import workload_name
 from closeknit.dialects.paths import within
 from closeknit.dialects.pods import ReadPod, Shape, Stage, by_rank
 from closeknit.hub.problems import Problem, shown, suggestion
@@ -59,30 +60,29 @@ def share_problems(pod: ReadPod) -> list[Problem]:
     ]
 
 
-def assumed(group: str, subgroup: str, count: int, shape: Shape) -> tuple[PodSet, ...]:
-    """The pod set of a subgroup for which no pods are given: as many as must run at once."""
+def assumed(group: str, subgroup: str, count: int, shape: Shape) -> Crew:
+    """The pods of a subgroup for which none are given: as many as must run at once."""
     own_name = group.rpartition("/")[2]
     stem = f"{own_name}-{subgroup}" if subgroup else own_name
-    return (
-        PodSet(
-            name=pod_set_name(subgroup or DEFAULT, 1),
-            count=count,
-            resources=shape.resources,
-            filter=shape.filter,
-            host_ports=shape.host_ports,
-            pods=tuple(f"{stem}-{i}" for i in range(count)),
-        ),
+    return Crew(
+        (
+            PodSet(
+                name=next(set_names(subgroup or DEFAULT, group)),
+                count=count,
+                resources=shape.resources,
+                filter=shape.filter,
+                host_ports=shape.host_ports,
+                pods=tuple(f"{stem}-{i}" for i in range(count)),
+            ),
+        )
     )
 
 
-def pod_sets(subgroup: str, minimum: int, pods: Sequence[ReadPod]) -> tuple[PodSet, ...] | int:
-    """The pod sets of a subgroup's pods, one for each shape; or how many pods it lacks.
+def given(group: str, subgroup: str, minimum: int, pods: Sequence[ReadPod]) -> Crew | int:
+    """The pods of a subgroup, any ``minimum`` of which must run at once; or how many it lacks.
 
-    Pods that succeeded have had their turn, so they count towards the minimum.
-    Which pods the rest of the minimum counts is fixed by a stable order, running
-    ones first, then by name: each pod set's own minimum is its share of these.
-    Together they are at least the minimum, whatever is placed beyond. Where
-    nothing is left to place, a gang that has shrunk is no matter of placement.
+    Pods that succeeded have had their turn, so they count towards the minimum; so do
+    those that run. Where nothing is left to place, a gang that has shrunk is no matter of placement.
     """
     present = sorted(
         (pod for pod in pods if pod.stage in (Stage.RUNNING, Stage.OPEN)),
@@ -93,27 +93,4 @@ def pod_sets(subgroup: str, minimum: int, pods: Sequence[ReadPod]) -> tuple[PodS
         least = min(least, len(present))
     if least > len(present):
         return least - len(present)
-    by_shape: dict[Shape, list[ReadPod]] = {}
-    for pod in present:
-        by_shape.setdefault(pod.shape, []).append(pod)
-    needed = _count_by_shape(present[:least])
-    return tuple(
-        PodSet(
-            name=pod_set_name(subgroup or DEFAULT, number),
-            count=len(equal),
-            resources=shape.resources,
-            minimum=None if needed.get(shape, 0) == len(equal) else needed.get(shape, 0),
-            filter=shape.filter,
-            host_ports=shape.host_ports,
-            bound=tuple(pod.node for pod in equal if pod.stage is Stage.RUNNING),
-            pods=tuple(pod.name for pod in equal if pod.stage is Stage.OPEN),
-        )
-        for number, (shape, equal) in enumerate(by_shape.items(), start=1)
-    )
-
-
-def _count_by_shape(pods: Sequence[ReadPod]) -> Mapping[Shape, int]:
-    counts: dict[Shape, int] = {}
-    for pod in pods:
-        counts[pod.shape] = counts.get(pod.shape, 0) + 1
-    return counts
+    return crew(subgroup or DEFAULT, group, least, present)

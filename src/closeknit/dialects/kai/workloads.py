@@ -10,7 +10,8 @@ from closeknit.dialects import json_text
 from closeknit.dialects.amounts import resources
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.kai.constraints import Constraints, constraints
-from closeknit.dialects.kai.members import assumed, pod_sets, share_problems, subgroup_of
+from closeknit.dialects.kai.members import assumed, given, share_problems, subgroup_of
+from closeknit.dialects.kai.mixed_pods import Crew
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import Tree, tree
 from closeknit.dialects.manifests import Manifest
@@ -22,7 +23,7 @@ from closeknit.dialects.queueing import created
 from closeknit.dialects.spelling import found as worded
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.quantities import Rounding
-from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.request import Group, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import Workload
 
@@ -65,7 +66,7 @@ def read_pod_group(
     members, inner = _sorted_in(pods, name, subgroups, lenient=surroundings.lenient)
     for pod, problem in inner:
         yield pod.manifest.located(problem)
-    sets = _pod_sets(name, _leaves(group, subgroups), members, assumed_shape, own)
+    crews = _crews(name, _leaves(group, subgroups), members, assumed_shape, own)
     yield from (manifest.located(problem) for problem in own)
     broken = [
         *manifest.problems,
@@ -76,7 +77,7 @@ def read_pod_group(
     request = (
         None
         if broken
-        else Request(name, root_group(group.spec, name, subgroups, close, sets), close.topology)
+        else Request(name, root_group(group.spec, name, subgroups, close, crews), close.topology)
     )
     yield Workload(
         object=manifest.object,
@@ -140,21 +141,21 @@ def _leaves(group: wire.PodGroup, subgroups: Tree) -> dict[str, tuple[str, int]]
     return {part.name: (part.path, max(part.given.min_member or 0, 0)) for part in parts}
 
 
-def _pod_sets(
+def _crews(
     name: str,
     leaves: Mapping[str, tuple[str, int]],
     members: Mapping[str, list[ReadPod]],
     shape: Shape,
     found: list[Problem],
-) -> dict[str, tuple[PodSet, ...]]:
-    """The pod sets of every leaf, from its pods or, where it has none, assumed."""
-    sets: dict[str, tuple[PodSet, ...]] = {}
+) -> dict[str, Crew]:
+    """What every leaf consists of, from its pods or, where it has none, assumed."""
+    crews: dict[str, Crew] = {}
     room = MOST_ASSUMED
     for leaf, (path, least) in leaves.items():
         if leaf in members:
-            made = pod_sets(leaf, least, members[leaf])
-            if not isinstance(made, int):
-                sets[leaf] = made
+            made = given(name, leaf, least, members[leaf])
+            if isinstance(made, Crew):
+                crews[leaf] = made
                 continue
             message = (
                 f"{least} pods must run at once, and {least - made} are given."
@@ -167,28 +168,29 @@ def _pod_sets(
             message = f"Pods are assumed where none are given, but at most {MOST_ASSUMED} for one PodGroup."
             found.append(Problem(f"{path}.minMember", message))
             break
-        sets[leaf] = assumed(name, leaf, least, shape)
-    return sets
+        crews[leaf] = assumed(name, leaf, least, shape)
+    return crews
 
 
 def root_group(
-    spec: wire.PodGroupSpec,
-    name: str,
-    subgroups: Tree,
-    close: Constraints,
-    sets: Mapping[str, tuple[PodSet, ...]],
+    spec: wire.PodGroupSpec, name: str, subgroups: Tree, close: Constraints, crews: Mapping[str, Crew]
 ) -> Group:
     """The hub's tree; nesting was limited when the subgroups were read."""
 
     def built(subgroup: str) -> Group:
         children = sorted(subgroups.children[subgroup])
-        given = subgroups.parts[subgroup].given if subgroup else spec
+        written = subgroups.parts[subgroup].given if subgroup else spec
+        inner = (
+            Crew(tuple(built(child) for child in children), written.min_sub_group)
+            if children
+            else crews[subgroup]
+        )
         return Group(
             name=subgroup or name,
-            members=tuple(built(child) for child in children) or sets[subgroup],
+            members=inner.members,
             required=close.levels[subgroup].required,
             preferred=close.levels[subgroup].preferred,
-            minimum=given.min_sub_group if children else None,
+            minimum=inner.minimum,
         )
 
     return built("")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
@@ -130,17 +129,6 @@ def test_running_pods_are_bound_and_count() -> None:
     assert pods == PodSet("default/1", 3, GPU, bound=("n2", "n1"), pods=("w-0",))
 
 
-def test_pods_of_different_shapes_become_sets_whose_minimums_add_up() -> None:
-    shapes = [("w-0", 1), ("w-1", 8), ("w-2", 1), ("w-3", 8), ("w-4", 1)]
-    given = [pod(name, "g", "a", gpus=gpus) for name, gpus in shapes]
-    spec = {"subGroups": [{"name": "a", "minMember": 3}]}
-
-    assert sets(request(pod_group(spec), *given)) == {
-        "a/1": PodSet("a/1", 3, GPU, minimum=2, pods=("w-0", "w-2", "w-4")),
-        "a/2": PodSet("a/2", 2, GPU * 8, minimum=1, pods=("w-1", "w-3")),
-    }
-
-
 def test_where_all_pods_must_run_every_shape_is_mandatory() -> None:
     given = [pod("a", "g"), pod("b", "g", gpus=2)]
 
@@ -157,16 +145,6 @@ def test_running_pods_fill_the_minimum_before_waiting_ones() -> None:
         "default/1": PodSet("default/1", 1, GPU * 2, bound=("n",)),
         "default/2": PodSet("default/2", 1, GPU, minimum=0, pods=("a",)),
     }
-
-
-@pytest.mark.parametrize("least", range(6))
-def test_no_split_over_shapes_asks_for_fewer_pods_than_the_minimum(least: int) -> None:
-    rng = random.Random(least)
-    given = [pod(f"p{i}", "g", gpus=rng.randint(1, 3)) for i in range(5)]
-    found = sets(request(pod_group({"minMember": least}), *given))
-
-    assert sum(pods.least for pods in found.values()) == least
-    assert sum(pods.count for pods in found.values()) == 5
 
 
 def test_pods_that_succeeded_have_had_their_turn() -> None:
