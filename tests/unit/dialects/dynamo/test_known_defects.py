@@ -1,0 +1,393 @@
+"""What is known to go wrong or to be missing in the Dynamo operator, and how it goes here.
+
+Numbers are those of Dynamo's issues and pull requests. Outside of what files can show
+are routing by topology (#9118), reservations that are used again (#8171), pods that stay gated between two
+controllers (#14278), and who may read topologies; the reference of Dynamo lists them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from closeknit import Cluster, Placed, solve
+from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
+from closeknit.dialects import Source, translate
+from closeknit.dialects.dynamo.conditions import event, topology_constraints_enforced
+from closeknit.dialects.dynamo.sets import to_pod_clique_set
+from closeknit.dialects.dynamo.updates import update_problems
+from closeknit.dialects.grove.drift import Condition, topology_levels
+from closeknit.dialects.grove.topologies import Known
+from closeknit.dialects.grove.updates import update_problems as set_update_problems
+from closeknit.hub.drawing import parse
+from closeknit.hub.request import Group, Request
+from closeknit.hub.topology import Level, Topology
+from tests.unit.dialects.dynamo.graphs import deployment, graph, service
+from tests.unit.dialects.grove.sets import LEVELS, clique, configuration, pod_clique_set, topology
+from tests.unit.dialects.kit import problems, reading
+from tests.unit.dialects.kit import request as only_request
+
+TREE = Topology("grove-topology", tuple(Level(key, domain) for domain, key in LEVELS.items()))
+FORCED: dict[str, Any] = {"experimental": {"grove": {"forceScalingGroup": True}}}
+AGAIN = "Delete the DynamoGraphDeployment and create it anew."
+
+
+def beta(*components: dict[str, Any], domain: str = "", **spec: Any) -> str:
+    named = {"clusterTopologyName": "grove-topology"}
+    constraint = {"topologyConstraint": {**named, "packDomain": domain} if domain else named}
+    return graph(list(components), version="v1beta1", **{**constraint, **spec})
+
+
+def translated(target: str, *texts: str) -> list[dict[str, Any]]:
+    found = translate([Source("f", "\n---\n".join(texts).encode())], target)
+    assert [str(problem) for problem in found.problems] == []
+    return list(found.objects)
+
+
+def made_set(text: str) -> dict[str, Any]:
+    (found,) = (one for one in translated("grove", topology(), text) if one["kind"] == "PodCliqueSet")
+    return found
+
+
+def required(found: Request) -> dict[str, str | None]:
+    return {member.name: member.required for member, _ in found.root.walk() if isinstance(member, Group)}
+
+
+def drawn(text: str) -> Cluster:
+    cluster = parse(text, levels=("topology/zone", "topology/block", "topology/rack"))
+    return Cluster((TREE,), cluster.nodes, cluster.holdings)
+
+
+def enforced(text: str, groves: Condition | None) -> Condition:
+    found = topology_constraints_enforced(deployment(text), groves)
+    assert found is not None
+    return found
+
+
+def told(*topologies: Topology, enabled: bool = True) -> Condition:
+    """What becomes of a deployment in one rack, given what Grove finds."""
+    text = beta(service("A"), domain="rack")
+    made = msgspec.convert(to_pod_clique_set(deployment(text), "default", "grove-topology"), PodCliqueSet)
+    groves = topology_levels(made, Known({one.name: one for one in topologies}, enabled=enabled))
+    return enforced(text, groves)
+
+
+def test_a_topology_that_is_gone_is_not_reported_as_healthy() -> None:
+    """Grove's condition is unknown then, and Dynamo takes everything but true for all levels being there."""
+    assert told() == Condition(
+        "TopologyConstraintsEnforced",
+        "False",
+        "TopologyDefinitionNotFound",
+        "The topology definition was not found",
+    )
+
+
+@pytest.mark.parametrize("status", ["True", "Unknown", "False"])
+def test_the_reason_of_groves_condition_counts_whatever_its_status(status: str) -> None:
+    groves = Condition("TopologyLevelsUnavailable", status, "ClusterTopologyNotFound", "gone")
+
+    assert enforced(beta(service("A"), domain="rack"), groves).reason == "TopologyDefinitionNotFound"
+
+
+def test_constraints_that_are_switched_off_are_not_reported_as_enforced() -> None:
+    found = told(TREE, enabled=False)
+
+    assert (found.status, found.reason) == ("False", "TopologyLevelsUnavailable")
+    assert found.message == "Topology constraints are defined but Topology Aware Scheduling is disabled"
+
+
+def test_that_constraints_are_applied_is_told_as_well_as_that_they_no_longer_are() -> None:
+    """Dynamo tells the latter only, and again whenever it looks."""
+    good, bad = told(TREE), told()
+    applied, lost = event(None, good), event(good, bad)
+
+    assert applied is not None
+    assert (applied.type, applied.reason) == ("Normal", "TopologyConstraintsApplied")
+    assert lost is not None
+    assert (lost.type, lost.reason) == ("Warning", "TopologyDefinitionNotFound")
+    assert event(bad, bad) is None
+
+
+@pytest.mark.parametrize("kind", ["ClusterTopology", "ClusterTopologyBinding"])
+def test_a_topology_is_found_under_both_its_names(kind: str) -> None:
+    """Dynamo 1.3 looks for one of them only, and 1.4 for the other."""
+    assert problems(topology(kind=kind), beta(service("A"), domain="rack")) == []
+
+
+def test_8124_what_is_made_speaks_todays_words_of_grove() -> None:
+    assert made_set(beta(service("A"), domain="zone"))["spec"]["template"]["topologyConstraint"] == {
+        "topologyName": "grove-topology",
+        "pack": {"required": "zone"},
+    }
+    assert "packDomain" not in json.dumps(made_set(beta(service("A", domain="rack"), domain="zone")))
+
+
+def test_11399_a_set_in_the_earlier_spelling_may_become_todays_in_place() -> None:
+    old = pod_clique_set(clique("a"), domain="zone", name="graph")
+    new = json.dumps(made_set(beta(service("A"), domain="zone")))
+    before, after = (msgspec.convert(json.loads(text), PodCliqueSet) for text in (old, new))
+
+    assert list(set_update_problems(before, after)) == []
+
+
+def test_12448_one_component_may_be_constrained_where_nothing_else_is() -> None:
+    """Dynamo 1.1 wanted a constraint on each of them."""
+    text = beta(service("A", domain="rack"), service("B"))
+
+    assert problems(topology(), text) == []
+    assert required(only_request(topology(), text)) == {
+        "default/graph": None,
+        "graph-0": None,
+        "graph-0-a": "topology/rack",
+        "graph-0-b": None,
+    }
+
+
+def test_a_service_alone_may_be_constrained_in_the_words_of_the_proposal() -> None:
+    """Dynamo wants the name of the topology for the whole deployment first."""
+    assert problems(topology(), graph([service("A", domain="rack"), service("B")])) == []
+
+
+def test_domains_may_have_any_name_that_the_topology_knows() -> None:
+    """The first version had seven words for them."""
+    rows = topology({"row": "topology/row"}, kind="ClusterTopologyBinding")
+
+    assert required(only_request(rows, beta(service("A"), domain="row")))["graph-0"] == "topology/row"
+
+
+def test_a_domain_that_grove_would_refuse_is_refused_here() -> None:
+    """Dynamo lets a name begin with a digit, and Grove does not."""
+    assert problems(topology(), beta(service("A"), domain="1rack")) == [
+        '2:spec.topologyConstraint.packDomain: Topology "grove-topology" has no domain "1rack".'
+        ' Did you mean "rack"? Allowed: "block", "host", "rack", "zone".'
+    ]
+
+
+def test_an_unknown_domain_is_told_in_the_same_words_at_both_places() -> None:
+    """Dynamo speaks of a ClusterTopology at one, and of a ClusterTopologyBinding at the other."""
+    tail = 'Topology "grove-topology" has no domain "row". Allowed: "block", "host", "rack", "zone".'
+
+    assert problems(topology(), beta(service("A", domain="row"), domain="row")) == [
+        f"2:spec.topologyConstraint.packDomain: {tail}",
+        f"2:spec.components[0].topologyConstraint.packDomain: {tail}",
+    ]
+
+
+def test_domains_are_checked_where_grove_is_switched_off() -> None:
+    """Dynamo then passes over them in silence."""
+    found = problems(configuration(None, enabled=False), topology(), beta(service("A"), domain="rack"))
+
+    assert found == [
+        "3:spec.topologyConstraint: Topology aware scheduling is switched off in the OperatorConfiguration."
+        " Switch it on, or leave the constraint out."
+    ]
+
+
+def test_domains_are_checked_against_a_mapping_where_there_is_no_grove() -> None:
+    mapping = {
+        "operator": {"topologyAwareScheduling": {"domainToLabelMapping": {"rack": "example.com/rack"}}}
+    }
+
+    assert problems(json.dumps(mapping), graph([service("A")], "block")) == [
+        '2:spec.topologyConstraint.packDomain: Topology "dynamo-domains" has no domain "block". Allowed: "rack".'
+    ]
+
+
+TWO_RACKS = """
+z
+  b
+    r1
+      n1: 1
+      n2: 1
+    r2
+      n3: 1
+      n4: 1
+      n5: 1
+"""
+
+
+def test_14594_replicas_of_a_component_share_its_domain_or_wait() -> None:
+    """All in one rack; the fourth waits although the other rack has room."""
+    outcome = solve(drawn(TWO_RACKS), only_request(topology(), beta(service("A", 4, "rack"))))
+
+    assert isinstance(outcome, Placed)
+    assert {each.domain[:3] for each in outcome.assignments} == {("z", "b", "r2")}
+    assert outcome.wishes.left_out == 1
+
+
+def test_12699_the_domain_of_a_deployment_holds_for_replicas_that_are_scaled_out() -> None:
+    """In Grove a required rack is that of one gang, so a further replica may be in another."""
+    outcome = solve(drawn(TWO_RACKS), only_request(topology(), beta(service("A", 2, nodes=2), domain="rack")))
+
+    assert isinstance(outcome, Placed)
+    assert len({each.domain[:3] for each in outcome.assignments}) == 1
+    assert outcome.wishes.left_out == 2
+
+
+def test_each_replica_on_several_nodes_has_a_domain_of_its_own() -> None:
+    outcome = solve(drawn(TWO_RACKS), only_request(topology(), beta(service("A", 2, "rack", nodes=2))))
+
+    assert isinstance(outcome, Placed)
+    assert outcome.wishes.left_out == 0
+    assert {each.domain[2] for each in outcome.assignments} == {"r1", "r2"}
+
+
+def test_a_forced_scaling_group_gives_each_replica_a_domain_of_its_own() -> None:
+    text = beta(service("A", 3, "host", minAvailable=2, **FORCED))
+    template = made_set(text)["spec"]["template"]
+
+    assert template["podCliqueScalingGroups"] == [
+        {
+            "name": "a",
+            "cliqueNames": ["a"],
+            "replicas": 3,
+            "minAvailable": 2,
+            "topologyConstraint": {"topologyName": "grove-topology", "pack": {"required": "host"}},
+        }
+    ]
+    (only,) = template["cliques"]
+    assert ("topologyConstraint" in only, only["spec"]["replicas"], only["spec"]["minAvailable"]) == (
+        False,
+        1,
+        1,
+    )
+    outcome = solve(drawn(TWO_RACKS), only_request(topology(), text))
+    assert isinstance(outcome, Placed)
+    assert len(outcome.assignments) == 3
+
+
+def test_8172_priority_reaches_the_set_and_its_gangs() -> None:
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 7,
+    }
+    text = beta(service("A"), domain="rack", priorityClassName="high")
+    (gang,) = translated("podgang", topology(), json.dumps(high), text)
+    (workload,) = reading(topology(), json.dumps(high), text).workloads
+
+    assert gang["spec"]["priorityClassName"] == "high"
+    assert workload.priority == 7
+
+
+def test_8171_a_preference_can_be_said_by_an_override() -> None:
+    pack = {"topologyName": "grove-topology", "pack": {"required": "zone", "preferred": "rack"}}
+    value = {"spec": {"template": {"topologyConstraint": pack}}}
+    override: dict[str, Any] = {"providerOverride": {"apiVersion": "grove.io/v1alpha1", "value": value}}
+    text = graph([service("A")], version="v1beta1", **override)
+    found = only_request(topology(), text)
+
+    (replica,) = found.root.members
+    assert isinstance(replica, Group)
+    assert (replica.required, replica.preferred) == ("topology/zone", "topology/rack")
+
+
+def test_13604_pods_are_not_spread_by_anything_that_nobody_asked_for() -> None:
+    pods = translated("pods", topology(), beta(service("A", 2), domain="rack"))
+
+    assert [
+        pod for pod in pods if "topologySpreadConstraints" in pod["spec"] or "affinity" in pod["spec"]
+    ] == []
+
+
+def test_10171_a_domain_finer_than_hosts_is_refused_where_the_topology_has_none() -> None:
+    (found,) = problems(topology(), graph([service("A", domain="numa")]))
+
+    assert found.startswith(
+        '2:spec.services[0].topologyConstraint.packDomain: Topology "grove-topology" has no domain "numa".'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (
+            graph({"A": service(gpuMemoryService={"enabled": True, "mode": "interPod"})}),
+            "spec.services.A.gpuMemoryService.mode",
+        ),
+        (
+            beta(service("A", domain="rack", experimental={"gpuMemoryService": {"mode": "InterPod"}})),
+            "spec.components[0].experimental.gpuMemoryService.mode",
+        ),
+    ],
+    ids=["v1alpha1", "v1beta1"],
+)
+def test_gpus_that_pods_share_are_not_counted_twice_in_silence(text: str, path: str) -> None:
+    assert problems(topology(), text) == [
+        f"2:{path}: GPUs that several pods share are not taken into account when pods are placed."
+        " Share them within a pod, or leave gpuMemoryService out."
+    ]
+    assert problems(topology(), text, lenient=True) == []
+
+
+@pytest.mark.parametrize(
+    "sharing",
+    [{"gpuMemoryService": {"enabled": False, "mode": "interPod"}}, {"gpuMemoryService": {"enabled": True}}],
+    ids=["switched off", "within a pod"],
+)
+def test_gpus_that_are_shared_within_a_pod_are_counted(sharing: dict[str, Any]) -> None:
+    assert problems(graph({"A": service(**sharing)})) == []
+
+
+def test_what_a_component_is_made_of_stays() -> None:
+    old = deployment(beta(service("A", 2), service("B", 3, minAvailable=2)))
+    new = deployment(beta(service("A", 2, **FORCED), service("B", 3)))
+
+    assert [str(problem) for problem in update_problems(old, new)] == [
+        "spec.components[0].experimental.grove.forceScalingGroup: A component cannot change between a clique and"
+        f" a scaling group. {AGAIN}",
+        f"spec.components[1].minAvailable: This cannot change from 2 to 1. {AGAIN}",
+    ]
+
+
+def test_a_least_number_that_is_written_out_is_no_change() -> None:
+    old, new = deployment(beta(service("A", 2))), deployment(beta(service("A", 2, minAvailable=1)))
+
+    assert list(update_problems(old, new)) == []
+
+
+def test_a_forced_scaling_group_leaves_room_for_both_names() -> None:
+    plain, grouped = (
+        made_set(graph([service("w" * 15, **more)], version="v1beta1", name="n" * 20))["metadata"]["name"]
+        for more in ({}, FORCED)
+    )
+
+    assert plain == "n" * 20
+    assert len(grouped) == 15
+
+
+def test_a_forced_scaling_group_asks_kueue_for_the_domain_of_the_deployment_alone() -> None:
+    for domain, want in (("zone", {"kueue.x-k8s.io/podset-required-topology": "topology/zone"}), ("", {})):
+        *_, jobs = translated("kueue", topology(), beta(service("A", 2, "rack", **FORCED), domain=domain))
+        job = jobs["spec"]["replicatedJobs"][0]["template"]["spec"]
+
+        assert job["parallelism"] == 2
+        assert job["template"]["metadata"].get("annotations", {}) == want
+
+
+def test_a_deployment_whose_gangs_are_there_asks_for_nothing_more() -> None:
+    text = beta(service("A", 2), domain="rack")
+    gangs = [json.dumps(gang) for gang in translated("podgang", topology(), text)]
+    found = reading(topology(), text, *gangs)
+
+    assert [str(problem) for problem in found.problems] == []
+    assert [workload.object.kind for workload in found.workloads] == ["PodGang"]
+
+
+def test_pods_that_were_made_count_for_the_deployment() -> None:
+    text = beta(service("A", 2), domain="rack")
+    pods = translated("pods", topology(), text)
+    pods[0]["spec"]["nodeName"] = "n"
+    host = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    found = reading(topology(), text, *(json.dumps(each) for each in (host, *pods)))
+
+    assert [str(problem) for problem in found.problems] == []
+    (workload,) = found.workloads
+    assert workload.request is not None
+    assert [(each.bound, each.pods) for each in workload.request.root.pod_sets()] == [
+        (("n",), ("graph-0-a-1",))
+    ]

@@ -1,0 +1,503 @@
+"""What is known to go wrong or to be missing in Grove, and how it goes here.
+
+Numbers are those of Grove's issues and pull requests unless another project is named. Outside of what
+files can show are protection of topologies against deletion (#243, #259), races between
+two writers of PodGroups (KAI #2117), and spread and affinity groups, for which PodCliqueSets
+have no words (#578, #585, #756); the reference of Grove lists them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from closeknit import Cluster, Placed, Unplaceable, solve
+from closeknit.apis.grove_io_v1alpha1 import ClusterTopologyBinding, PodCliqueSet
+from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
+from closeknit.dialects import Source, translate
+from closeknit.dialects.grove.bindings import (
+    SchedulerTopology,
+    drift_event,
+    scheduler_topologies,
+    scheduler_topology_drift,
+)
+from closeknit.dialects.grove.drift import Condition, Event, topology_levels
+from closeknit.dialects.grove.topologies import Known
+from closeknit.dialects.grove.updates import update_problems
+from closeknit.hub.drawing import parse
+from closeknit.hub.request import Group, Request
+from closeknit.hub.topology import Level, Topology
+from tests.unit.dialects.grove.sets import (
+    LEVELS,
+    clique,
+    configuration,
+    group,
+    pod_clique_set,
+    pod_spec,
+    topology,
+)
+from tests.unit.dialects.kit import problems, reading
+from tests.unit.dialects.kit import request as only_request
+
+TREE = Topology("grove-topology", tuple(Level(key, domain) for domain, key in LEVELS.items()))
+WITHOUT_RACK = {domain: key for domain, key in LEVELS.items() if domain != "rack"}
+RUNNING: dict[str, Any] = {"metadata": {"uid": "1"}}
+
+
+def packed(name: str | None = "grove-topology", **pack: str) -> dict[str, Any]:
+    named = {"topologyName": name} if name else {}
+    return {"topologyConstraint": {**named, "pack": pack}}
+
+
+def translated(target: str, *texts: str) -> list[dict[str, Any]]:
+    found = translate([Source("f", "\n---\n".join(texts).encode())], target)
+    assert [str(problem) for problem in found.problems] == []
+    return list(found.objects)
+
+
+def gangs(*texts: str) -> dict[str, dict[str, Any]]:
+    return {gang["metadata"]["name"]: gang for gang in translated("podgang", *texts)}
+
+
+def required(found: Request) -> dict[str, str | None]:
+    return {member.name: member.required for member, _ in found.root.walk() if isinstance(member, Group)}
+
+
+def drawn(text: str) -> Cluster:
+    cluster = parse(text, levels=("topology/zone", "topology/block", "topology/rack"))
+    return Cluster((TREE,), cluster.nodes, cluster.holdings)
+
+
+def condition(text: str, *topologies: Topology, enabled: bool = True) -> Condition:
+    given = msgspec.convert(json.loads(text), PodCliqueSet)
+    return topology_levels(given, Known({one.name: one for one in topologies}, enabled=enabled))
+
+
+SCALED = pod_clique_set(clique("w"), groups=[group("g", "w", replicas=3)], domain="zone")
+TWO_ZONES = """
+z1
+  b1
+    r1
+      n1: 1
+z2
+  b2
+    r2
+      n2: 1
+      n3: 1
+"""
+
+
+def test_648_the_constraint_of_a_set_holds_across_its_gangs() -> None:
+    """In Grove each gang is packed by itself, so a scaled one ends up in another zone than the base."""
+    outcome = solve(drawn(TWO_ZONES), only_request(topology(), SCALED))
+
+    assert isinstance(outcome, Placed)
+    assert {each.domain[0] for each in outcome.assignments} == {"z2"}
+    assert outcome.wishes.left_out == 1
+
+
+def test_735_replicas_beyond_the_minimum_are_part_of_the_request_and_hold_nothing_up() -> None:
+    """The base needs one pod of three; it runs where there is room for no more than that."""
+    outcome = solve(drawn("z\n  b\n    r\n      n: 1"), only_request(topology(), SCALED))
+
+    assert isinstance(outcome, Placed)
+    assert len(outcome.assignments) == 1
+
+
+def test_339_a_scaled_gang_without_a_constraint_of_its_own_has_that_of_the_set() -> None:
+    found = gangs(topology(), SCALED)
+
+    want = {"packConstraint": {"required": "topology/zone"}}
+    assert [gang["spec"]["topologyConstraint"] for gang in found.values()] == [want] * 3
+
+
+def test_357_a_scaling_group_without_a_constraint_makes_no_group_configuration() -> None:
+    assert "topologyConstraintGroupConfigs" not in gangs(topology(), SCALED)["pcs-0"]["spec"]
+
+
+def test_a_group_configuration_never_lacks_its_constraint() -> None:
+    """Grove writes one without it where the domain is gone."""
+    text = pod_clique_set(clique("w"), groups=[group("g", "w", domain="rack")], domain="zone", **RUNNING)
+    (found,) = gangs(topology(WITHOUT_RACK), text).values()
+
+    assert "topologyConstraintGroupConfigs" not in found["spec"]
+    assert found["spec"]["topologyConstraint"] == {"packConstraint": {"required": "topology/zone"}}
+
+
+def test_a_lost_preference_keeps_the_requirement_and_the_other_way_round() -> None:
+    text = pod_clique_set(
+        {**clique("a"), **packed(required="block", preferred="rack")},
+        {**clique("b"), **packed(required="rack", preferred="host")},
+        **packed(required="zone"),
+        **RUNNING,
+    )
+    (found,) = gangs(topology(WITHOUT_RACK), text).values()
+
+    assert [each["topologyConstraint"]["packConstraint"] for each in found["spec"]["podgroups"]] == [
+        {"required": "topology/block"},
+        {"preferred": "kubernetes.io/hostname"},
+    ]
+
+
+def test_preferences_are_more_than_a_provision() -> None:
+    """The proposal has a field for them in gangs and no way to fill it."""
+    text = pod_clique_set(clique("w", 2), **packed(preferred="rack"))
+    outcome = solve(
+        drawn("z\n  b\n    r1\n      a: 1\n    r2\n      b: 1\n      c: 1"), only_request(topology(), text)
+    )
+
+    assert isinstance(outcome, Placed)
+    assert {each.node for each in outcome.assignments} == {"b", "c"}
+    (found,) = gangs(topology(), text).values()
+    assert found["spec"]["topologyConstraint"] == {"packConstraint": {"preferred": "topology/rack"}}
+
+
+def test_828_a_topology_that_kai_knows_by_another_name_is_called_so() -> None:
+    bound: dict[str, Any] = {
+        "schedulerTopologyBindings": [{"schedulerName": "kai-scheduler", "topologyReference": "theirs"}]
+    }
+    text = pod_clique_set(clique("w"), **packed(required="rack"))
+    objects = translated("kai", topology(kind="ClusterTopologyBinding", **bound), text)
+
+    (pod_group,) = objects
+    assert pod_group["spec"]["topologyConstraint"]["topology"] == "theirs"
+
+
+def test_369_two_topologies_serve_two_sets() -> None:
+    other = topology({"rack": "other/rack"}, "other", "ClusterTopologyBinding")
+    texts = [
+        pod_clique_set(clique("w"), **packed(required="rack")),
+        pod_clique_set(clique("w"), name="second", **packed("other", required="rack")),
+    ]
+    first, second = reading(topology(kind="ClusterTopologyBinding"), other, *texts).workloads
+
+    assert first.request is not None
+    assert second.request is not None
+    assert (first.request.topology, required(first.request)["pcs-0"]) == ("grove-topology", "topology/rack")
+    assert (second.request.topology, required(second.request)["second-0"]) == ("other", "other/rack")
+
+
+@pytest.mark.parametrize("kind", ["ClusterTopology", "ClusterTopologyBinding"])
+def test_the_order_of_levels_is_that_of_the_list_and_not_of_fixed_words(kind: str) -> None:
+    """Here a rack spans blocks, so a set in one rack may have cliques in one block, and not the reverse."""
+    upside = topology({"rack": "topology/rack", "block": "topology/block"}, kind=kind)
+
+    assert problems(upside, pod_clique_set(clique("a", domain="block"), domain="rack")) == []
+    (found,) = problems(upside, pod_clique_set(clique("a", domain="rack"), domain="block"))
+    assert found.startswith(
+        '2:spec.template.cliques[0].topologyConstraint.packDomain: "rack" is coarser than "block"'
+    )
+
+
+def test_304_a_child_that_is_too_broad_is_told_at_the_child() -> None:
+    """Grove puts it on the parent, which may be right, and names no field."""
+    text = pod_clique_set({**clique("a"), **packed(required="zone")}, **packed(required="rack"))
+
+    assert problems(topology(), text) == [
+        '2:spec.template.cliques[0].topologyConstraint.pack.required: "zone" is coarser than "rack", which'
+        ' spec.template.topologyConstraint.pack.required names. Name "rack" or a finer domain, or leave it out.'
+    ]
+
+
+def test_304_unknown_domains_do_not_hide_what_is_too_broad() -> None:
+    """Grove stops after the first kind of mistake."""
+    text = pod_clique_set(clique("a", domain="row"), clique("b", domain="zone"), domain="rack")
+
+    assert [found.partition(": ")[0] for found in problems(topology(), text)] == [
+        "2:spec.template.cliques[0].topologyConstraint.packDomain",
+        "2:spec.template.cliques[1].topologyConstraint.packDomain",
+    ]
+
+
+def test_a_binding_is_told_at_the_field_that_its_author_wrote() -> None:
+    """Grove speaks of schedulerTopologyReferences, which no manifest has."""
+    twice = [{"schedulerName": "kai-scheduler", "topologyReference": "t"}] * 2
+    (found,) = problems(topology(kind="ClusterTopologyBinding", schedulerTopologyBindings=twice))
+
+    assert found.startswith("1:spec.schedulerTopologyBindings[1].schedulerName: ")
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", "lpx-scheduler"])
+def test_637_a_scheduler_that_knows_no_topology_is_told_at_its_own_field(scheduler: str) -> None:
+    text = pod_clique_set(clique("a", podSpec=pod_spec(schedulerName=scheduler)), domain="rack")
+
+    assert problems(topology(), text) == [
+        f'2:spec.template.cliques[0].spec.podSpec.schedulerName: "{scheduler}" knows nothing of topology constraints.'
+        " Use kai-scheduler, or leave the constraints out."
+    ]
+
+
+def test_replicas_that_are_left_out_need_one_pod() -> None:
+    """Grove takes the least from the number before its default, and needs none."""
+    (pods,) = only_request(pod_clique_set(clique("a", None))).root.pod_sets()
+    zero, _ = only_request(pod_clique_set(clique("a", 0), clique("b"))).root.pod_sets()
+
+    assert (pods.count, pods.least) == (1, 1)
+    assert (zero.count, zero.least) == (1, 1)
+
+
+def test_809_a_set_scales_from_nothing() -> None:
+    nothing, one = (pod_clique_set(clique("a"), replicas=count, domain="rack") for count in (0, 1))
+    before, after = (msgspec.convert(json.loads(text), PodCliqueSet) for text in (nothing, one))
+
+    assert list(update_problems(before, after)) == []
+    assert list(only_request(topology(), nothing).root.pod_sets()) == []
+    assert len(list(only_request(topology(), one).root.pod_sets())) == 1
+
+
+def test_777_gangs_of_a_set_are_known_by_label_or_owner_and_never_by_name() -> None:
+    """Since #778 a gang's name holds the time at which it was made."""
+    (made,) = gangs(pod_clique_set(clique("a"))).values()
+    made["metadata"]["name"] = "pcs-0-1755640800000000000"
+    found = reading(pod_clique_set(clique("a")), json.dumps(made))
+
+    assert [workload.object.kind for workload in found.workloads] == ["PodCliqueSet"]
+
+
+def test_a_group_configuration_and_a_scaled_gang_of_one_name_are_told_apart() -> None:
+    """Both are called ``pcs-0-g-0``: the first replica of the group, and the gang of the second."""
+    text = pod_clique_set(clique("w"), groups=[group("g", "w", domain="rack", replicas=2)])
+    found = gangs(topology(), text)
+    (config,) = found["pcs-0"]["spec"]["topologyConstraintGroupConfigs"]
+
+    assert config["name"] == "pcs-0-g-0"
+    assert config["podGroupNames"] == ["pcs-0-g-0-w"]
+    assert [each["name"] for each in found["pcs-0-g-0"]["spec"]["podgroups"]] == ["pcs-0-g-1-w"]
+    assert {"pcs-0-g-0", "pcs-0-g-1"} < required(only_request(topology(), text)).keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        pytest.param(
+            pod_clique_set(clique("g-0-w"), clique("w"), groups=[group("g", "w")]),
+            '1:spec.template.cliques[0].name: This leads to the name "pcs-0-g-0-w", and so does'
+            " spec.template.cliques[1].name. Rename one of the two.",
+            id="a clique and one of a scaling group",
+        ),
+        pytest.param(
+            pod_clique_set(clique("0-w"), clique("w"), groups=[group("a", "0-w"), group("a-0", "w")]),
+            '1:spec.template.cliques[1].name: This leads to the name "pcs-0-a-0-0-w", and so does'
+            " spec.template.cliques[0].name. Rename one of the two.",
+            id="cliques of two scaling groups",
+        ),
+        pytest.param(
+            pod_clique_set(clique("g-1"), clique("w"), groups=[group("g", "w", replicas=3)]),
+            '1:spec.template.cliques[0].name: This leads to the name "pcs-0-g-1", and so does'
+            " spec.template.podCliqueScalingGroups[0].name. Rename one of the two.",
+            id="a clique and a replica of a scaling group",
+        ),
+    ],
+)
+def test_names_that_would_be_given_twice_are_refused(text: str, want: str) -> None:
+    """Grove joins names by dashes and looks for none in them."""
+    assert problems(text) == [want]
+
+
+def test_a_clique_whose_name_ends_like_another_keeps_its_own_pods() -> None:
+    text = pod_clique_set(clique("a-b", podSpec=pod_spec(2)), clique("b", podSpec=pod_spec(1)))
+    amounts = [dict(pods.resources.items()) for pods in only_request(text).root.pod_sets()]
+
+    assert amounts == [{"nvidia.com/gpu": 2}, {"nvidia.com/gpu": 1}]
+
+
+def test_kai_1639_a_parent_counts_its_subgroups_and_no_pods() -> None:
+    text = pod_clique_set(clique("a"), clique("b"), groups=[group("g", "a", "b", domain="rack")])
+    *_, pod_group = translated("kai", topology(), text)
+    parent, *leaves = pod_group["spec"]["subGroups"]
+
+    assert (parent["minSubGroup"], "minMember" in parent) == (2, False)
+    assert [("minSubGroup" in leaf, leaf["minMember"]) for leaf in leaves] == [(False, 1)] * 2
+
+
+def test_kai_2117_pods_and_gangs_tell_kai_to_make_no_pod_group_of_them() -> None:
+    skip = "kai.scheduler/skip-podgrouper"
+    text = pod_clique_set(clique("a"))
+    objects = [*translated("podgang", text), *translated("pods", text)]
+
+    assert [each["metadata"]["annotations"][skip] for each in objects] == ["true", "true"]
+
+
+def test_442_the_condition_follows_every_edit_of_the_topology() -> None:
+    text = pod_clique_set(clique("a"), **packed(required="rack"))
+    lost = Topology("grove-topology", tuple(level for level in TREE.levels if level.name != "rack"))
+
+    assert condition(text, TREE).status == "False"
+    assert condition(text, lost).status == "True"
+    assert condition(text).status == "Unknown"
+    assert condition(text, TREE).status == "False"
+
+
+def test_lost_domains_are_listed_in_order_and_once() -> None:
+    """Grove lists them as its maps happen to be walked."""
+    text = pod_clique_set(
+        clique("a", domain="host"), clique("b", domain="host"), clique("c", domain="rack"), domain="block"
+    )
+    bare = Topology("grove-topology", (Level("topology/zone", "zone"),))
+
+    assert condition(text, bare).message == "Unavailable topology domains: [block, host, rack]"
+
+
+def test_a_topology_that_is_gone_leaves_the_condition_unknown_and_is_called_by_name() -> None:
+    found = condition(pod_clique_set(clique("a"), **packed("h100", required="rack")))
+
+    assert (found.status, found.reason) == ("Unknown", "ClusterTopologyNotFound")
+    assert found.message == "ClusterTopologyBinding h100 not found"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param((), id="the topology is gone"),
+        pytest.param((configuration(None, enabled=False), topology()), id="it is switched off"),
+    ],
+)
+def test_a_running_set_goes_on_without_constraints_and_names_no_topology(texts: tuple[str, ...]) -> None:
+    text = pod_clique_set(clique("a", domain="rack"), domain="zone", **RUNNING)
+    (found,) = gangs(*texts, text).values()
+
+    assert "topologyConstraint" not in found["spec"]
+    assert "grove.io/topology-name" not in found["metadata"]["annotations"]
+    assert set(required(only_request(*texts, text)).values()) == {None}
+
+
+def test_switching_it_off_is_told_by_the_condition() -> None:
+    found = condition(pod_clique_set(clique("a"), domain="zone"), TREE, enabled=False)
+
+    assert (found.status, found.reason) == ("Unknown", "TopologyAwareSchedulingDisabled")
+
+
+def test_a_running_set_without_a_name_for_its_topology_goes_on() -> None:
+    text = pod_clique_set(clique("a"), **packed(None, required="rack"), **RUNNING)
+
+    assert set(required(only_request(topology(), text)).values()) == {None}
+    assert condition(text, TREE).reason == "TopologyNameMissing"
+
+
+def test_a_running_set_whose_levels_changed_places_goes_on_with_the_finer_one() -> None:
+    """What was finer is now coarser than the constraint of the set, which holds for it anyway."""
+    text = pod_clique_set(clique("a", domain="rack"), domain="block", **RUNNING)
+    upside = topology({"rack": "topology/rack", "block": "topology/block"})
+
+    assert required(only_request(upside, text)) == {
+        "default/pcs": None,
+        "pcs-0": "topology/block",
+        "pcs-0-a": None,
+    }
+
+
+def test_a_new_set_is_refused_for_what_a_running_one_may_keep() -> None:
+    text = pod_clique_set(clique("a", domain="rack"), domain="zone")
+
+    (found,) = problems(topology(WITHOUT_RACK), text)
+    assert found.startswith("2:spec.template.cliques[0].topologyConstraint.packDomain: ")
+
+
+def test_there_is_a_signal_that_a_placement_cannot_be_had() -> None:
+    """In Grove nothing but the pods of KAI tells."""
+    text = pod_clique_set(clique("a", 2), domain="host")
+    outcome = solve(drawn("z\n  b\n    r\n      n1: 1\n      n2: 1"), only_request(topology(), text))
+
+    assert isinstance(outcome, Unplaceable)
+    assert [(each.fits, each.wanted) for each in outcome.shortfalls] == [(1, 2)]
+
+
+def binding(*bindings: tuple[str, str]) -> ClusterTopologyBinding:
+    listed = [{"schedulerName": scheduler, "topologyReference": name} for scheduler, name in bindings]
+    text = topology(
+        {"zone": "z", "rack": "r"}, "t", "ClusterTopologyBinding", schedulerTopologyBindings=listed
+    )
+    return msgspec.convert(json.loads(text), ClusterTopologyBinding)
+
+
+def kai(*labels: str) -> KaiTopology:
+    content = {
+        "apiVersion": "kai.scheduler/v1alpha1",
+        "kind": "Topology",
+        "metadata": {"name": "theirs"},
+        "spec": {"levels": [{"nodeLabel": label} for label in labels]},
+    }
+    return msgspec.convert(content, KaiTopology)
+
+
+@pytest.mark.parametrize(
+    ("given", "theirs", "want"),
+    [
+        pytest.param(
+            binding(),
+            {},
+            ("False", "InSync", "All scheduler backend topologies are in sync"),
+            id="nothing is bound",
+        ),
+        pytest.param(
+            binding(("kai-scheduler", "theirs")),
+            {"theirs": kai("z", "r")},
+            ("False", "InSync", "All scheduler backend topologies are in sync"),
+            id="levels are the same",
+        ),
+        pytest.param(
+            binding(("kai-scheduler", "theirs")),
+            {"theirs": kai("r", "z")},
+            ("True", "Drift", 'KAI Topology "theirs" has levels r, z, but the binding has z, r'),
+            id="levels differ in order",
+        ),
+        pytest.param(
+            binding(("kai-scheduler", "theirs")),
+            {},
+            ("Unknown", "TopologyNotFound", 'KAI Topology "theirs" not found'),
+            id="the topology is not there, which Grove calls drift",
+        ),
+        pytest.param(
+            binding(("volcano", "v"), ("kai-scheduler", "theirs")),
+            {"theirs": kai("z")},
+            (
+                "Unknown",
+                "TopologyNotFound",
+                'scheduler backend "volcano" is not available for topology management;'
+                ' KAI Topology "theirs" has levels z, but the binding has z, r',
+            ),
+            id="a scheduler has no topologies, and Grove does not say which",
+        ),
+    ],
+)
+def test_the_condition_of_a_binding(
+    given: ClusterTopologyBinding, theirs: dict[str, KaiTopology], want: tuple[str, str, str]
+) -> None:
+    found = scheduler_topology_drift(scheduler_topologies(given, theirs))
+
+    assert found == Condition("SchedulerTopologyDrift", *want)
+
+
+def test_the_status_of_each_binding() -> None:
+    (found,) = scheduler_topologies(binding(("kai-scheduler", "theirs")), {"theirs": kai("z", "r")})
+
+    assert found == SchedulerTopology("kai-scheduler", "theirs", in_sync=True)
+
+
+def test_drift_is_told_when_it_begins_and_when_it_ends() -> None:
+    good = Condition("SchedulerTopologyDrift", "False", "InSync", "good")
+    bad = Condition("SchedulerTopologyDrift", "True", "Drift", "bad")
+
+    assert drift_event(None, good) is None
+    assert drift_event(None, bad) == Event("Warning", "TopologyDriftDetected", "bad")
+    assert drift_event(bad, bad) is None
+    assert drift_event(bad, good) == Event("Normal", "TopologyInSync", "good")
+
+
+def test_a_topology_of_kai_that_grove_did_not_make_is_not_taken_over() -> None:
+    theirs = json.loads(msgspec.json.encode(kai("z")))
+    mine = topology({"zone": "z", "rack": "r"}, "theirs", "ClusterTopologyBinding")
+    made = {**theirs["metadata"], "ownerReferences": [{"kind": "ClusterTopologyBinding", "name": "theirs"}]}
+
+    assert problems(mine, json.dumps(theirs)) == [
+        '2:spec.levels: Grove has a topology "theirs" as well, with levels "z", "r". Grove makes KAI\'s itself;'
+        " remove this one, or rename it."
+    ]
+    assert problems(mine, json.dumps({**theirs, "metadata": made})) == []
+    assert (
+        problems(mine, json.dumps(theirs | {"spec": {"levels": [{"nodeLabel": "z"}, {"nodeLabel": "r"}]}}))
+        == []
+    )
