@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -33,6 +33,7 @@ class Named(Protocol):
 
 
 _O = TypeVar("_O", bound=Named)
+_T = TypeVar("_T")
 _O_co = TypeVar("_O_co", bound=Named, covariant=True)
 
 DEFAULT_NAMESPACE = "default"
@@ -138,11 +139,18 @@ class Manifests:
     def __init__(self, found: Iterable[Manifest[Any] | Broken]) -> None:
         self._by_shape: dict[type, list[Manifest[Any]]] = defaultdict(list)
         self._broken: dict[type, list[Broken]] = defaultdict(list)
+        self._made: dict[Callable[[Manifests], Any], Any] = {}
         for one in found:
             if isinstance(one, Broken):
                 self._broken[one.shape].append(one)
             else:
                 self._by_shape[type(one.content)].append(one)
+
+    def once(self, make: Callable[[Manifests], _T]) -> _T:
+        """What a function makes of these objects, worked out when it is first asked for."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast(_T, self._made[make])
 
     def of(self, shape: type[_O]) -> Sequence[Manifest[_O]]:
         """The objects of this shape, in the order of the documents."""

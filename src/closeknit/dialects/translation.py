@@ -43,14 +43,24 @@ def translate_with(
         raise InvalidError([Problem("--to", message)])
     found = gather(dialects, sources, lenient=lenient)
     problems = list(found.problems)
-    objects: dict[str, Object] = {}
+    objects: list[Object] = []
+    namesakes: dict[tuple[object, ...], list[Object]] = {}
     for dialect in dialects:
         for result in _translated(dialects, dialect, found, target, lenient=lenient):
             if isinstance(result, Located):
                 problems.append(result)
-            else:
-                objects.setdefault(json.dumps(result, sort_keys=True), result)
-    return Translation(tuple(objects.values()), in_order(dict.fromkeys(problems), sources))
+                continue
+            # Only objects of one name can be equal, and there are seldom two.
+            alike = namesakes.setdefault(_named(result), [])
+            if result not in alike:
+                alike.append(result)
+                objects.append(result)
+    return Translation(tuple(objects), in_order(dict.fromkeys(problems), sources))
+
+
+def _named(made: Object) -> tuple[object, ...]:
+    metadata = made.get("metadata", {})
+    return made.get("kind"), metadata.get("namespace"), metadata.get("name")
 
 
 def _translated(

@@ -13,11 +13,11 @@ from dataclasses import replace
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool, Workflow
 from closeknit.apis.osmo_pool import TopologyKey
 from closeknit.dialects.dialect import Dialect, Surroundings
-from closeknit.dialects.manifests import Kind, Manifest, Manifests, OwnFile
+from closeknit.dialects.manifests import Kind, Manifests, OwnFile
 from closeknit.dialects.osmo.pools import pools
 from closeknit.dialects.osmo.requests import to_request
 from closeknit.dialects.osmo.translations import begun, to_kai, to_pods_alone
-from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, read_workflow
+from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, read_workflows
 from closeknit.dialects.places import Located
 from closeknit.dialects.queueing import created
 from closeknit.hub.topology import Topology
@@ -42,10 +42,9 @@ def _topologies(manifests: Manifests) -> Iterator[Topology | Located]:
 
 
 def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
-    read = pools(manifests)
     running = begun(manifests)
-    for manifest in manifests.of(Workflow):
-        workflow = read_workflow(manifest, read)
+    for workflow in read_workflows(manifests):
+        manifest = workflow.manifest
         found = list(workflow.problems)
         since = created(manifest, found)
         yield from (manifest.located(problem) for problem in found)
@@ -65,16 +64,15 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
         for group in workflow.groups:
             if (workflow.namespace, group.pod_group) not in running:
                 request = to_request(group, workflow.namespace, topology)
-                yield replace(base, object=_named(manifest, workflow, group), request=request)
+                yield replace(base, object=_named(workflow, group), request=request)
     for broken in manifests.broken(Workflow):
         yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
 
 
-def _named(manifest: Manifest[Workflow], workflow: ReadWorkflow, group: TaskGroup) -> ObjectName:
+def _named(workflow: ReadWorkflow, group: TaskGroup) -> ObjectName:
     """The workflow's own name, and behind a dot that of the group if there are several."""
-    if len(workflow.groups) == 1:
-        return manifest.object
-    return replace(manifest.object, name=f"{manifest.name}.{group.name}")
+    name = workflow.manifest.object
+    return name if len(workflow.groups) == 1 else replace(name, name=f"{name.name}.{group.name}")
 
 
 def _workload_of(*_: object) -> None:

@@ -66,7 +66,11 @@ class Pools:
 
 
 def pools(manifests: Manifests) -> Pools:
-    """Read every pool, with every problem in it and in the backends."""
+    """Every pool, with every problem in it and in the backends."""
+    return manifests.once(_read)
+
+
+def _read(manifests: Manifests) -> Pools:
     known = backends(manifests)
     located = list(known.problems)
     read: dict[str, ReadPool] = {}

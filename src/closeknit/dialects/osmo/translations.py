@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.osmo.objects import to_pod_group, to_pods, to_queues, to_topology_object
 from closeknit.dialects.osmo.pools import pools
-from closeknit.dialects.osmo.workflows import read_workflow
+from closeknit.dialects.osmo.workflows import read_workflows
 from closeknit.dialects.places import Located
 
 
@@ -31,8 +30,8 @@ def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | L
     # Pools of one backend hang below one queue.
     yield from {queue["metadata"]["name"]: queue for pool in sound for queue in to_queues(pool)}.values()
     running = begun(manifests)
-    for manifest in manifests.of(Workflow):
-        workflow = read_workflow(manifest, read)
+    for workflow in read_workflows(manifests):
+        manifest = workflow.manifest
         yield from (manifest.located(problem) for problem in workflow.problems)
         for group in workflow.groups:
             if (workflow.namespace, group.pod_group) in running:

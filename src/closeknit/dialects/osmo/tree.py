@@ -91,8 +91,12 @@ def tree(tasks: Sequence[tuple[str, Wishes]], levels: Sequence[Level]) -> Tree:
     named = {label for _, wishes in tasks for label in wishes}
     at_play = [level for level in levels if level.label in named]
     members: dict[_Path, list[str]] = {}
+    paths: dict[int, _Path] = {}
     for task, wishes in tasks:
-        members.setdefault(_path(wishes, at_play), []).append(task)
+        # Tasks of one resource share their wishes, so their way down is worked out once.
+        if (path := paths.get(id(wishes))) is None:
+            path = paths[id(wishes)] = _path(wishes, at_play)
+        members.setdefault(path, []).append(task)
     children: dict[_Path, set[_Path]] = {}
     for path in members:
         for depth in range(len(path)):

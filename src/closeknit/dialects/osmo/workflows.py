@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.apis.osmo_workflow import TaskSpec, WorkflowSpec
-from closeknit.dialects.manifests import Manifest
+from closeknit.dialects.manifests import Manifest, Manifests
 from closeknit.dialects.osmo.naming import digest, fitted, object_name
 from closeknit.dialects.osmo.pod_specs import node_terms, requests, shape
-from closeknit.dialects.osmo.pools import Pools, ReadPool
+from closeknit.dialects.osmo.pools import Pools, ReadPool, pools
 from closeknit.dialects.osmo.requirements import (
     DEFAULT,
     PlacedWish,
@@ -27,7 +27,7 @@ from closeknit.dialects.osmo.task_groups import (
     missing_resources,
     name_problems,
 )
-from closeknit.dialects.osmo.tree import Tree, tree
+from closeknit.dialects.osmo.tree import Tree, Wishes, tree
 from closeknit.dialects.pods import Shape
 from closeknit.hub.problems import Problem, shown, suggestion
 
@@ -39,7 +39,9 @@ _ROOM = 48
 class Asking:
     """What each task of one resource asks for."""
 
-    wishes: Mapping[str, PlacedWish]
+    placed: Mapping[str, PlacedWish]
+    """Its wishes by node label, each with the entry that says so."""
+    wishes: Wishes
     requests: Mapping[str, str]
     """Quantities by resource name."""
     terms: Mapping[str, Any]
@@ -73,6 +75,7 @@ class TaskGroup:
 class ReadWorkflow:
     """A workflow; its groups are complete only where it has no problems."""
 
+    manifest: Manifest[Workflow]
     namespace: str
     """Where its PodGroups and pods live."""
     pool: ReadPool | None
@@ -80,8 +83,17 @@ class ReadWorkflow:
     problems: tuple[Problem, ...]
 
 
-def read_workflow(manifest: Manifest[Workflow], pools: Pools) -> ReadWorkflow:
-    """Read one workflow, with every problem in it."""
+def read_workflows(manifests: Manifests) -> Sequence[ReadWorkflow]:
+    """Every workflow with every problem in it, in the order of the documents."""
+    return manifests.once(_read)
+
+
+def _read(manifests: Manifests) -> tuple[ReadWorkflow, ...]:
+    known = pools(manifests)
+    return tuple(_workflow(manifest, known) for manifest in manifests.of(Workflow))
+
+
+def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
     file = manifest.content.spec
     found: list[Problem] = []
     defined = resources(file, found)
@@ -89,7 +101,7 @@ def read_workflow(manifest: Manifest[Workflow], pools: Pools) -> ReadWorkflow:
     found.extend(name_problems(file.workflow, groups))
     found.extend(lead_problems(groups))
     needs_keys = any(one.given.topology for one in defined.values())
-    pool = _pool(file.workflow, pools, found, needs_keys=needs_keys)
+    pool = _pool(file.workflow, known, found, needs_keys=needs_keys)
     reader = _Askings(pool)
     askings = {name: reader.read(one, found) for name, one in defined.items()}
     found.extend(missing_resources(groups, defined))
@@ -97,12 +109,12 @@ def read_workflow(manifest: Manifest[Workflow], pools: Pools) -> ReadWorkflow:
     labels = topology.labels if topology is not None else ()
     for group in groups:
         names = dict.fromkeys(task.resource for _, task in group.tasks if task.resource in askings)
-        found.extend(disagreements([askings[name].wishes for name in names], labels))
+        found.extend(disagreements([askings[name].placed for name in names], labels))
     home = _namespace(manifest, pool)
     if found or manifest.problems:
-        return ReadWorkflow(home, pool, (), tuple(dict.fromkeys(found)))
+        return ReadWorkflow(manifest, home, pool, (), tuple(dict.fromkeys(found)))
     read = tuple(_task_group(group, manifest, askings, pool) for group in groups)
-    return ReadWorkflow(home, pool, read, ())
+    return ReadWorkflow(manifest, home, pool, read, ())
 
 
 def _namespace(manifest: Manifest[Workflow], pool: ReadPool | None) -> str:
@@ -114,26 +126,26 @@ def _namespace(manifest: Manifest[Workflow], pool: ReadPool | None) -> str:
     return manifest.namespace
 
 
-def _pool(workflow: WorkflowSpec, pools: Pools, found: list[Problem], *, needs_keys: bool) -> ReadPool | None:
+def _pool(workflow: WorkflowSpec, known: Pools, found: list[Problem], *, needs_keys: bool) -> ReadPool | None:
     """The pool that a workflow names; without a name the only one there is, or the one called default."""
     path = "spec.workflow.pool"
-    known = {*pools.read, *pools.unreadable}
+    names = {*known.read, *known.unreadable}
     name = object_name(workflow.pool)
     if not name:
-        name = DEFAULT if DEFAULT in known or len(known) != 1 else next(iter(known))
-    if name in pools.unreadable or (name in pools.read and pools.read[name].problems):
+        name = DEFAULT if DEFAULT in names or len(names) != 1 else next(iter(names))
+    if name in known.unreadable or (name in known.read and known.read[name].problems):
         found.append(Problem(path, f"Pool {shown(name)} has problems of its own. Correct them first."))
         return None
-    if name in pools.read:
-        return pools.read[name]
-    if workflow.pool and (needs_keys or known):
-        found.append(Problem(path, f"There is no pool {shown(workflow.pool)}. {suggestion(name, known)}"))
+    if name in known.read:
+        return known.read[name]
+    if workflow.pool and (needs_keys or names):
+        found.append(Problem(path, f"There is no pool {shown(workflow.pool)}. {suggestion(name, names)}"))
     elif needs_keys:
         message = "The workflow names topology keys, so it must name the pool that defines them."
-        found.append(Problem(path, f"{message} {suggestion('', known)}"))
-    elif known:
-        message = f"There are {len(known)} pools, so the workflow must name one of them."
-        found.append(Problem(path, f"{message} {suggestion('', known)}"))
+        found.append(Problem(path, f"{message} {suggestion('', names)}"))
+    elif names:
+        message = f"There are {len(names)} pools, so the workflow must name one of them."
+        found.append(Problem(path, f"{message} {suggestion('', names)}"))
     return None
 
 
@@ -156,7 +168,8 @@ class _Askings:
             # A mistake is told wherever it stands, so only what is right is remembered.
             if len(found) == before:
                 self._worked_out[key] = known
-        return Asking(wishes(resource, self._pool, found), *known)
+        placed = wishes(resource, self._pool, found)
+        return Asking(placed, {label: one.wish for label, one in placed.items()}, *known)
 
 
 def _task_group(
@@ -170,16 +183,12 @@ def _task_group(
         for _, task in group.tasks
     )
     topology = pool.topology if pool is not None else None
-    by_resource = {
-        name: {label: placed.wish for label, placed in asking.wishes.items()}
-        for name, asking in askings.items()
-    }
     return TaskGroup(
         name=group.name,
         pod_group=f"{fitted(group.name, _ROOM)}-{mark}",
         tasks=tasks,
         tree=tree(
-            [(task.given.name, by_resource[task.given.resource]) for task in tasks],
+            [(task.given.name, task.asking.wishes) for task in tasks],
             topology.levels if topology is not None else (),
         ),
     )

@@ -13,13 +13,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.dialects import Source, read
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.osmo import OSMO, keys_of
 from closeknit.dialects.osmo.objects import to_pods
-from closeknit.dialects.osmo.pools import pools
-from closeknit.dialects.osmo.workflows import read_workflow
+from closeknit.dialects.osmo.workflows import read_workflows
 from closeknit.dialects.reading import gather
 from closeknit.hub.nodes import Operator
 from closeknit.hub.request import Request
@@ -162,8 +160,7 @@ def test_names_hold_the_namespace_of_the_backend_where_it_is_known() -> None:
 
 def test_a_retried_task_keeps_all_that_ties_it_to_its_place() -> None:
     manifests = gathered(pool(), each({"a": ["rack=r1"], "b": ["rack=r2"]}))
-    (manifest,) = manifests.of(Workflow)
-    found = read_workflow(manifest, pools(manifests))
+    (found,) = read_workflows(manifests)
     (group,) = found.groups
 
     first, other = to_pods(group, "default", "w", found.pool)
@@ -372,7 +369,7 @@ def test_an_examples_objects_ask_for_what_the_workflow_asks(file: str) -> None:
 
 
 @st.composite
-def workflows(draw: st.DrawFn) -> str:
+def any_workflow(draw: st.DrawFn) -> str:
     """Random workflows without contradictions: a group's name tells its parents and its strictness."""
     resources: dict[str, Any] = {}
     for i in range(draw(st.integers(1, 5))):
@@ -397,7 +394,7 @@ def workflows(draw: st.DrawFn) -> str:
 
 
 @settings(max_examples=200, deadline=None)
-@given(workflows())
+@given(any_workflow())
 def test_what_is_written_asks_for_what_the_workflow_asks(text: str) -> None:
     asked = request(pool(), text)
 
@@ -430,7 +427,7 @@ def strict(given: Any) -> Any:
 
 
 @settings(max_examples=50, deadline=None)
-@given(workflows())
+@given(any_workflow())
 def test_what_is_written_fits_the_published_definitions(text: str) -> None:
     schemas = {
         "PodGroup": schema("scheduling.run.ai_podgroups.yaml"),

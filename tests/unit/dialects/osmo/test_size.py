@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source, translate
+from closeknit.dialects.osmo.tree import tree
 from tests.unit.dialects.kit import problems
 from tests.unit.dialects.osmo.kit import each, near, objects, pool, workflow
 
@@ -33,6 +34,12 @@ def names_that_clash(size: int) -> str:
 
 def tasks_on_their_own(size: int) -> str:
     return json.dumps({"workflow": {"name": "w", "tasks": [{"name": f"t{i}"} for i in range(size)]}})
+
+
+def a_group_and_a_resource_for_each(size: int) -> str:
+    groups = [{"name": f"g{i}", "tasks": [{"name": f"t{i}", "resource": f"r{i}"}]} for i in range(size)]
+    resources = {f"r{i}": near(f"rack=r{i}") for i in range(size)}
+    return json.dumps({"workflow": {"name": "w", "groups": groups, "resources": resources}})
 
 
 def contradictions(size: int) -> str:
@@ -73,6 +80,7 @@ def lines_run(text: str) -> int:
         one_name_in_many_zones,
         names_that_clash,
         tasks_on_their_own,
+        a_group_and_a_resource_for_each,
         contradictions,
         resources_that_are_missing,
     ],
@@ -82,6 +90,23 @@ def test_the_cost_grows_with_the_workflow_and_no_faster(made: Callable[[int], st
     small, large = lines_run(made(50)), lines_run(made(200))
 
     assert large <= 4.4 * small
+
+
+@pytest.mark.parametrize("to", ["kai", "pods"])
+def test_a_workflow_is_worked_out_once_however_often_it_is_asked_for(
+    to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees = []
+
+    def counted(*given: Any) -> Any:
+        trees.append(given)
+        return tree(*given)
+
+    monkeypatch.setattr("closeknit.dialects.osmo.workflows.tree", counted)
+
+    objects(pool(), one_resource(3), to=to)
+
+    assert len(trees) == 1
 
 
 def test_what_was_meant_is_looked_up_for_a_few_missing_resources_only() -> None:
