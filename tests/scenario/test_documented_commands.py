@@ -1,0 +1,142 @@
+"""Every command that the documentation shows works as it is shown."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from tests.scenario.commands import EXAMPLES, ROOT, run
+from tests.scenario.documents import Command, File, fences, matches, steps
+
+PAGES = sorted(
+    [
+        *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "examples/README.md")),
+        *(ROOT / "docs").rglob("*.md"),
+    ]
+)
+WITH_COMMANDS = [
+    page
+    for page in PAGES
+    if any(isinstance(step, Command) for step in steps(page.read_text(encoding="utf-8")))
+]
+ADVICE = {
+    "3. Take the advice": (
+        "job.yaml",
+        "requiredTopologyLevel: topology/rack",
+        "requiredTopologyLevel: topology/block",
+    )
+}
+"""What the reader is asked to change in a file below a heading."""
+
+AS_SUCH = (["validate"], ["plan"], ["plan", "-o", "svg"])
+"""Commands without files, where a sentence speaks of the command as such."""
+
+STATUSES = {"examples/pending": 3, "examples/kueue/waiting": 3, "examples/invalid": 2}
+"""How a command ends that is about a folder with something wrong in it; all others end with 0."""
+
+
+def folder_of(words: list[str]) -> str:
+    return words[words.index("-f") + 1] if "-f" in words else ""
+
+
+def follow(page: Path) -> list[str]:
+    """Do what a page says, from top to bottom; everything that is not as it says."""
+    complaints = []
+    headings: set[str] = set()
+    for step in steps(page.read_text(encoding="utf-8")):
+        if isinstance(step, File):
+            Path(step.name).write_text(step.text, encoding="utf-8")
+            continue
+        if step.heading in ADVICE and step.heading not in headings:
+            name, old, new = ADVICE[step.heading]
+            text = Path(name).read_text(encoding="utf-8")
+            assert old in text
+            Path(name).write_text(text.replace(old, new), encoding="utf-8")
+        headings.add(step.heading)
+        if step.words not in AS_SUCH:
+            complaints += complaints_about(step)
+    return complaints
+
+
+def complaints_about(step: Command) -> list[str]:
+    result = run(*step.words)
+    if step.target is not None:
+        Path(step.target).write_text(result.stdout, encoding="utf-8")
+    expected = 3 if "cannot be placed" in step.shown else STATUSES.get(folder_of(step.words), 0)
+    found = []
+    if result.exit_code != expected or "Usage:" in result.stderr:
+        found.append(f"{step.line}: ends with {result.exit_code} instead of {expected}: {result.stderr}")
+    if step.shown and not matches(step.shown, result.output):
+        found.append(f"{step.line}: prints\n{result.output}\nand not\n{step.shown}")
+    if not result.output and step.target is None:
+        found.append(f"{step.line}: prints nothing")
+    return found
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+
+    assert follow(page) == []
+
+
+def test_the_pages_with_commands_are_those_that_readers_start_from() -> None:
+    names = {str(page.relative_to(ROOT)) for page in WITH_COMMANDS}
+
+    assert {"README.md", "examples/README.md", "docs/tutorial/first-plan.md"} <= names
+
+
+def test_making_manifests_again_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    page = EXAMPLES / "README.md"
+    follow(page)
+
+    made = [
+        step.target
+        for step in steps(page.read_text(encoding="utf-8"))
+        if isinstance(step, Command) and step.target
+    ]
+    assert made
+    for name in made:
+        assert (tmp_path / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_every_folder_of_examples_is_told_of() -> None:
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    folders = {
+        str(path.parent.relative_to(EXAMPLES))
+        for path in EXAMPLES.rglob("*")
+        if path.suffix in {".yaml", ".json"}
+    }
+
+    assert [folder for folder in sorted(folders) if f"| `{folder}` |" not in text] == []
+
+
+def test_the_library_as_the_first_page_shows_it() -> None:
+    (text,) = fences(ROOT / "README.md", "python")
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(compile(text, "README.md", "exec"), {})
+
+    assert printed.getvalue().startswith("Placed(")
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "want"),
+    [
+        ("a\n", "a\n", True),
+        ("a\n", "b\n", False),
+        ("a\n...\nc\n", "a\nb\nb\nc\n", True),
+        ("a\n...\nc\n", "a\nc\n", True),
+        ("a\n...\nc\n", "a\nb\n", False),
+        ("a\n", "a\nb\n", False),
+    ],
+)
+def test_output_is_compared(shown: str, printed: str, want: bool) -> None:
+    assert matches(shown, printed) is want
