@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 from closeknit.dialects.dynamo.deployments import Component, Deployment
+from closeknit.dialects.grove.constraints import MEANT
 from closeknit.hub.problems import Problem
 
 _CLIQUE = re.compile(r"spec\.template\.cliques\[([0-9]+)\]")
 _GROUP = re.compile(r"spec\.template\.podCliqueScalingGroups\[([0-9]+)\]")
+_NO_TOPOLOGY = re.compile(r'There is no ClusterTopologyBinding "[^"]*"\.')
 _CONTAINER = re.compile(r"\.extraPodSpec\.containers\[([0-9]+)\]")
 
 
@@ -24,6 +26,8 @@ def told(problems: list[Problem], given: Deployment, made: dict[str, Any]) -> li
         for i, component in enumerate(cliques):
             text = text.replace(f"spec.template.cliques[{i}].spec.podSpec", component.pod_path)
         text = _CONTAINER.sub(_container, text)
+        if not given.topology:
+            text = _NO_TOPOLOGY.sub(lambda found: found[0] + MEANT, text)
         text = _CLIQUE.sub(lambda found: cliques[int(found[1])].path, text)
         text = _GROUP.sub(lambda found: groups[int(found[1])].path, text)
         text = text.replace("spec.template.", "spec.").replace("cliqueNames[0]", "name")

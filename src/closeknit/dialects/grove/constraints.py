@@ -19,6 +19,9 @@ from closeknit.hub.topology import Topology
 SET = ""
 """Stands for the PodCliqueSet itself among the places of constraints."""
 
+MEANT = " It is meant where no topology is named."
+"""Why a topology is looked for that nobody wrote."""
+
 
 class Lost(Enum):
     """What to do about a domain that the topology does not have."""
@@ -194,12 +197,13 @@ def _form_problems(place: Place) -> Iterator[Problem]:
 
 
 def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
-    place = next(
-        (each for each in used.values() if each.given is not None and each.given.topology_name == name),
-        next(iter(used.values())),
-    )
+    named = (each for each in used.values() if each.given is not None and each.given.topology_name == name)
+    place = next(named, None)
+    meant = "" if place else MEANT
+    place = place or next(iter(used.values()))
     if name in known.unusable:
         message = f"Topology {shown(name)} has problems of its own. Correct them first."
     else:
-        message = f"There is no ClusterTopologyBinding {shown(name)}. {suggestion(name, known.topologies)}"
+        remedy = suggestion(name, known.topologies)
+        message = f"There is no ClusterTopologyBinding {shown(name)}.{meant} {remedy}"
     return Problem(f"{place.path}.topologyName", message)

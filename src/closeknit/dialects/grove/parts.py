@@ -83,9 +83,15 @@ def starts_after(made: Blueprint, part: Part) -> list[str]:
         if part.scaled is not None and name in own:
             found.append(clique_name(scaled_name(part.scaled.name, part.scaled.index), name))
         elif part.base is None:
-            found.extend(
-                other.name
-                for other in parts_of(made, part.replica)
-                if other.base is None and other.clique.name == name
-            )
+            found.extend(_in_base(made, part.replica, name))
     return found
+
+
+def _in_base(made: Blueprint, replica: int, clique: str) -> Iterator[str]:
+    """The PodCliques of a clique that are part of the base gang."""
+    for group in made.groups:
+        if any(member.name == clique for member in group.cliques):
+            within = scaling_group_name(made.name, replica, group.name)
+            yield from (clique_name(scaled_name(within, index), clique) for index in range(group.least))
+            return
+    yield clique_name(replica_name(made.name, replica), clique)

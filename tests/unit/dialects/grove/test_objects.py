@@ -388,3 +388,20 @@ def test_a_thousand_replicas_are_translated_in_under_two_seconds() -> None:
 
     assert count == 1000 * (8 + 3 + 13 + 3)
     assert time.process_time() - start < 2
+
+
+def test_a_clique_that_waits_for_a_thousand_others_costs_no_more_than_their_number() -> None:
+    """Each of these waits for one clique, and one clique waits for all of them."""
+    text = pod_clique_set(
+        clique("last", startsAfter=["work"]),
+        clique("work", startsAfter=["first"]),
+        clique("first"),
+        groups=[group("g", "work", replicas=1000, minAvailable=1000)],
+        cliqueStartupType="CliqueStartupTypeExplicit",
+    )
+    begun = time.process_time()
+    objects = {each["metadata"]["name"]: each for each in to_cliques(made(text))}
+
+    assert time.process_time() - begun < 2
+    assert objects["pcs-0-last"]["spec"]["startsAfter"] == [f"pcs-0-g-{i}-work" for i in range(1000)]
+    assert objects["pcs-0-g-7-work"]["spec"]["startsAfter"] == ["pcs-0-first"]
