@@ -111,6 +111,14 @@ def strict(schema: Any) -> Any:
     return closed
 
 
+def published_texts(project: str) -> list[str]:
+    """All that a project publishes, as it stands; the test is skipped where any of it cannot be had."""
+    files, missing = _files(project)
+    if missing:
+        pytest.skip(f"Published definitions are not at hand: no ../shared/crds, and {'; '.join(missing)}")
+    return [path.read_text(encoding="utf-8") for path in files]
+
+
 @cache
 def _schemas(project: str) -> tuple[dict[tuple[str, str, str], dict[str, Any]], list[str]]:
     """By group, kind and version what the project publishes, and why parts of it cannot be had."""

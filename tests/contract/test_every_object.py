@@ -108,16 +108,20 @@ def said_in(way: str, workload: Workload, topologies: dict[str, Any]) -> list[di
     return in_earlier_spelling(said)[0] if way == "alpha8" else said
 
 
+def said(way: str, workload: Workload, topologies: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same for every target."""
+    if way not in ("podgang", "pods"):
+        return said_in(way, workload, topologies)
+    # These are made of a manifest, as a user would; the pods themselves are yet to come.
+    group = [each for each in said_in("kai", workload, topologies) if each["kind"] != "Pod"]
+    text = "\n".join(json.dumps(each) for each in group)
+    return list(translate([Source("said", text.encode())], way).objects)
+
+
 def check_requests(way: str, seeds: range) -> None:
     seen = 0
     for workload, topologies in requests(seeds):
-        if way in ("podgang", "pods"):
-            # These are made of a manifest, as a user would; the pods themselves are yet to come.
-            group = [each for each in said_in("kai", workload, topologies) if each["kind"] != "Pod"]
-            text = "\n".join(json.dumps(each) for each in group)
-            written = list(translate([Source("said", text.encode())], way).objects)
-        else:
-            written = said_in(way, workload, topologies)
+        written = said(way, workload, topologies)
         assert refused(written, way) == [], f"seed {workload.object.name}"
         seen += bool(written)
     # Kueue admits all or none and knows no trees, so it has no words for most of them.

@@ -32,7 +32,7 @@ from tests.unit.dialects.kueue.kit import QUEUES, RACK, queued_pod
 FOLDERS = sorted(path.parent for path in (ROOT / "examples" / "kueue").glob("**/cluster.txt"))
 KUEUE, JOBSET = "kueue.x-k8s.io", "jobset.x-k8s.io"
 ASSIGNMENT = ("status", "admission", "podSetAssignments", "topologyAssignment")
-EARLIER = {"cohort", "parent", "admissionChecks"}
+EARLIER = {"cohort", "parent", "admissionChecks", "priorityClassName", "priorityClassSource", "domains"}
 """The words of v1beta1, which are read in either version."""
 
 
@@ -68,6 +68,21 @@ def at(schema: dict[str, Any], path: tuple[str, ...]) -> set[str]:
             "ClusterQueue",
             ("spec", "resourceGroups", "flavors", "resources"),
             id="of a quota",
+        ),
+        pytest.param(
+            v1beta2.FlavorFungibility,
+            "ClusterQueue",
+            ("spec", "flavorFungibility"),
+            id="of a queue's choice of flavors",
+        ),
+        pytest.param(v1beta2.Workload, "Workload", (), id="of a Workload"),
+        pytest.param(v1beta2.WorkloadSpec, "Workload", ("spec",), id="of a Workload's spec"),
+        pytest.param(v1beta2.PodSet, "Workload", ("spec", "podSets"), id="of a pod set"),
+        pytest.param(
+            v1beta2.PriorityClassRef,
+            "Workload",
+            ("spec", "priorityClassRef"),
+            id="of a Workload's priority class",
         ),
         pytest.param(v1beta2.CohortSpec, "Cohort", ("spec",), id="of a Cohort's spec"),
         pytest.param(v1beta2.LocalQueue, "LocalQueue", (), id="of a LocalQueue"),
