@@ -31,6 +31,7 @@ _LIMITS: Limits = {
         "packDomain": _DOMAIN,
     },
     v1beta1.DynamoGraphDeploymentSpec: {"components": {**items(None, 25), **keyed("name")}},
+    v1beta1.GpuMemoryService: {"mode": {"enum": ["IntraPod", "InterPod"], "default": "IntraPod"}},
     v1beta1.Component: {
         "name": {"minLength": 1, "maxLength": 63, "pattern": "^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$"},
         "replicas": NOT_NEGATIVE,

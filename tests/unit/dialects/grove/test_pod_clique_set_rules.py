@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.dialects.grove.sets import (
+    LEVELS,
     clique,
     configuration,
     group,
@@ -33,7 +34,15 @@ def coarser(domain: str, bound: str, path: str) -> str:
 
 @pytest.mark.parametrize(
     ("parent", "child", "valid"),
-    [("rack", "host", True), ("rack", "rack", True), ("host", "rack", False), ("zone", "block", True)],
+    [
+        ("rack", "host", True),
+        ("rack", "rack", True),
+        ("rack", "numa", True),
+        ("host", "rack", False),
+        ("zone", "block", True),
+        ("rack", "zone", False),
+        ("numa", "host", False),
+    ],
 )
 @pytest.mark.parametrize("places", ["set and clique", "set and group", "group and clique"])
 def test_the_table_of_hierarchical_strictness(parent: str, child: str, valid: bool, places: str) -> None:
@@ -49,7 +58,7 @@ def test_the_table_of_hierarchical_strictness(parent: str, child: str, valid: bo
             where, above = "cliques[0]", "podCliqueScalingGroups[0].topologyConstraint.packDomain"
     want = [] if valid else [f"{T}.{where}.topologyConstraint.packDomain: {coarser(child, parent, above)}"]
 
-    assert problems(topology(), text) == want
+    assert problems(topology({**LEVELS, "numa": "example.com/numa"}), text) == want
 
 
 @pytest.mark.parametrize(
