@@ -342,3 +342,17 @@ def test_pods_made_for_kai_count_for_their_set_and_for_their_gang() -> None:
     for workload in (whole, json.dumps(lone)):
         (found,) = request(workload, *texts).root.pod_sets()
         assert (found.bound, found.pods) == (("n",), ("pcs-0-a-1",))
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_pods_that_are_finished_wait_for_nothing(phase: str) -> None:
+    (pod,) = translated("pods", pod_clique_set(clique("a")))
+
+    assert problems(json.dumps({**pod, "status": {"phase": phase}})) == []
+
+
+def test_pods_that_succeeded_have_had_their_turn() -> None:
+    texts = [made_pod("a-0", "gang", "a", status={"phase": "Succeeded"}), made_pod("a-1", "gang", "a")]
+    (pods,) = request(gang(members("a", 3)), *texts).root.pod_sets()
+
+    assert (pods.count, pods.least, pods.pods) == (2, 2, ("a-1", "a-2"))
