@@ -8,14 +8,16 @@ from typing import Any
 
 from closeknit.apis import core_v1, scheduling_k8s_io_v1
 from closeknit.dialects import core_kinds
+from closeknit.dialects.claims import Claim, Claims, by_claim
+from closeknit.dialects.claims import seen_by as pods_seen_by
 from closeknit.dialects.dialect import Dialect, Surroundings
 from closeknit.dialects.documents import Document, parse
 from closeknit.dialects.manifests import Broken, Catalogue, Manifest, Manifests
-from closeknit.dialects.naming import lone_holder
 from closeknit.dialects.nodes import hub_node
 from closeknit.dialects.places import Located, Skipped, Source
 from closeknit.dialects.pods import ReadPod, read_pod
 from closeknit.dialects.queueing import priorities, queue_order
+from closeknit.dialects.telling_apart import Topologies, Workloads
 from closeknit.hub import request as hub_request
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
@@ -46,9 +48,14 @@ class Gathered:
 
     manifests: Manifests
     surroundings: Surroundings
+    """As they are for everybody: of things of one name, those of the first dialect."""
+    seen_by: Mapping[str, Surroundings]
+    """As each dialect sees them."""
+    topologies: Topologies
     nodes: Mapping[str, Node]
-    pods: Sequence[tuple[str, ReadPod]]
+    pods: Sequence[tuple[Claim, ReadPod]]
     workloads: Sequence[Workload]
+    """Under the names that they have in their own dialect."""
     problems: Sequence[Located]
     skipped: Sequence[Skipped]
 
@@ -56,14 +63,15 @@ class Gathered:
 def read_with(dialects: Sequence[Dialect], sources: Sequence[Source], *, lenient: bool) -> Reading:
     """Read sources in these dialects; the promises are those of ``closeknit.dialects.read``."""
     found = gather(dialects, sources, lenient=lenient)
-    topologies = found.surroundings.topologies
+    workloads = Workloads(dialects, found.topologies, found.workloads)
+    held = ((workloads.holder(claim), pod) for claim, pod in found.pods)
     return Reading(
         cluster=Cluster(
-            topologies=tuple(topologies[name] for name in sorted(topologies)),
+            topologies=found.topologies.everything(),
             nodes=tuple(found.nodes[name] for name in sorted(found.nodes)),
-            holdings=_holdings(found.pods),
+            holdings=(*_holdings(held), *_reserved(dialects, found, workloads)),
         ),
-        workloads=tuple(sorted(found.workloads, key=queue_order)),
+        workloads=tuple(sorted(workloads.everything(), key=queue_order)),
         problems=in_order(found.problems, sources),
         skipped=tuple(found.skipped),
     )
@@ -96,28 +104,34 @@ def gather(dialects: Sequence[Dialect], sources: Sequence[Source], *, lenient: b
                 kept.append(result)
     manifests = Manifests(kept)
     nodes = _nodes(manifests, problems)
-    topologies: dict[str, Topology] = {}
-    for dialect in dialects:
-        for topology in dialect.topologies(manifests):
-            if isinstance(topology, Located):
-                problems.append(topology)
-            else:
-                topologies[topology.name] = topology
-    pods = _pods(manifests, nodes, dialects, problems, lenient=lenient)
+    topologies = Topologies(dialects, _topologies(dialects, manifests, problems))
+    claims = Claims(dialects, manifests)
+    pods = _pods(manifests, nodes, claims, problems, lenient=lenient)
+    claimed = by_claim(pods)
     surroundings = Surroundings(
-        topologies=topologies,
-        pods=_by_workload(pods),
+        topologies=topologies.seen_by(dialects[0].name),
+        pods=_by_holder(pods),
         priorities=priorities(manifests.of(scheduling_k8s_io_v1.PriorityClass)),
         lenient=lenient,
     )
+    seen_by = {
+        dialect.name: replace(
+            surroundings,
+            topologies=topologies.seen_by(dialect.name),
+            pods=pods_seen_by(dialect.name, claimed),
+            names=claims.known(dialect.name),
+        )
+        for dialect in dialects
+    }
     workloads: list[Workload] = []
     for dialect in dialects:
-        for found in dialect.workloads(manifests, surroundings):
+        view = seen_by[dialect.name]
+        for found in dialect.workloads(manifests, view):
             if isinstance(found, Located):
                 problems.append(found)
             else:
-                workloads.append(_sound(found, topologies))
-    return Gathered(manifests, surroundings, nodes, pods, workloads, problems, skipped)
+                workloads.append(_sound(found, view.topologies))
+    return Gathered(manifests, surroundings, seen_by, topologies, nodes, pods, workloads, problems, skipped)
 
 
 def _documents(sources: Iterable[Source], problems: list[Located]) -> Iterator[Document]:
@@ -139,16 +153,30 @@ def _nodes(manifests: Manifests, problems: list[Located]) -> dict[str, Node]:
     return nodes
 
 
+def _topologies(
+    dialects: Sequence[Dialect], manifests: Manifests, problems: list[Located]
+) -> dict[str, dict[str, Topology]]:
+    """The topologies that each dialect describes, by name."""
+    found: dict[str, dict[str, Topology]] = {dialect.name: {} for dialect in dialects}
+    for dialect in dialects:
+        for topology in dialect.topologies(manifests):
+            if isinstance(topology, Located):
+                problems.append(topology)
+            else:
+                found[dialect.name][topology.name] = topology
+    return found
+
+
 def _pods(
     manifests: Manifests,
     nodes: Mapping[str, Node],
-    dialects: Sequence[Dialect],
+    claims: Claims,
     problems: list[Located],
     *,
     lenient: bool,
-) -> list[tuple[str, ReadPod]]:
-    """All pods with the name of their workload; without those whose node has gone."""
-    pods: list[tuple[str, ReadPod]] = []
+) -> list[tuple[Claim, ReadPod]]:
+    """All pods with whose they are; without those whose node has gone."""
+    pods: list[tuple[Claim, ReadPod]] = []
     named = {node.name for node in manifests.named(core_v1.Node)}
     for manifest in manifests.of(core_v1.Pod):
         pod = read_pod(manifest)
@@ -158,26 +186,15 @@ def _pods(
                 message = f"There is no node {shown(pod.node)}. {suggestion(pod.node, nodes)}"
                 problems.append(manifest.located(Problem("spec.nodeName", message)))
         else:
-            pods.append((_workload_of(manifest, dialects), pod))
+            pods.append((claims.of(manifest), pod))
     return pods
 
 
-def _workload_of(manifest: Manifest[core_v1.Pod], dialects: Sequence[Dialect]) -> str:
-    """Who holds what a pod uses: the workload that claims it, else its controller, else the pod itself."""
-    for dialect in dialects:
-        if (name := dialect.workload_of(manifest.content, manifest.namespace)) is not None:
-            return name
-    for owner in manifest.content.metadata.owner_references:
-        if owner.controller:
-            return lone_holder(owner.kind, manifest.namespace, owner.name)
-    return lone_holder("Pod", manifest.namespace, manifest.name)
-
-
-def _by_workload(pods: Iterable[tuple[str, ReadPod]]) -> dict[str, tuple[ReadPod, ...]]:
+def _by_holder(pods: Iterable[tuple[Claim, ReadPod]]) -> dict[str, tuple[ReadPod, ...]]:
     found: dict[str, list[ReadPod]] = {}
-    for workload, pod in pods:
-        found.setdefault(workload, []).append(pod)
-    return {workload: tuple(members) for workload, members in found.items()}
+    for claim, pod in pods:
+        found.setdefault(claim.holder, []).append(pod)
+    return {holder: tuple(members) for holder, members in found.items()}
 
 
 def _holdings(pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding, ...]:
@@ -202,6 +219,14 @@ def _holdings(pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding, ...]:
             ),
         )
     )
+
+
+def _reserved(dialects: Sequence[Dialect], found: Gathered, workloads: Workloads) -> Iterator[Holding]:
+    """What is held for pods that are not there yet."""
+    for dialect in dialects:
+        if dialect.holdings is not None:
+            for held in dialect.holdings(found.manifests, found.seen_by[dialect.name]):
+                yield replace(held, workload=workloads.holder(Claim(dialect.name, held.workload)))
 
 
 def _sound(workload: Workload, topologies: Mapping[str, Topology]) -> Workload:

@@ -68,7 +68,7 @@ def _translated(
 ) -> Iterator[Object | Located]:
     own = dialect.translations.get(target)
     if own is not None:
-        yield from own(found.manifests, found.surroundings)
+        yield from own(found.manifests, found.seen_by[dialect.name])
         return
     family = _ON_THE_WAY.get(target, target)
     speaker = next((one for one in dialects if one.name == family and one.express is not None), None)
@@ -78,7 +78,7 @@ def _translated(
         if workload.dialect != dialect.name or workload.request is None:
             continue
         try:
-            said = list(speaker.express(workload, found.surroundings.topologies))
+            said = list(speaker.express(workload, found.seen_by[dialect.name].topologies))
         except InvalidError as error:
             yield from (_unsaid(found, workload, family, problem) for problem in error.problems)
             continue
@@ -91,7 +91,7 @@ def _translated(
             again = Source(f"<{family}>", "\n".join(json.dumps(made) for made in said).encode())
             further = gather(dialects, [again], lenient=lenient)
             yield from (_unsaid(found, workload, family, one.problem) for one in further.problems)
-            yield from speaker.translations[target](further.manifests, further.surroundings)
+            yield from speaker.translations[target](further.manifests, further.seen_by[speaker.name])
 
 
 def _unsaid(found: Gathered, workload: Workload, family: str, problem: Problem) -> Located:

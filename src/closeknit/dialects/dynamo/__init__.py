@@ -41,6 +41,8 @@ DYNAMO = Dialect(
     topologies=read_mapping,
     workload_of=_workload_of,
     workloads=read_workloads,
+    claimed_by="grove",
+    borrows=("grove",),
     passed_over={
         "nvidia.com": frozenset(
             {

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from closeknit.apis.batch_v1 import Job
-from closeknit.apis.core_v1 import Pod
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob
@@ -30,8 +29,10 @@ from closeknit.dialects.kai.topologies import problems, to_topology
 from closeknit.dialects.kai.translations import to_kai, to_pods_alone
 from closeknit.dialects.kai.workloads import DIALECT, read_pod_group
 from closeknit.dialects.manifests import Kind, Manifests
+from closeknit.dialects.naming import workload_name
 from closeknit.dialects.paths import within
 from closeknit.dialects.places import Located
+from closeknit.dialects.pods import Stage
 from closeknit.hub import topology as hub
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.workload import Workload
@@ -46,7 +47,7 @@ def _topologies(manifests: Manifests) -> Iterator[hub.Topology | Located]:
 
 
 def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
-    yield from _strays(manifests)
+    yield from _strays(surroundings)
     unusable = {one.name for one in manifests.named(Topology)} - surroundings.topologies.keys()
     queues, found = read_queues(manifests)
     yield from found
@@ -57,7 +58,7 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
     for group in manifests.of(PodGroup):
         yield from read_pod_group(group, surroundings, unusable, queues)
     told: set[Located] = set()
-    for made in derive(manifests):
+    for made in manifests.once(derive):
         for read in read_derived(made, surroundings, unusable, queues):
             # One owner may have many PodGroups, and what is wrong with it is told once.
             if isinstance(read, Workload) or read not in told:
@@ -68,23 +69,29 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
         yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
 
 
-def _strays(manifests: Manifests) -> Iterator[Located]:
-    """Pods that name a PodGroup which is not there: nobody would ever place them."""
-    groups: dict[str, set[str]] = {}
-    for group in manifests.named(PodGroup):
-        groups.setdefault(group.namespace, set()).add(group.name)
-    for made in derive(manifests):
-        groups.setdefault(made.manifest.namespace, set()).add(made.name)
-    for pod in manifests.of(Pod):
-        name = pod.content.metadata.annotations.get(GROUP_ANNOTATION)
-        known = groups.get(pod.namespace, set())
-        if pod.content.metadata.labels.get("app.kubernetes.io/managed-by") == "grove-operator":
-            # Grove makes the PodGroups of its pods itself, and looks for what they are made of.
-            continue
-        if name and name not in known and pod.content.status.phase not in ("Succeeded", "Failed"):
-            message = f"There is no PodGroup {shown(name)} in namespace {shown(pod.namespace)}."
+def _names(manifests: Manifests) -> frozenset[str]:
+    """The PodGroups that there are, written or derived."""
+    written = (workload_name(group.namespace, group.name) for group in manifests.named(PodGroup))
+    derived = (workload_name(made.manifest.namespace, made.name) for made in manifests.once(derive))
+    return frozenset((*written, *derived))
+
+
+def _strays(surroundings: Surroundings) -> Iterator[Located]:
+    """Pods that name a PodGroup which is not there, and are nobody else's: nobody would ever place them."""
+    known: dict[str, list[str]] = {}
+    for name in surroundings.names:
+        namespace, _, own = name.partition("/")
+        known.setdefault(namespace, []).append(own)
+    for name, pods in surroundings.pods.items():
+        for pod in pods if name not in surroundings.names else ():
+            given, namespace = pod.manifest.content, pod.manifest.namespace
+            if workload_of(given, namespace) != name or pod.stage in (Stage.SUCCEEDED, Stage.FAILED):
+                continue
+            group = given.metadata.annotations[GROUP_ANNOTATION]
+            message = f"There is no PodGroup {shown(group)} in namespace {shown(namespace)}."
+            remedy = suggestion(group, known.get(namespace, ()))
             path = within("metadata.annotations", GROUP_ANNOTATION)
-            yield pod.located(Problem(path, f"{message} {suggestion(name, known)}"))
+            yield pod.manifest.located(Problem(path, f"{message} {remedy}"))
 
 
 def _express(workload: Workload, topologies: Mapping[str, hub.Topology]) -> Iterator[Object]:
@@ -117,6 +124,8 @@ KAI = Dialect(
     topologies=_topologies,
     workload_of=workload_of,
     workloads=_workloads,
+    names=_names,
+    borrows=("grove",),
     passed_over={
         "scheduling.run.ai": frozenset({"BindRequest"}),
         "kai.scheduler": frozenset({"Config", "SchedulingShard"}),

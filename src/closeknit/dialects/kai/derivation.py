@@ -37,12 +37,10 @@ from closeknit.hub.request import Request
 from closeknit.hub.workload import ObjectName, Workload
 
 
-def derive(manifests: Manifests) -> Iterator[Derived]:
+def derive(manifests: Manifests) -> tuple[Derived, ...]:
     """The PodGroups of all that KAI groups by itself, except those that are there already."""
     there = _Existing(manifests)
-    for made in _all(manifests):
-        if made not in there:
-            yield made
+    return tuple(made for made in _all(manifests) if made not in there)
 
 
 def _all(manifests: Manifests) -> Iterator[Derived]:

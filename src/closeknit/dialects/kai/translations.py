@@ -34,7 +34,7 @@ def to_kai(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object 
         if any(_is_sound(found) for found in read_pod_group(group, surroundings, set())):
             yield _in_todays_spelling(group)
     there = _pods_there(manifests)
-    for made in derive(manifests):
+    for made in manifests.once(derive):
         if any(_is_sound(found) for found in read_derived(made, surroundings, set())):
             yield derived_objects.to_pod_group(made)
             yield from (pod for pod in derived_objects.to_pods(made) if _key(pod) not in there)
@@ -47,7 +47,7 @@ def to_pods_alone(manifests: Manifests, surroundings: Surroundings) -> Iterator[
         for found in read_pod_group(group, surroundings, set()):
             if isinstance(found, Workload) and found.request is not None:
                 yield from (pod for pod in to_pods(found.request) if _is_new(pod, there))
-    for made in derive(manifests):
+    for made in manifests.once(derive):
         if any(_is_sound(found) for found in read_derived(made, surroundings, set())):
             yield from (pod for pod in derived_objects.to_pods(made) if _is_new(pod, there))
 

@@ -14,6 +14,7 @@ from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool, Workflow
 from closeknit.apis.osmo_pool import TopologyKey
 from closeknit.dialects.dialect import Dialect, Surroundings
 from closeknit.dialects.manifests import Kind, Manifests, OwnFile
+from closeknit.dialects.naming import workload_name
 from closeknit.dialects.osmo.pools import pools
 from closeknit.dialects.osmo.requests import to_request
 from closeknit.dialects.osmo.translations import begun, to_kai, to_pods_alone
@@ -69,6 +70,15 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
         yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
 
 
+def _names(manifests: Manifests) -> frozenset[str]:
+    """The PodGroups that workflows will have, which their pods name already."""
+    return frozenset(
+        workload_name(workflow.namespace, group.pod_group)
+        for workflow in read_workflows(manifests)
+        for group in workflow.groups
+    )
+
+
 def _named(workflow: ReadWorkflow, group: TaskGroup) -> ObjectName:
     """The workflow's own name, and behind a dot that of the group if there are several."""
     name = workflow.manifest.object
@@ -109,6 +119,8 @@ OSMO = Dialect(
     topologies=_topologies,
     workload_of=_workload_of,
     workloads=_workloads,
+    names=_names,
+    claimed_by="kai",
     translations={"kai": to_kai, "pods": to_pods_alone},
 )
 

@@ -1,0 +1,341 @@
+"""Families that call different things the same: topologies, workloads and pods are told apart."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from closeknit.dialects import Reading, Source, translate
+from closeknit.engine import Engine
+from closeknit.hub.cluster import Holding
+from closeknit.hub.outcome import Placed
+from closeknit.hub.quota import Accounts
+from closeknit.hub.resources import Resources
+from closeknit.hub.workload import Workload
+from tests.unit.dialects.dynamo import graphs
+from tests.unit.dialects.grove import sets
+from tests.unit.dialects.kit import pod, pod_group, problems, reading
+from tests.unit.dialects.kueue import kit as kueue
+from tests.unit.dialects.osmo import kit as osmo
+
+GPU = Resources({"nvidia.com/gpu": 1})
+MANAGED = {"app.kubernetes.io/managed-by": "grove-operator"}
+
+
+def kai_topology(*labels: str, name: str = "default") -> str:
+    return json.dumps(
+        {
+            "apiVersion": "kai.scheduler/v1alpha1",
+            "kind": "Topology",
+            "metadata": {"name": name},
+            "spec": {"levels": [{"nodeLabel": label} for label in labels]},
+        }
+    )
+
+
+def binding(**levels: str) -> str:
+    return sets.topology(levels, name="default", kind="ClusterTopologyBinding")
+
+
+def close(level: str) -> dict[str, Any]:
+    return {"topologyConstraint": {"topology": "default", "requiredTopologyLevel": level}}
+
+
+KUEUE = (
+    kueue.topology("default", "kueue/block", "kueue/rack"),
+    kueue.flavor(over="default"),
+    kueue.cluster_queue(),
+    kueue.local_queue(),
+)
+
+
+def levels(found: Reading) -> dict[str, tuple[str, ...]]:
+    """By kind of workload, the levels of the topology that its request speaks of."""
+    assert [str(problem) for problem in found.problems] == []
+    spoken: dict[str, tuple[str, ...]] = {}
+    for workload in found.workloads:
+        assert workload.request is not None
+        assert workload.request.topology is not None
+        topology = found.cluster.topology(workload.request.topology)
+        assert topology is not None
+        spoken[workload.object.kind] = topology.labels
+    return spoken
+
+
+def group_of_set(domain: str) -> str:
+    return sets.pod_clique_set(
+        sets.clique("w", 2),
+        name="served",
+        topologyConstraint={"topologyName": "default", "packDomain": domain},
+    )
+
+
+POD_GROUP = pod_group({"minMember": 2, **close("kai/rack")})
+JOB = kueue.job(2, podset_required_topology="kueue/rack")
+
+
+@pytest.mark.parametrize(
+    ("texts", "want"),
+    [
+        pytest.param(
+            (kai_topology("kai/zone", "kai/rack"), *KUEUE, POD_GROUP, JOB),
+            {"PodGroup": ("kai/zone", "kai/rack"), "Job": ("kueue/block", "kueue/rack")},
+            id="KAI and Kueue",
+        ),
+        pytest.param(
+            (binding(rack="grove/rack"), *KUEUE, group_of_set("rack"), JOB),
+            {"PodCliqueSet": ("grove/rack",), "Job": ("kueue/block", "kueue/rack")},
+            id="Grove and Kueue",
+        ),
+        pytest.param(
+            (
+                *KUEUE,
+                binding(rack="grove/rack"),
+                graphs.graph(
+                    {"w": graphs.service()},
+                    topologyConstraint={"topologyProfile": "default", "packDomain": "rack"},
+                ),
+                JOB,
+            ),
+            {"DynamoGraphDeployment": ("grove/rack",), "Job": ("kueue/block", "kueue/rack")},
+            id="Dynamo, which has Grove's, and Kueue",
+        ),
+    ],
+)
+def test_each_family_means_its_own_topology_by_one_name(
+    texts: tuple[str, ...], want: dict[str, tuple[str, ...]]
+) -> None:
+    found = reading(*texts)
+
+    assert levels(found) == want
+    names = [each.name for each in found.cluster.topologies]
+    assert names == sorted(names)
+    assert set(names) >= {"kueue/default"}
+    assert "default" not in names
+
+
+def test_a_topology_of_kai_beside_another_of_grove_is_told_and_still_kais_own() -> None:
+    found = reading(kai_topology("kai/rack"), binding(rack="grove/rack"), POD_GROUP, group_of_set("rack"))
+
+    assert [str(problem).partition(". ")[0] for problem in found.problems] == [
+        'f:1:spec.levels: Grove has a topology "default" as well, with levels "grove/rack"'
+    ]
+    assert {each.object.kind: each.request.topology for each in found.workloads if each.request} == {
+        "PodGroup": "kai/default",
+        "PodCliqueSet": "grove/default",
+    }
+
+
+def test_topologies_of_one_name_and_the_same_levels_are_one() -> None:
+    found = reading(
+        kai_topology("t/rack"),
+        binding(rack="t/rack"),
+        pod_group({"minMember": 2, **close("t/rack")}),
+        group_of_set("rack"),
+    )
+
+    assert levels(found) == {"PodGroup": ("t/rack",), "PodCliqueSet": ("t/rack",)}
+    assert [each.name for each in found.cluster.topologies] == ["default"]
+
+
+def test_where_kai_has_none_it_has_what_groves_operator_makes_of_a_binding() -> None:
+    found = reading(
+        binding(rack="grove/rack"),
+        *KUEUE,
+        pod_group({"minMember": 2, **close("rack")}),
+        kueue.job(2, podset_required_topology="kueue/rack"),
+    )
+
+    assert levels(found) == {"PodGroup": ("grove/rack",), "Job": ("kueue/block", "kueue/rack")}
+
+
+def test_where_nobody_nearer_has_one_a_topology_of_any_family_will_do() -> None:
+    found = reading(KUEUE[0], pod_group({"minMember": 2, **close("kueue/rack")}))
+
+    assert levels(found) == {"PodGroup": ("kueue/block", "kueue/rack")}
+    assert [each.name for each in found.cluster.topologies] == ["default"]
+
+
+def test_what_is_written_has_the_name_and_the_levels_of_the_family_it_comes_from() -> None:
+    texts = (kai_topology("kai/rack"), *KUEUE, kueue.job(2, podset_required_topology="kueue/rack"))
+    made = translate([Source("f", "\n---\n".join(texts).encode())], "kai")
+
+    (group,) = (each for each in made.objects if each["kind"] == "PodGroup")
+    written = [each["spec"]["levels"] for each in made.objects if each["kind"] == "Topology"]
+    assert group["spec"]["topologyConstraint"]["topology"] == "default"
+    assert [{"nodeLabel": "kueue/block"}, {"nodeLabel": "kueue/rack"}] in written
+
+
+def requests(found: Reading) -> dict[str, str]:
+    """The name of each workload's request, by kind."""
+    assert [str(problem) for problem in found.problems] == []
+    return {each.object.kind: each.request.name for each in found.workloads if each.request is not None}
+
+
+def node(name: str, gpus: int = 8) -> str:
+    return kueue.node(name, "b", "r", gpus)
+
+
+PLAIN_QUEUES = (kueue.flavor(over=None), kueue.cluster_queue(), kueue.local_queue())
+
+
+def test_workloads_of_one_name_are_called_by_their_kind_as_well() -> None:
+    found = reading(
+        pod_group({}, name="train"),
+        sets.pod_clique_set(sets.clique("w"), name="train"),
+        *PLAIN_QUEUES,
+        kueue.job(1, name="train"),
+        pod_group({}, name="other"),
+    )
+
+    assert [(each.object.kind, each.object.name) for each in found.workloads] == [
+        ("PodGroup", "other"),
+        ("PodGroup", "train"),
+        ("PodCliqueSet", "train"),
+        ("Job", "train"),
+    ]
+    assert {each.request.name for each in found.workloads if each.request is not None} == {
+        "default/other",
+        "PodGroup default/train",
+        "PodCliqueSet default/train",
+        "Job default/train",
+    }
+    (job,) = (each for each in found.workloads if each.object.kind == "Job")
+    assert [option.request.name for option in job.options] == ["Job default/train"]
+    assert job.request is job.options[0].request
+
+
+def test_workloads_of_one_name_hold_what_their_own_pods_use() -> None:
+    grove_pod = json.loads(pod("train-0-w-x", nodeName="n1"))
+    grove_pod["metadata"]["labels"] = {
+        **MANAGED,
+        "app.kubernetes.io/part-of": "train",
+        "grove.io/podclique": "train-0-w",
+    }
+    found = reading(
+        node("n1"),
+        node("n2"),
+        pod_group({"minMember": 1}, name="train"),
+        pod("a", "train", nodeName="n2"),
+        sets.pod_clique_set(sets.clique("w"), name="train"),
+        json.dumps(grove_pod),
+    )
+
+    assert requests(found) == {
+        "PodGroup": "PodGroup default/train",
+        "PodCliqueSet": "PodCliqueSet default/train",
+    }
+    assert found.cluster.holdings == (
+        Holding("PodCliqueSet default/train", "n1", GPU),
+        Holding("PodGroup default/train", "n2", GPU),
+    )
+    bound = {each.object.kind: _bound(each) for each in found.workloads}
+    assert bound == {"PodGroup": ["n2"], "PodCliqueSet": ["n1"]}
+
+
+def _bound(workload: Workload) -> list[str]:
+    assert workload.request is not None
+    return [name for pods in workload.request.root.pod_sets() for name in pods.bound]
+
+
+def test_workloads_of_one_name_are_placed_beside_each_other() -> None:
+    found = reading(
+        node("n", gpus=3),
+        pod_group({"minMember": 2}, name="train"),
+        sets.pod_clique_set(sets.clique("w", 2), name="train"),
+    )
+    engine = Engine(found.cluster)
+    statuses = []
+    for workload in found.workloads:
+        assert workload.request is not None
+        outcome = engine.solve(workload.request)
+        statuses.append(isinstance(outcome, Placed))
+        if isinstance(outcome, Placed):
+            engine.apply(workload.request, outcome)
+
+    assert statuses == [True, False]
+
+
+def test_workloads_of_one_name_are_charged_each_for_itself() -> None:
+    texts = (*PLAIN_QUEUES, kueue.job(40, name="train"), kueue.job(40, name="later"))
+    found = reading(*texts, pod_group({}, name="train"))
+    accounts = Accounts()
+    first, second = (each.options[0] for each in found.workloads if each.options)
+    accounts.charge(first)
+
+    assert accounts.lacking(second)
+    assert {first.request.name, second.request.name} == {"default/later", "Job default/train"}
+
+
+def test_a_deployment_and_the_set_that_was_made_of_it_are_one_workload() -> None:
+    found = reading(
+        sets.topology(),
+        graphs.graph({"w": graphs.service()}, name="train"),
+        sets.pod_clique_set(sets.clique("w"), name="train"),
+    )
+
+    assert requests(found) == {"PodCliqueSet": "default/train"}
+
+
+STRAY = '1:metadata.annotations.pod-group-name: There is no PodGroup "g" in namespace "default".'
+
+
+@pytest.mark.parametrize(
+    ("others", "labels", "annotations", "strays"),
+    [
+        pytest.param(
+            [], {}, {}, [f"{STRAY} There is none to choose from."], id="a pod of nobody's is a stray"
+        ),
+        pytest.param(
+            [sets.pod_clique_set(sets.clique("w"), name="served")],
+            {**MANAGED, "app.kubernetes.io/part-of": "served", "grove.io/podclique": "served-0-w"},
+            {},
+            [],
+            id="a pod of a PodCliqueSet is none",
+        ),
+        pytest.param(
+            [*KUEUE],
+            {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/pod-group-name": "batch"},
+            {"kueue.x-k8s.io/pod-group-total-count": "1"},
+            [],
+            id="a pod that queues in Kueue is none",
+        ),
+    ],
+)
+def test_a_pod_that_another_family_claims_is_no_stray(
+    others: list[str], labels: dict[str, str], annotations: dict[str, str], strays: list[str]
+) -> None:
+    given = json.loads(pod("p", "g"))
+    given["metadata"]["labels"] = labels
+    given["metadata"]["annotations"].update(annotations)
+
+    assert problems(json.dumps(given), *others) == strays
+
+
+def test_a_pod_of_a_workflow_whose_pod_group_is_still_to_come_is_no_stray() -> None:
+    given = (osmo.pool(), osmo.workflow(["a"]))
+    (made,) = (each for each in osmo.objects(*given) if each["kind"] == "Pod")
+
+    assert problems(*given, json.dumps(made)) == []
+
+
+def test_a_pod_that_names_a_pod_group_which_is_not_there_belongs_to_who_else_claims_it() -> None:
+    given = json.loads(kueue.queued_pod("p", "batch", total=1))
+    given["metadata"]["annotations"]["pod-group-name"] = "gone"
+    given["spec"]["nodeName"] = "n"
+    found = reading(node("n"), *PLAIN_QUEUES, json.dumps(given))
+
+    assert requests(found) == {"Pod": "default/batch"}
+    assert found.cluster.holdings == (Holding("default/batch", "n", GPU),)
+
+
+def test_a_pod_that_two_families_claim_for_what_is_there_belongs_to_the_pod_group() -> None:
+    given = json.loads(kueue.queued_pod("p", "batch", total=1))
+    given["metadata"]["annotations"]["pod-group-name"] = "g"
+    given["spec"]["nodeName"] = "n"
+    found = reading(node("n"), *PLAIN_QUEUES, pod_group({}), json.dumps(given))
+
+    assert requests(found) == {"PodGroup": "default/g"}
+    assert found.cluster.holdings == (Holding("default/g", "n", GPU),)
