@@ -22,7 +22,7 @@ from tests.unit.dialects.grove.sets import (
     pod_spec,
     topology,
 )
-from tests.unit.dialects.kit import problems, reading, request
+from tests.unit.dialects.kit import TOPOLOGY, problems, reading, request
 
 ZONE, BLOCK, RACK = LEVELS["zone"], LEVELS["block"], LEVELS["rack"]
 MANAGED = {"app.kubernetes.io/managed-by": "grove-operator", "app.kubernetes.io/part-of": "pcs"}
@@ -356,3 +356,28 @@ def test_pods_that_succeeded_have_had_their_turn() -> None:
     (pods,) = request(gang(members("a", 3)), *texts).root.pod_sets()
 
     assert (pods.count, pods.least, pods.pods) == (2, 2, ("a-1", "a-2"))
+
+
+def test_a_configuration_without_pod_groups_says_nothing_whatever_it_asks_for() -> None:
+    assert (
+        problems(topology(), gang(members("a", **packed(RACK)), configs=[config("c", **packed("x"))])) == []
+    )
+
+
+def test_names_that_only_a_whole_cluster_resolves_are_passed_over_where_all_is_lenient() -> None:
+    assert problems(gang(members("a"), priorityClassName="theirs"), lenient=True) == []
+
+
+def test_what_no_request_can_say_of_a_waiting_pod_is_told() -> None:
+    claims = made_pod("a-0", "gang", "a", spec=pod_spec(1, resourceClaims=[{"name": "gpu"}]))
+
+    assert problems(gang(members("a")), claims) == [
+        "2:spec.resourceClaims: A claim is not taken into account when pods are placed. Ask for the device as a resource."
+    ]
+    assert problems(gang(members("a")), claims, lenient=True) == []
+
+
+def test_a_gang_may_speak_of_a_topology_that_only_kai_knows() -> None:
+    text = gang(members("a"), metadata={"annotations": {"kai.scheduler/topology": "tree"}}, **packed(RACK))
+
+    assert request(TOPOLOGY, text).topology == "tree"
