@@ -42,6 +42,12 @@ OURS_ALONE = {
         "spec.concurrentAdmissionPolicy",
     },
     ("kueue.x-k8s.io", "Cohort"): {"spec.parent"},
+    ("kueue.x-k8s.io", "Workload"): {
+        "spec.podSets[].topologyRequest.podsetSliceRequiredTopologyConstraints",
+        "spec.priorityClassName",
+        "spec.priorityClassRef",
+        "spec.priorityClassSource",
+    },
 }
 """Fields that are accepted here and published nowhere, or in another version."""
 

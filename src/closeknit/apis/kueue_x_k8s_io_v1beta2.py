@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.core_v1 import Taint, Toleration
+from closeknit.apis.core_v1 import PodTemplateSpec, Taint, Toleration
+from closeknit.apis.kueue_x_k8s_io_v1beta1 import TopologyDomainAssignment
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.wire import Int32, Quantity, Wire
 
@@ -250,7 +251,100 @@ class TopologyAssignmentSlice(Wire, frozen=True, kw_only=True):
 
 
 class TopologyAssignment(Wire, frozen=True, kw_only=True):
-    """How many pods go to which domain, in slices that say what their domains share only once."""
+    """How many pods go to which domain, in slices that say what their domains share only once.
+
+    ``domains`` is the form of v1beta1, in which each is written out.
+    """
 
     levels: list[str]
-    slices: list[TopologyAssignmentSlice]
+    slices: list[TopologyAssignmentSlice] = []
+    domains: list[TopologyDomainAssignment] = []
+
+
+class PodSet(Wire, frozen=True, kw_only=True):
+    """Equal pods of a workload."""
+
+    name: str = "main"
+    count: Int32 = 1
+    min_count: Int32 | None = None
+    template: PodTemplateSpec
+    topology_request: PodSetTopologyRequest = PodSetTopologyRequest()
+
+
+class PriorityClassRef(Wire, frozen=True, kw_only=True):
+    """The class that gave a workload its priority."""
+
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class WorkloadSpec(Wire, frozen=True, kw_only=True):
+    """What waits for quota; the two of ``priorityClassName`` are the spelling of v1beta1."""
+
+    unused: ClassVar = frozenset({"maximumExecutionTimeSeconds", "preemptionGates"})
+
+    pod_sets: list[PodSet]
+    queue_name: str = ""
+    priority: Int32 | None = None
+    priority_class_ref: PriorityClassRef = PriorityClassRef()
+    priority_class_name: str = ""
+    priority_class_source: str = ""
+    active: bool = True
+
+
+class PodSetAssignment(Wire, frozen=True, kw_only=True):
+    """What one pod set was admitted to."""
+
+    open_ended: ClassVar = True
+
+    name: str = "main"
+    count: Int32 | None = None
+    flavors: dict[str, str] = {}
+    topology_assignment: TopologyAssignment | None = None
+
+
+class Admission(Wire, frozen=True, kw_only=True):
+    """What a workload was admitted to."""
+
+    open_ended: ClassVar = True
+
+    cluster_queue: str = ""
+    pod_set_assignments: list[PodSetAssignment] = []
+
+
+class WorkloadCondition(Wire, frozen=True, kw_only=True):
+    """How far a workload has come."""
+
+    open_ended: ClassVar = True
+
+    type: str = ""
+    status: str = ""
+
+
+class UnhealthyNode(Wire, frozen=True, kw_only=True):
+    """A node on which pods of a workload cannot go on."""
+
+    open_ended: ClassVar = True
+
+    name: str = ""
+
+
+class WorkloadStatus(Wire, frozen=True, kw_only=True):
+    """What Kueue says of a workload."""
+
+    open_ended: ClassVar = True
+
+    admission: Admission | None = None
+    conditions: list[WorkloadCondition] = []
+    unhealthy_nodes: list[UnhealthyNode] = []
+
+
+class Workload(Wire, frozen=True, kw_only=True):
+    """Pods that are admitted together, whoever makes them."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: WorkloadSpec
+    status: WorkloadStatus = WorkloadStatus()

@@ -66,7 +66,7 @@ def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accou
     lacking: list[DomainFit] = []
     verdicts: list[Verdict] = []
     most = max(option.pods for option in options)
-    for option in _affordable(options, accounts, lacking):
+    for option in _affordable(workload, options, accounts, lacking):
         found = _decided(engine, cluster, replace(workload, request=option.request))
         verdicts.append(replace(found, option=option if workload.options else None))
         if _placed(verdicts[-1]) == most:
@@ -77,14 +77,14 @@ def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accou
 
 
 def _affordable(
-    options: Sequence[Option], accounts: Accounts | None, lacking: list[DomainFit]
+    workload: Workload, options: Sequence[Option], accounts: Accounts | None, lacking: list[DomainFit]
 ) -> Iterator[Option]:
     """The ways that have quota, with as many pods as that allows; ``lacking`` is what the others lack."""
     if accounts is None:
         yield from options
         return
     for option in accounts.in_order(options):
-        short = () if _runs(option) else accounts.lacking(option)
+        short = () if _has_quota(workload, option) else accounts.lacking(option)
         if not short:
             yield option
         elif (part := accounts.affordable(option)) is not None:
@@ -115,9 +115,9 @@ def _topology(cluster: Cluster, workload: Workload) -> Topology | None:
     return cluster.topology(name) if name is not None else None
 
 
-def _runs(option: Option) -> bool:
-    """Whether some of its pods run already: then it has its quota."""
-    return any(pods.bound for pods in option.request.root.pod_sets())
+def _has_quota(workload: Workload, option: Option) -> bool:
+    """Whether it was admitted before, or some of its pods run already."""
+    return workload.admitted or any(pods.bound for pods in option.request.root.pod_sets())
 
 
 def plan(
@@ -136,7 +136,7 @@ def plan(
     accounts = Accounts()
     for workload in queue:
         for option in workload.options[:1]:
-            if _runs(option):
+            if _has_quota(workload, option):
                 accounts.charge(option)
     for workload in queue:
         verdict = decide(engine, cluster, workload, accounts)

@@ -1,4 +1,4 @@
-"""Who goes first: priority, then creation time, then name."""
+"""Who goes first: what is admitted already, then priority, then creation time, then name."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ def _moment(written: str) -> datetime | None:
         return None
 
 
-def queue_order(workload: Workload) -> tuple[int, bool, str, str, str]:
+def queue_order(workload: Workload) -> tuple[bool, int, bool, str, str, str]:
     """A key that sorts workloads into the order in which they are placed."""
     return (
+        not workload.admitted,
         -workload.priority,
         not workload.created,
         workload.created,

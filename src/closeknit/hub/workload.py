@@ -31,6 +31,8 @@ class Workload:
     """Higher goes first."""
     created: str = ""
     """RFC 3339 creation time; empty where unknown, which goes last."""
+    admitted: bool = False
+    """Whether it has its quota already, and so goes before all that wait."""
     options: tuple[Option, ...] = ()
     """Ways to run it, tried in order: the first that has quota and finds room is taken.
 

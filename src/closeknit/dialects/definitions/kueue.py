@@ -12,6 +12,7 @@ from closeknit.dialects.definitions.bounds import (
     A_SET,
     ATOMIC,
     ATOMIC_MAP,
+    LABEL,
     NODE_LABEL_KEY,
     NOT_NEGATIVE,
     REFERENCE,
@@ -26,6 +27,8 @@ _VERSIONS = ("v1beta2", "v1beta1")
 _PENDING = Column("Pending Workloads", ".status.pendingWorkloads", "integer")
 _ADMITTED = Column("Admitted Workloads", ".status.admittedWorkloads", "integer")
 
+_LEVEL = {"maxLength": 63}
+_CLASS_SOURCES = ("kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass")
 _STOP_POLICY = {"enum": ["None", "Hold", "HoldAndDrain"], "default": "None"}
 _LIMITS: Limits = {
     **pods.LIMITS,
@@ -70,6 +73,38 @@ _LIMITS: Limits = {
     },
     kueue.FlavorQuotas: {"name": REFERENCE, "resources": {**items(1, 64), **keyed("name")}},
     kueue.LocalQueueSpec: {"clusterQueue": REFERENCE, "stopPolicy": _STOP_POLICY},
+    kueue.Workload: {"": {"required": None}},
+    kueue.WorkloadSpec: {
+        "active": {"default": True},
+        "podSets": {**items(1, 18), **keyed("name")},
+        "priorityClassName": REFERENCE,
+        "priorityClassSource": {"enum": [*_CLASS_SOURCES, ""]},
+        "queueName": REFERENCE,
+        "": {"required": None},
+    },
+    kueue.PriorityClassRef: {
+        "": {"required": ["group", "kind", "name"]},
+        "group": {"enum": ["kueue.x-k8s.io", "scheduling.k8s.io"]},
+        "kind": {"enum": ["WorkloadPriorityClass", "PriorityClass"]},
+        "name": {"minLength": 1, **REFERENCE},
+    },
+    kueue.PodSet: {
+        "count": {**NOT_NEGATIVE, "default": 1},
+        "minCount": {"minimum": 1},
+        "name": {"default": "main", "maxLength": 63, "pattern": LABEL},
+    },
+    kueue.PodSetTopologyRequest: {
+        "podIndexLabel": {"maxLength": 317},
+        "podSetGroupName": {"maxLength": 256},
+        "podSetSliceRequiredTopology": _LEVEL,
+        "podSetSliceSize": {"minimum": 1},
+        "podsetSliceRequiredTopologyConstraints": {**items(None, 3), **ATOMIC},
+        "preferred": _LEVEL,
+        "required": _LEVEL,
+        "subGroupCount": NOT_NEGATIVE,
+        "subGroupIndexLabel": {"maxLength": 317},
+    },
+    kueue.SliceConstraint: {"size": {"minimum": 1}, "topology": {"minLength": 1, **_LEVEL}},
     jobset.JobSetSpec: {"replicatedJobs": keyed("name")},
     jobset.StartupPolicy: {
         "": {"required": ["startupPolicyOrder"]},
@@ -93,6 +128,17 @@ _IN_V1BETA1: Limits = {
         "onFlavors": {"maxItems": None, **_NO_LIST_TYPE},
     },
     kueue.ResourceGroup: {"coveredResources": _NO_LIST_TYPE},
+    kueue.WorkloadSpec: {"": {"required": ["podSets"]}, "priorityClassSource": {"default": ""}},
+    kueue.PodSet: {"": {"required": ["count", "template"]}},
+    kueue.PodSetTopologyRequest: {
+        "podIndexLabel": {"maxLength": None},
+        "podSetGroupName": {"maxLength": None},
+        "podSetSliceRequiredTopology": {"maxLength": None},
+        "preferred": {"maxLength": None},
+        "required": {"maxLength": None},
+        "subGroupCount": {"minimum": None},
+        "subGroupIndexLabel": {"maxLength": None},
+    },
 }
 """What v1beta1 leaves open."""
 
@@ -166,6 +212,23 @@ DEFINITIONS = (
         columns=(Column("Value", ".value", "integer"),),
         status=False,
         limits=_LIMITS,
+    ),
+    Definition(
+        _GROUP,
+        "Workload",
+        "workloads",
+        kueue.Workload,
+        _VERSIONS,
+        short_names=("kwl", "kueueworkload", "kueueworkloads"),
+        columns=(
+            Column("Queue", ".spec.queueName"),
+            Column("Reserved in", ".status.admission.clusterQueue"),
+            condition("Admitted"),
+            condition("Finished"),
+            AGE,
+        ),
+        limits=_LIMITS,
+        limits_of_version={"v1beta1": _IN_V1BETA1},
     ),
     Definition(
         _GROUP,

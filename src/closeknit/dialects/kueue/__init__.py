@@ -17,7 +17,7 @@ from closeknit.dialects.dialect import Dialect, Surroundings
 from closeknit.dialects.kueue.express import express
 from closeknit.dialects.kueue.objects import to_kueue, to_pods
 from closeknit.dialects.kueue.topologies import problems, to_topology
-from closeknit.dialects.kueue.workloads import DIALECT, Read, read_all, workload_of
+from closeknit.dialects.kueue.workloads import DIALECT, Read, holdings, read_all, workload_of
 from closeknit.dialects.manifests import Kind, Manifests
 from closeknit.dialects.places import Located
 from closeknit.hub import topology as hub
@@ -50,16 +50,18 @@ KUEUE = Dialect(
         Kind(_GROUP, "LocalQueue", _VERSIONS, wire.LocalQueue),
         Kind(_GROUP, "WorkloadPriorityClass", _VERSIONS, wire.WorkloadPriorityClass, namespaced=False),
         Kind(_GROUP, "AdmissionCheck", _VERSIONS, wire.AdmissionCheck, namespaced=False),
+        Kind(_GROUP, "Workload", _VERSIONS, wire.Workload, verbatim=True),
         Kind("batch", "Job", ("v1",), batch_v1.Job, verbatim=True),
         Kind("jobset.x-k8s.io", "JobSet", ("v1alpha2",), jobset_x_k8s_io_v1alpha2.JobSet, verbatim=True),
     ),
     topologies=_topologies,
     workload_of=workload_of,
     workloads=_workloads,
+    holdings=holdings,
     translations={"kueue": to_kueue, "pods": to_pods},
     express=express,
     passed_over={
-        _GROUP: frozenset({"MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig", "Workload"}),
+        _GROUP: frozenset({"MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig"}),
         "batch": frozenset({"CronJob"}),
     },
 )

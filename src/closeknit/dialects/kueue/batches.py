@@ -45,6 +45,14 @@ class Batched:
 
 
 @dataclass(frozen=True, slots=True)
+class Admitted:
+    """What a workload was admitted to."""
+
+    flavors: Mapping[str, Mapping[str, str]]
+    """By pod set, the flavor of each resource."""
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Something that queues: its pod sets, and where it says what queue it is for."""
 
@@ -57,6 +65,13 @@ class Batch:
     pod_sets: tuple[Batched, ...]
     problems: tuple[Problem, ...]
     finished: bool = False
+    holder: str = ""
+    """The name under which it is booked; empty for that of the object."""
+    called: str = ""
+    """The name of its Workload object, if there is one."""
+    priority: int | None = None
+    """Where it is given as a number."""
+    admitted: Admitted | None = None
 
 
 def is_kueues(metadata: Any, *templates: Any) -> bool:
@@ -178,7 +193,7 @@ def _batched(
         message = "The pod template asks for a topology as well. Leave out one of the two."
         found.append(Problem(within("metadata.annotations", key), message))
     wish = read_wish(annotations, path, cut.count, found)
-    read = _read_template(template, manifest)
+    read = read_template(template, manifest)
     found.extend(Problem(join(cut.path, problem.path), problem.message) for problem in read.problems)
     return Batched(
         name=cut.name,
@@ -190,7 +205,7 @@ def _batched(
         shape=read.shape,
         unsayable=tuple(Problem(join(cut.path, problem.path), problem.message) for problem in read.unsayable),
         seats=seats(cut.names, pods),
-        template=_step_into(manifest.written, cut.path),
+        template=step_into(manifest.written, cut.path),
         index_label=keys.COMPLETION_INDEX if cut.indexed else None,
         sub_index_label=keys.JOB_INDEX if cut.nested else None,
         priority_class=template.spec.priority_class_name,
@@ -201,7 +216,7 @@ def _batch(
     manifest: Manifest[Any], pod_sets: tuple[Batched, ...], found: list[Problem], *, finished: bool
 ) -> Batch:
     marks = manifest.content.metadata.labels
-    found.extend(_group_problems(pod_sets))
+    found.extend(group_problems(pod_sets))
     return Batch(
         manifest=manifest,
         object=manifest.object,
@@ -214,7 +229,7 @@ def _batch(
     )
 
 
-def _group_problems(pod_sets: tuple[Batched, ...]) -> Iterator[Problem]:
+def group_problems(pod_sets: tuple[Batched, ...]) -> Iterator[Problem]:
     """A group is one leader and its workers, and both ask for the same."""
     groups: dict[str, list[Batched]] = {}
     for pod_set in pod_sets:
@@ -262,7 +277,8 @@ def _minimum(annotations: Mapping[str, str], count: int, found: list[Problem]) -
     return int(written)
 
 
-def _read_template(template: core_v1.PodTemplateSpec, manifest: Manifest[Any]) -> ReadPod:
+def read_template(template: core_v1.PodTemplateSpec, manifest: Manifest[Any]) -> ReadPod:
+    """What each pod of a template asks for."""
     pod = core_v1.Pod(api_version="v1", kind="Pod", metadata=template.metadata, spec=template.spec)
     return read_pod(Manifest(manifest.source, manifest.document, "", manifest.object, pod))
 
@@ -272,7 +288,7 @@ def _is_finished(status: batch_v1.JobStatus) -> bool:
     return any(each.type in ends and each.status == "True" for each in status.conditions)
 
 
-def _step_into(written: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+def step_into(written: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """What stands at a path of names and places in lists."""
     value: Any = written
     for step in path.replace("[", ".").replace("]", "").split("."):

@@ -26,6 +26,8 @@ TODAYS = (REQUIRED, PREFERRED, UNCONSTRAINED, SLICE_LEVEL, SLICE_SIZE, SLICE_LAY
 
 POD_GROUP = f"{_PREFIX}pod-group-name"
 POD_GROUP_COUNT = f"{_PREFIX}pod-group-total-count"
+POD_GROUP_FAST = f"{_PREFIX}pod-group-fast-admission"
+POD_GROUP_RETRIABLE = f"{_PREFIX}retriable-in-group"
 POD_GROUP_INDEX_LABEL = f"{_PREFIX}pod-group-pod-index-label"
 
 GATE = f"{_PREFIX}topology"

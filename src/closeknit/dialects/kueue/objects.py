@@ -12,7 +12,7 @@ from closeknit.dialects.kueue.asking import topology_request
 from closeknit.dialects.kueue.assignments import Assigned, assigned, to_slices
 from closeknit.dialects.kueue.batches import Batched
 from closeknit.dialects.kueue.choices import Admission
-from closeknit.dialects.kueue.starting import gated_pods, started, workload_object_name
+from closeknit.dialects.kueue.starting import OURS, gated_pods, started, workload_object_name
 from closeknit.dialects.kueue.workloads import Read, read_all
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.places import Located
@@ -32,7 +32,7 @@ def to_kueue(manifests: Manifests, surroundings: Surroundings) -> Iterator[Objec
     for read in read_all(manifests, surroundings):
         if isinstance(read, Read) and read.admissions:
             yield workload_object(read)
-            if read.batch.manifest.written:
+            if read.batch.manifest.written and read.batch.object.kind != "Workload":
                 waiting = started(read, read.admissions[0], {})
                 waiting["spec"]["suspend"] = True
                 yield waiting
@@ -86,6 +86,9 @@ def assignments(read: Read, admission: Admission, placed: Placed) -> dict[str, A
 def _metadata(read: Read) -> Object:
     owner, given = read.batch.object, read.batch.manifest.content.metadata
     made: Object = {"name": workload_object_name(read), "namespace": owner.namespace}
+    if owner.kind == "Workload":
+        kept = read.batch.manifest.written["metadata"]
+        return {**{key: kept[key] for key in OURS if key in kept}, **made}
     if given.uid and owner.kind != "Pod":
         made["labels"] = {"kueue.x-k8s.io/job-uid": given.uid}
         made["ownerReferences"] = [

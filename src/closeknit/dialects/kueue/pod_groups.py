@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from closeknit.apis import core_v1
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import MOST_PODS, Batch, Batched
-from closeknit.dialects.kueue.seats import labels, seat
+from closeknit.dialects.kueue.seats import Seat, labels, seat
 from closeknit.dialects.kueue.wishes import read_wish
 from closeknit.dialects.paths import within
 from closeknit.dialects.pods import ReadPod, Shape, Stage, by_rank
@@ -19,18 +20,30 @@ from closeknit.hub.workload import ObjectName
 
 
 def read_pod_group(name: str, pods: list[ReadPod]) -> Batch:
-    """Plain pods of one group, or a single pod that queues by itself; a pod set for each kind of pod."""
+    """Plain pods of one group, or a single pod that queues by itself; a pod set for each kind of pod.
+
+    Pods of a group that are not there are a problem, unless it is admitted before they are, or some of it
+    runs already; then they are taken to be like the first.
+    """
     ordered = sorted(pods, key=by_rank)
     first = ordered[0].manifest
     found: list[Problem] = []
     marks, annotations = first.content.metadata.labels, first.content.metadata.annotations
-    total = len(ordered)
+    absent = 0
+    found.extend(_lone_problems(marks, annotations))
     if keys.POD_GROUP in marks:
         total = _total(annotations, found)
-        present = sum(pod.stage is not Stage.FAILED for pod in ordered)
-        if 0 < total != present:
+        present = sum(pod.stage is not Stage.FAILED or not _is_retriable(pod) for pod in ordered)
+        started = any(pod.stage in (Stage.RUNNING, Stage.LEAVING, Stage.SUCCEEDED) for pod in ordered)
+        if present < total and (started or annotations.get(keys.POD_GROUP_FAST) == "true"):
+            absent = total - present
+        elif 0 < total != present:
             what = "Give the rest" if present < total else "Take some away"
-            message = f"The group has {total} pods, and {present} are given. {what}, or change the count."
+            has, given = (
+                f"{total} pod{'s' * (total != 1)}",
+                f"{present} {'is' if present == 1 else 'are'} given",
+            )
+            message = f"The group has {has}, and {given}. {what}, or change the count."
             found.append(Problem(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
     for pod in ordered[1:]:
         for key, where, mine, theirs in (
@@ -51,8 +64,16 @@ def read_pod_group(name: str, pods: list[ReadPod]) -> Batch:
     for pod in ordered:
         if pod.stage in (Stage.OPEN, Stage.RUNNING):
             kinds.setdefault((pod.shape, tuple(sorted(_asked(pod).items()))), []).append(pod)
+    if absent and not kinds:
+        kinds[ordered[0].shape, tuple(sorted(_asked(ordered[0]).items()))] = []
     pod_sets = tuple(
-        _of_pods("main" if len(kinds) == 1 else f"role-{number}", equal, shape, found)
+        _of_pods(
+            "main" if len(kinds) == 1 else f"role-{number}",
+            equal or ordered[:1],
+            (*map(seat, equal), *_made_up(name, ordered, absent if number == 1 else 0)),
+            shape,
+            found,
+        )
         for number, ((shape, _), equal) in enumerate(kinds.items(), start=1)
     )
     problems = (
@@ -71,23 +92,48 @@ def read_pod_group(name: str, pods: list[ReadPod]) -> Batch:
     )
 
 
-def _of_pods(name: str, pods: list[ReadPod], shape: Shape, found: list[Problem]) -> Batched:
+def _of_pods(
+    name: str, pods: list[ReadPod], places: tuple[Seat, ...], shape: Shape, found: list[Problem]
+) -> Batched:
     first = pods[0].manifest
-    wish = read_wish(first.content.metadata.annotations, "metadata.annotations", len(pods), found)
+    wish = read_wish(first.content.metadata.annotations, "metadata.annotations", len(places), found)
     return Batched(
         name=name,
         path="",
-        count=len(pods),
+        count=len(places),
         minimum=None,
         replicas=1,
         wish=wish,
         shape=shape,
         unsayable=tuple(problem for pod in pods if pod.stage is Stage.OPEN for problem in pod.unsayable),
-        seats=tuple(seat(pod) for pod in pods),
+        seats=places,
         template={"spec": _spec(first.content)},
         index_label=first.content.metadata.annotations.get(keys.POD_GROUP_INDEX_LABEL),
         priority_class=first.content.spec.priority_class_name,
     )
+
+
+def _made_up(name: str, pods: list[ReadPod], count: int) -> Iterator[Seat]:
+    """Names for pods that are not there, none of which is taken."""
+    taken = {pod.name for pod in pods}
+    free = (each for i in itertools.count() if (each := f"{name}-{i}") not in taken)
+    return (Seat(each) for each in itertools.islice(free, count))
+
+
+def _lone_problems(marks: Mapping[str, str], annotations: Mapping[str, str]) -> Iterator[Problem]:
+    """What is said of a group where there is none, and what cannot be said of one."""
+    for key in (keys.POD_GROUP_COUNT, keys.POD_GROUP_FAST):
+        if key in annotations and keys.POD_GROUP not in marks:
+            message = f"{key} is given, but the group has no name. Name it, or leave that out."
+            yield Problem(within("metadata.labels", keys.POD_GROUP), message)
+    for key in (keys.POD_GROUP_FAST, keys.POD_GROUP_RETRIABLE):
+        if (written := annotations.get(key, "true")) not in ("true", "false"):
+            message = f'{shown(written)} is not a truth value. Write "true" or "false", or leave it out.'
+            yield Problem(within("metadata.annotations", key), message)
+
+
+def _is_retriable(pod: ReadPod) -> bool:
+    return pod.manifest.content.metadata.annotations.get(keys.POD_GROUP_RETRIABLE) != "false"
 
 
 def _spec(pod: core_v1.Pod) -> Mapping[str, Any]:

@@ -15,6 +15,10 @@ class Seat:
 
     name: str
     node: str = ""
+    held: bool = False
+    """Whether the place is kept for a pod that is not there yet."""
+    pin: tuple[tuple[str, str], ...] = ()
+    """The labels of the domain that is kept for it, where that leaves several nodes."""
 
 
 def seats(names: list[str], pods: list[tuple[ReadPod, int | None]]) -> tuple[Seat, ...]:

@@ -18,13 +18,15 @@ from closeknit.dialects.kueue.workloads import Read
 from closeknit.hub.nodes import Toleration
 
 _LONGEST_NAME = 253
-_OURS = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
+OURS = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
 """What of an object's metadata is written again; the server keeps the rest."""
 
 
 def workload_object_name(read: Read) -> str:
     """The Workload's own name: a group's is its own, others say what they are made from."""
     owner = read.batch.object
+    if read.batch.called:
+        return read.batch.called
     if owner.kind == "Pod":
         return owner.name
     uid = read.batch.manifest.content.metadata.uid
@@ -41,7 +43,7 @@ def started(read: Read, admission: Admission, placed: Mapping[str, Assigned]) ->
     """
     made: Object = copy.deepcopy(dict(read.batch.manifest.written))
     made.pop("status", None)
-    made["metadata"] = {key: made["metadata"][key] for key in _OURS if key in made["metadata"]}
+    made["metadata"] = {key: made["metadata"][key] for key in OURS if key in made["metadata"]}
     annotations = made["metadata"].get("annotations", {})
     for key in keys.EARLY:
         annotations.pop(key, None)
@@ -69,7 +71,8 @@ def gated_pods(read: Read, admission: Admission) -> Iterator[Object]:
             job, index = divmod(rank, each)
             nested = owner.kind == "JobSet"
             job_name = f"{owner.name}-{pod_set.name}-{job}" if nested else owner.name
-            labels = {keys.JOB_NAME: job_name}
+            # Who will make the pods of a lone Workload is not known.
+            labels = {keys.JOB_NAME: job_name} if owner.kind != "Workload" else {}
             if pod_set.index_label:
                 labels[keys.COMPLETION_INDEX] = str(index)
             if nested:

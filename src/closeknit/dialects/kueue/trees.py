@@ -89,7 +89,13 @@ class _Builder:
     ) -> tuple[Member, ...]:
         if not layers:
             minimum = pod_set.minimum if len(seats) == pod_set.count else None
-            return (_pods(pod_set, self.take(pod_set_name(stem, 1)), seats, self._filters, minimum),)
+            pinned: dict[tuple[tuple[str, str], ...], list[Seat]] = {}
+            for seat in seats:
+                pinned.setdefault(seat.pin, []).append(seat)
+            return tuple(
+                self._pods(pod_set, self.take(pod_set_name(stem, i)), tuple(inside), minimum)
+                for i, inside in enumerate(pinned.values(), start=1)
+            )
         layer, *rest = layers
         pieces: list[Member] = []
         for i in range(0, len(seats), layer.size):
@@ -97,6 +103,21 @@ class _Builder:
             inner = self._members(pod_set, name, seats[i : i + layer.size], rest)
             pieces.append(Group(name, inner, layer.levels.required, layer.levels.preferred))
         return tuple(pieces)
+
+    def _pods(self, pod_set: Batched, name: str, seats: tuple[Seat, ...], minimum: int | None) -> PodSet:
+        accepted = self._filters[pod_set.name]
+        if pin := seats[0].pin:
+            accepted = replace(accepted, selector=tuple(sorted({*accepted.selector, *pin})))
+        return PodSet(
+            name=name,
+            count=len(seats),
+            resources=pod_set.shape.resources,
+            minimum=minimum,
+            filter=accepted,
+            host_ports=pod_set.shape.host_ports,
+            bound=tuple(seat.node for seat in seats if seat.node),
+            pods=tuple(seat.name for seat in seats if not seat.node),
+        )
 
 
 def _layers(pod_set: Batched, topology: Topology | None) -> tuple[Levels, list[_Layer]]:
@@ -123,22 +144,3 @@ def _layers(pod_set: Batched, topology: Topology | None) -> tuple[Levels, list[_
     levels = Levels(preferred=whole.preferred) if outside else Levels()
     layers.append(_Layer(each, levels, ""))
     return whole, sorted(layers, key=lambda layer: -layer.size)
-
-
-def _pods(
-    pod_set: Batched,
-    name: str,
-    seats: tuple[Seat, ...],
-    filters: Mapping[str, NodeFilter],
-    minimum: int | None,
-) -> PodSet:
-    return PodSet(
-        name=name,
-        count=len(seats),
-        resources=pod_set.shape.resources,
-        minimum=minimum,
-        filter=filters[pod_set.name],
-        host_ports=pod_set.shape.host_ports,
-        bound=tuple(seat.node for seat in seats if seat.node),
-        pods=tuple(seat.name for seat in seats if not seat.node),
-    )

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from closeknit.apis import batch_v1, core_v1, jobset_x_k8s_io_v1alpha2
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.kueue import keys
+from closeknit.dialects.kueue.admitted import is_admitted, with_admission
 from closeknit.dialects.kueue.batches import Batch, is_kueues, read_job, read_job_set
 from closeknit.dialects.kueue.choices import Admission, admissions, without_queue
 from closeknit.dialects.kueue.flavors import read_flavors
 from closeknit.dialects.kueue.pod_groups import read_pod_group
-from closeknit.dialects.kueue.queues import Queue, Queues, read_queues
+from closeknit.dialects.kueue.queues import Queue, read_queues
+from closeknit.dialects.kueue.waiting import World, priority_of, queue_of
+from closeknit.dialects.kueue.workload_objects import in_fields, is_over, owner_of, read_workload
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.naming import lone_holder, workload_name
 from closeknit.dialects.places import Located
 from closeknit.dialects.pods import ReadPod
 from closeknit.dialects.queueing import created
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.cluster import Holding
+from closeknit.hub.problems import Problem
 from closeknit.hub.workload import Workload
 
 DIALECT = "kueue"
@@ -51,25 +56,13 @@ def workload_of(pod: core_v1.Pod, namespace: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _World:
-    """What batches are read against."""
-
-    manifests: Manifests
-    surroundings: Surroundings
-    queues: Queues
-    nodes: Mapping[str, Mapping[str, str]]
-    """The labels of each."""
-    priorities: Mapping[str, int]
-
-
 def read_all(manifests: Manifests, surroundings: Surroundings) -> Iterator[Read | Located]:
     """Every batch of the manifests, after the problems of queues and of the batches themselves."""
     found: list[Located] = []
     flavors = read_flavors(manifests, surroundings.topologies, found)
     queues = read_queues(manifests, flavors, found)
     yield from found
-    world = _World(
+    world = World(
         manifests=manifests,
         surroundings=surroundings,
         queues=queues,
@@ -77,10 +70,13 @@ def read_all(manifests: Manifests, surroundings: Surroundings) -> Iterator[Read 
         priorities={each.name: each.content.value for each in manifests.of(wire.WorkloadPriorityClass)},
     )
     taken: dict[str, str] = {}
-    for batch in _batches(manifests, surroundings):
+    for batch in _admitted_batches(world):
+        if isinstance(batch, Located):
+            yield batch
+            continue
         if batch.finished:
             continue
-        name = workload_name(batch.object.namespace, batch.object.name)
+        name = workload_name(batch.object.namespace, batch.holder or batch.object.name)
         own: list[Problem] = list(batch.problems)
         if (other := taken.setdefault(name, batch.object.kind)) != batch.object.kind:
             message = f"A {other} of this name queues as well, and both would be booked under it. Rename one."
@@ -88,6 +84,41 @@ def read_all(manifests: Manifests, surroundings: Surroundings) -> Iterator[Read 
         read = _read(name, batch, world, own)
         yield from (batch.manifest.located(problem) for problem in _once(own))
         yield read
+
+
+def holdings(manifests: Manifests, surroundings: Surroundings) -> Iterator[Holding]:
+    """What admitted workloads hold for pods that are not there yet."""
+    if not any(is_admitted(each.content) for each in manifests.of(wire.Workload)):
+        return
+    for read in read_all(manifests, surroundings):
+        if not isinstance(read, Read):
+            continue
+        name = workload_name(read.batch.object.namespace, read.batch.holder or read.batch.object.name)
+        for pod_set in read.batch.pod_sets:
+            for node, pods in Counter(seat.node for seat in pod_set.seats if seat.held).items():
+                yield Holding(name, node, pod_set.shape.resources, pods, pod_set.shape.host_ports)
+
+
+def _admitted_batches(world: World) -> Iterator[Batch | Located]:
+    """Every batch, with what its Workload says of it; and Workloads that stand for themselves."""
+    listed = {(each.namespace, *owner_of(each)): each for each in reversed(world.manifests.of(wire.Workload))}
+    for batch in _batches(world.manifests, world.surroundings):
+        owned = listed.pop((batch.object.namespace, batch.object.kind, batch.object.name), None)
+        if owned is None or is_over(owned.content):
+            yield batch
+            continue
+        known, wrong = with_admission(batch, owned, world.nodes)
+        yield from (owned.located(problem) for problem in wrong)
+        yield known
+    for manifest in reversed(listed.values()):
+        kind, name = owner_of(manifest)
+        pods = _pods_of(world.surroundings, manifest.namespace, name, kind)
+        batch = read_workload(manifest, pods)
+        if batch.problems or batch.finished:
+            yield batch
+            continue
+        known, wrong = with_admission(batch, manifest, world.nodes)
+        yield replace(known, problems=tuple(wrong))
 
 
 def _batches(manifests: Manifests, surroundings: Surroundings) -> Iterator[Batch]:
@@ -130,15 +161,15 @@ def _pod_groups(surroundings: Surroundings) -> Iterator[tuple[str, list[ReadPod]
             yield name.rpartition("/")[2], queued
 
 
-def _read(name: str, batch: Batch, world: _World, own: list[Problem]) -> Read:
+def _read(name: str, batch: Batch, world: World, own: list[Problem]) -> Read:
     surroundings = world.surroundings
     if not surroundings.lenient:
         own.extend(problem for pod_set in batch.pod_sets for problem in pod_set.unsayable)
-    priority = _priority(batch, world.priorities, surroundings, own)
+    priority = priority_of(batch, world.priorities, surroundings, own)
     since = created(batch.manifest, own)
     if not batch.pod_sets and not own:
         own.append(Problem("spec", "There are no pods to place. Ask for at least one."))
-    queue = _queue(batch, world, own)
+    queue = queue_of(batch, world, own)
     made: list[Admission] = []
     if not own and not batch.manifest.problems:
         if queue is not None:
@@ -150,6 +181,8 @@ def _read(name: str, batch: Batch, world: _World, own: list[Problem]) -> Read:
             if not made:
                 own.append(Problem(batch.queue_path, "No topology is known that has the levels asked for."))
     made = _running_on(made, batch, world.nodes)
+    if batch.object.kind == "Workload":
+        own[:] = [in_fields(problem) for problem in own]
     problems = (*batch.manifest.problems, *_once(own))
     workload = Workload(
         object=batch.object,
@@ -158,69 +191,19 @@ def _read(name: str, batch: Batch, world: _World, own: list[Problem]) -> Read:
         problems=problems,
         priority=priority,
         created=since,
+        admitted=batch.admitted is not None,
         options=tuple(each.option for each in made) if not problems else (),
     )
     return Read(batch, queue, tuple(made) if not problems else (), workload)
 
 
-def _queue(batch: Batch, world: _World, found: list[Problem]) -> Queue | None:
-    """The ClusterQueue behind the name that a batch gives; None where it must do without."""
-    queues, lenient = world.queues, world.surroundings.lenient
-    path, namespace = batch.queue_path, batch.object.namespace
-    known = sorted(name for space, name in queues.local if space == namespace)
-    existing = {one.name for one in world.manifests.named(wire.LocalQueue) if one.namespace == namespace}
-    if not batch.queue:
-        said = "A topology is asked for, but no queue is named, so Kueue would not look at it."
-        if not lenient:
-            found.append(Problem(path, f"{said} {suggestion('', known)}"))
-        return None
-    local = queues.local.get((namespace, batch.queue))
-    if local is None:
-        if not lenient and batch.queue not in existing:
-            message = f"There is no LocalQueue {shown(batch.queue)} in namespace {shown(namespace)}."
-            found.append(Problem(path, f"{message} {suggestion(batch.queue, known)}"))
-        elif batch.queue in existing:
-            found.append(Problem(path, f"LocalQueue {shown(batch.queue)} has problems of its own."))
-        return None
-    queue = queues.cluster.get(local.spec.cluster_queue)
-    if queue is None:
-        if not lenient:
-            said = f"LocalQueue {shown(batch.queue)} leads to no ClusterQueue that can be used."
-            found.append(Problem(path, f"{said} Correct it first."))
-        return None
-    stop = local.spec.stop_policy
-    stopped = f"its stopPolicy is {stop}" if stop in ("Hold", "HoldAndDrain") else ""
-    if stopped or queue.inactive:
-        who = f"LocalQueue {shown(batch.queue)}" if stopped else f"ClusterQueue {shown(queue.name)}"
-        found.append(Problem(path, f"{who} is not active: {stopped or queue.inactive}."))
-    return queue
-
-
-def _priority(
-    batch: Batch, classes: Mapping[str, int], surroundings: Surroundings, found: list[Problem]
-) -> int:
-    """Kueue's own class goes before the pods'."""
-    unknown: list[Problem] = []
-    priority = 0
-    if batch.priority_class:
-        path = f'metadata.labels["{keys.PRIORITY_CLASS}"]'
-        if batch.priority_class not in classes:
-            message = f"There is no WorkloadPriorityClass {shown(batch.priority_class)}."
-            unknown.append(Problem(path, f"{message} {suggestion(batch.priority_class, classes)}"))
-        priority = classes.get(batch.priority_class, 0)
-    else:
-        named = next((each for each in batch.pod_sets if each.priority_class), None)
-        path = f"{named.path}.spec.priorityClassName".lstrip(".") if named is not None else ""
-        name = named.priority_class if named is not None else ""
-        priority = surroundings.priorities.named(name, path, unknown, {})
-    found.extend(() if surroundings.lenient else unknown)
-    return priority
-
-
 def _running_on(
     made: list[Admission], batch: Batch, nodes: Mapping[str, Mapping[str, str]]
 ) -> list[Admission]:
-    """Where pods already run, only the flavors of their nodes are left, unless none would be."""
+    """What is left of the ways: those of the admission, and of the nodes where pods run, if there are any."""
+    if batch.admitted is not None:
+        taken = batch.admitted.flavors
+        made = [each for each in made if all(each.flavors[name] == of for name, of in taken.items())] or made
     bound = [(each.name, seat.node) for each in batch.pod_sets for seat in each.seats if seat.node]
     left = [
         each

@@ -753,6 +753,45 @@ LABEL = f'metadata.labels["{K}queue-name"]'
             id="a group of pods says how many there are",
         ),
         pytest.param(
+            [queued_pod("p-0", total=2), *QUEUES],
+            f'metadata.labels["{K}pod-group-name"]: {K}pod-group-total-count is given, but the group has no name.'
+            " Name it, or leave that out.",
+            id="a group of pods has a name",
+        ),
+        pytest.param(
+            [queued_pod("p-0", pod_group_fast_admission="true"), *QUEUES],
+            f'metadata.labels["{K}pod-group-name"]: {K}pod-group-fast-admission is given, but the group has no name.'
+            " Name it, or leave that out.",
+            id="only a group can be admitted before it is complete",
+        ),
+        pytest.param(
+            [queued_pod("p-0", "p", 1, pod_group_fast_admission="yes"), *QUEUES],
+            at(
+                OWN,
+                "pod-group-fast-admission",
+                '"yes" is not a truth value. Write "true" or "false", or leave it out.',
+            ),
+            id="fast admission is true or false",
+        ),
+        pytest.param(
+            [queued_pod("p-0", "p", 1, retriable_in_group="no"), *QUEUES],
+            at(
+                OWN,
+                "retriable-in-group",
+                '"no" is not a truth value. Write "true" or "false", or leave it out.',
+            ),
+            id="whether a pod is made again is true or false",
+        ),
+        pytest.param(
+            [queued_pod("p-0", "p", 1), queued_pod("p-1", "p", 1), *QUEUES],
+            at(
+                OWN,
+                "pod-group-total-count",
+                "The group has 1 pod, and 2 are given. Take some away, or change the count.",
+            ),
+            id="a group has no more pods than it says",
+        ),
+        pytest.param(
             [queued_pod("p-0", "p", 2), queued_pod("p-1", "p", 3), *QUEUES],
             f'Pod p-1: metadata.annotations["{K}pod-group-total-count"]: "3" differs from "2" of pod p-0.'
             " All pods of a group agree.",

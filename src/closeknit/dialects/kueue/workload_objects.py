@@ -1,0 +1,181 @@
+"""Workload objects that stand for themselves, because what they were made from is not at hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.kueue import keys
+from closeknit.dialects.kueue.batches import (
+    MOST_POD_SETS,
+    MOST_PODS,
+    Batch,
+    Batched,
+    group_problems,
+    read_template,
+    step_into,
+)
+from closeknit.dialects.kueue.seats import labels, number, seats
+from closeknit.dialects.kueue.wishes import read_wish
+from closeknit.dialects.manifests import Manifest
+from closeknit.dialects.paths import join
+from closeknit.dialects.pods import ReadPod
+from closeknit.hub.problems import Problem, shown
+
+_FIELDS = {
+    keys.SLICE_LAYERS: "podsetSliceRequiredTopologyConstraints",
+    keys.SLICE_LEVEL: "podSetSliceRequiredTopology",
+    keys.SLICE_SIZE: "podSetSliceSize",
+    keys.UNCONSTRAINED: "unconstrained",
+    keys.PREFERRED: "preferred",
+    keys.REQUIRED: "required",
+    keys.GROUP: "podSetGroupName",
+}
+"""The fields of a topology request for what annotations say; no key stands before one that begins with it."""
+
+_QUEUED_KINDS = ("Job", "JobSet")
+
+
+def owner_of(manifest: Manifest[wire.Workload]) -> tuple[str, str]:
+    """The kind and name of what a Workload was made from: itself where it does not say.
+
+    A group of pods has many owners, and gives the Workload its name.
+    """
+    owners = manifest.content.metadata.owner_references
+    controller = next((owner for owner in owners if owner.controller), None)
+    if controller is not None and controller.kind in _QUEUED_KINDS:
+        return controller.kind, controller.name
+    return ("Pod" if any(owner.kind == "Pod" for owner in owners) else "Workload"), manifest.name
+
+
+def is_over(workload: wire.Workload) -> bool:
+    """Whether it has finished, or has been told not to run."""
+    ended = any(each.type == "Finished" and each.status == "True" for each in workload.status.conditions)
+    return ended or not workload.spec.active
+
+
+def read_workload(manifest: Manifest[wire.Workload], pods: Iterable[ReadPod]) -> Batch:
+    """A Workload as it would be read from its owner."""
+    spec = manifest.content.spec
+    found: list[Problem] = []
+    if not 1 <= len(spec.pod_sets) <= MOST_POD_SETS:
+        message = f"There are {len(spec.pod_sets)} pod sets. Allowed are 1 to {MOST_POD_SETS}."
+        found.append(Problem("spec.podSets", message))
+    first: dict[str, int] = {}
+    members = list(pods)
+    pod_sets: list[Batched] = []
+    for i, given in enumerate(spec.pod_sets):
+        path = f"spec.podSets[{i}]"
+        if (before := first.setdefault(given.name, i)) != i:
+            message = f"{shown(given.name)} is already the name of spec.podSets[{before}]. Rename one."
+            found.append(Problem(f"{path}.name", message))
+            continue
+        wrong = list(_count_problems(given, path))
+        found.extend(wrong)
+        if given.count > 0 and not wrong:
+            own = [pod for pod in members if labels(pod).get(keys.POD_SET, given.name) == given.name]
+            pod_sets.append(_pod_set(given, path, manifest, own, found))
+    if sum(given.min_count is not None for given in spec.pod_sets) > 1:
+        message = "Only one pod set can have minCount. Leave out the others."
+        found.append(Problem("spec.podSets", message))
+    found.extend(group_problems(tuple(pod_sets)))
+    return Batch(
+        manifest=manifest,
+        object=manifest.object,
+        queue=spec.queue_name,
+        queue_path="spec.queueName",
+        priority_class=_priority_class(spec),
+        pod_sets=tuple(pod_sets),
+        problems=tuple(found),
+        finished=is_over(manifest.content),
+        holder=owner_of(manifest)[1],
+        called=manifest.name,
+        priority=spec.priority,
+    )
+
+
+def in_fields(problem: Problem) -> Problem:
+    """A problem in the words of a Workload, where it is told in those of annotations."""
+    path, message = problem.path, problem.message
+    for key, field in _FIELDS.items():
+        path = path.replace(f'["{key}"]', f".{field}")
+        message = message.replace(key, field)
+    return Problem(path, message)
+
+
+def _count_problems(given: wire.PodSet, path: str) -> Iterator[Problem]:
+    if not 0 <= given.count <= MOST_PODS:
+        message = f"{given.count} is out of range. Allowed are 0 to {MOST_PODS}."
+        yield Problem(f"{path}.count", message)
+    elif given.min_count is not None and not 1 <= given.min_count <= max(given.count, 1):
+        message = f"{given.min_count} is not possible. Allowed are 1 to {max(given.count, 1)}."
+        yield Problem(f"{path}.minCount", message)
+    jobs = given.topology_request.sub_group_count
+    if jobs is not None and (jobs < 0 or (jobs and given.count % jobs)):
+        message = (
+            f"{given.count} pods cannot be those of {jobs} equal Jobs. Write a number that divides them."
+        )
+        yield Problem(f"{path}.topologyRequest.subGroupCount", message)
+
+
+def _pod_set(
+    given: wire.PodSet,
+    path: str,
+    manifest: Manifest[wire.Workload],
+    pods: list[ReadPod],
+    found: list[Problem],
+) -> Batched:
+    asked = given.topology_request
+    read = read_template(given.template, manifest)
+    where = f"{path}.template"
+    found.extend(Problem(join(where, problem.path), problem.message) for problem in read.problems)
+    jobs = asked.sub_group_count or 1
+    each = given.count // jobs
+    _, owner = owner_of(manifest)
+    names = [f"{owner}-{given.name}-{i}" for i in range(given.count)]
+    if asked.sub_group_index_label:
+        names = [f"{owner}-{given.name}-{job}-{pod}" for job in range(jobs) for pod in range(each)]
+    return Batched(
+        name=given.name,
+        path=where,
+        count=given.count,
+        minimum=given.min_count if given.min_count != given.count else None,
+        replicas=jobs,
+        wish=read_wish(_annotations(asked), f"{path}.topologyRequest", given.count, found),
+        shape=read.shape,
+        unsayable=tuple(Problem(join(where, problem.path), problem.message) for problem in read.unsayable),
+        seats=seats(names, [(pod, _rank(pod, asked, each)) for pod in pods]),
+        template=step_into(manifest.written, where),
+        index_label=asked.pod_index_label,
+        sub_index_label=asked.sub_group_index_label,
+        priority_class=given.template.spec.priority_class_name,
+    )
+
+
+def _annotations(asked: wire.PodSetTopologyRequest) -> dict[str, str]:
+    """The annotations that ask for the same."""
+    said = {
+        keys.REQUIRED: asked.required,
+        keys.PREFERRED: asked.preferred,
+        keys.UNCONSTRAINED: "true" if asked.unconstrained else None,
+        keys.SLICE_LEVEL: asked.pod_set_slice_required_topology,
+        keys.SLICE_SIZE: str(asked.pod_set_slice_size) if asked.pod_set_slice_size is not None else None,
+        keys.GROUP: asked.pod_set_group_name,
+    }
+    if layers := asked.podset_slice_required_topology_constraints:
+        said[keys.SLICE_LAYERS] = json.dumps([{"topology": one.topology, "size": one.size} for one in layers])
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def _rank(pod: ReadPod, asked: wire.PodSetTopologyRequest, each: int) -> int | None:
+    index = number(pod, asked.pod_index_label) if asked.pod_index_label else None
+    job = number(pod, asked.sub_group_index_label) if asked.sub_group_index_label else 0
+    return None if index is None or job is None or index >= each else job * each + index
+
+
+def _priority_class(spec: wire.WorkloadSpec) -> str:
+    """The class of Kueue's own that it names; one of pods stands in its templates as well."""
+    if spec.priority_class_ref.group == "kueue.x-k8s.io":
+        return spec.priority_class_ref.name
+    return spec.priority_class_name if spec.priority_class_source.startswith("kueue.x-k8s.io/") else ""
