@@ -381,3 +381,11 @@ def test_a_gang_may_speak_of_a_topology_that_only_kai_knows() -> None:
     text = gang(members("a"), metadata={"annotations": {"kai.scheduler/topology": "tree"}}, **packed(RACK))
 
     assert request(TOPOLOGY, text).topology == "tree"
+
+
+def test_the_pod_group_of_a_gang_speaks_of_the_topology_that_kai_knows() -> None:
+    bound = [{"schedulerName": "kai-scheduler", "topologyReference": "theirs"}]
+    binding = topology(kind="ClusterTopologyBinding", schedulerTopologyBindings=bound)
+    (group,) = translated("kai", binding, gang(members("a"), **packed(RACK)))
+
+    assert group["spec"]["topologyConstraint"]["topology"] == "theirs"
