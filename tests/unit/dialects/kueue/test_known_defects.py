@@ -10,6 +10,7 @@ from closeknit.hub.outcome import Placed, Unplaceable
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
+    HOST,
     QUEUES,
     RACK,
     cluster_queue,
@@ -102,3 +103,119 @@ def test_twenty_pods_take_ten_and_ten_rather_than_nineteen_and_one() -> None:
     placed = decided(*QUEUES, *hosts, job(20, podset_preferred_topology=RACK))
 
     assert len(where(placed)["main"]) == 2
+
+
+def test_an_unconstrained_launcher_leaves_the_only_gpu_node_to_the_worker() -> None:
+    """Kueue fills the node with the least room first, which is the only one that the worker could use."""
+    queue = cluster_queue(quota={"cpu": 99, "nvidia.com/gpu": 99})
+    small, large = json.loads(node("gpu", "b", "r1", 1)), json.loads(node("cpu", "b", "r2", 0))
+    small["status"]["allocatable"]["cpu"], large["status"]["allocatable"]["cpu"] = 1, 4
+    jobs = [replicated(name, 1, 1, podset_unconstrained_topology="true") for name in ("launcher", "worker")]
+    for each, amounts in zip(jobs, ({"cpu": 1}, {"cpu": 1, "nvidia.com/gpu": 1}), strict=True):
+        each["template"]["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": amounts}
+    texts = (topology(), flavor(), queue, local_queue(), json.dumps(small), json.dumps(large))
+
+    assert where(decided(*texts, job_set(*jobs))) == {"launcher": {"cpu"}, "worker": {"gpu"}}
+
+
+def test_one_host_that_takes_all_pods_is_better_than_four() -> None:
+    """Kueue takes the rack with the least room, and four hosts of it."""
+    hosts = [node(f"a{i}", "b", "ra", 1) for i in range(4)]
+    placed = where(decided(*QUEUES, *hosts, node("b", "b", "rb", 5), job(4, podset_required_topology=RACK)))
+
+    assert placed == {"main": {"b"}}
+
+
+def test_pods_of_two_sets_share_a_block_where_one_has_room_for_both() -> None:
+    """Kueue fills the tightest block with the first, and has to go elsewhere with the second."""
+    hosts = (node("small", "b1", "r1", 2), node("large", "b2", "r2", 4))
+    sets = job_set(*(replicated(name, 1, 2, podset_required_topology=BLOCK) for name in ("a", "b")))
+
+    assert where(decided(*QUEUES, *hosts, sets)) == {"a": {"large"}, "b": {"large"}}
+
+
+def test_a_lost_node_is_replaced_beside_the_others_although_that_is_only_preferred() -> None:
+    """Kueue takes the tightest host, in another block."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
+    container = {"name": "m", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    running = json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "train-0-x", "ownerReferences": [owner]},
+            "spec": {"nodeName": "kept", "containers": [container]},
+        }
+    )
+    hosts = (node("kept", "b1", "r1", 1), node("near", "b1", "r1", 2), node("far", "b2", "r2", 1))
+
+    placed = where(decided(*QUEUES, *hosts, running, job(2, podset_preferred_topology=RACK)))
+    assert placed == {"main": {"near"}}
+
+
+def test_every_pod_of_a_sliced_set_has_a_place_or_the_size_is_refused() -> None:
+    """Kueue admits five pods in slices of two, and the fifth waits for ever."""
+    read = reading(*QUEUES, job(5, podset_slice_required_topology=RACK, podset_slice_size="2"))
+
+    assert [problem.problem.message for problem in read.problems] == [
+        "5 pods cannot be cut into slices of 2: 1 would be left. Choose a size that divides 5."
+    ]
+
+
+def test_nested_slices_are_all_placed() -> None:
+    """Balanced placement returned empty or short assignments for some of these."""
+    hosts = [node(f"h{i}", "b", f"r{i}", 3) for i in range(4)]
+    layers = json.dumps([{"topology": RACK, "size": 3}, {"topology": HOST, "size": 1}])
+    verdict = decided(
+        *QUEUES,
+        *hosts,
+        job(12, podset_preferred_topology=BLOCK, podset_slice_required_topology_constraints=layers),
+    )
+
+    assert isinstance(verdict.outcome, Placed)
+    assert len(verdict.outcome.assignments) == 12
+
+
+def test_a_refusal_names_level_and_domain_and_what_would_help() -> None:
+    """Kueue tells the best domain's count alone, and only the first pod set that fails."""
+    sets = job_set(*(replicated(name, 1, 3, podset_required_topology=RACK) for name in ("a", "b")))
+    outcome = decided(*QUEUES, node("x1", "b", "r1", 2), node("x2", "b", "r2", 2), sets).outcome
+
+    assert isinstance(outcome, Unplaceable)
+    assert {shortfall.group for shortfall in outcome.shortfalls} >= {"a", "b"}
+    for shortfall in outcome.shortfalls:
+        if shortfall.group in ("a", "b"):
+            assert (shortfall.level, shortfall.wanted, shortfall.fits) == (RACK, 3, 2)
+            assert {fit.domain for fit in shortfall.best} == {("b", "r1"), ("b", "r2")}
+
+
+def test_two_nodes_that_fail_at_once_are_both_replaced() -> None:
+    """Kueue evicts the whole workload at the second."""
+    status = {
+        "admission": {
+            "clusterQueue": "research",
+            "podSetAssignments": [
+                {
+                    "name": "main",
+                    "flavors": {"nvidia.com/gpu": "tas"},
+                    "topologyAssignment": {
+                        "levels": [HOST],
+                        "domains": [{"values": [name], "count": 1} for name in ("x1", "x2", "x3")],
+                    },
+                }
+            ],
+        }
+    }
+    template = json.loads(job(3))["spec"]["template"]
+    pod_set = {"name": "main", "count": 3, "template": template, "topologyRequest": {"required": RACK}}
+    workload = json.dumps(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta1",
+            "kind": "Workload",
+            "metadata": {"name": "w"},
+            "spec": {"queueName": "team", "podSets": [pod_set]},
+            "status": status,
+        }
+    )
+    left = (node("x1", "b", "r", 1), node("x4", "b", "r", 2), node("y", "b", "r2", 8))
+
+    assert where(decided(*QUEUES, *left, workload)) == {"main": {"x4"}}
