@@ -21,8 +21,16 @@ from closeknit.hub.problems import InvalidError, Problem
 
 _DRAWING = "cluster.txt"
 _TOPOLOGY = "datacenter"
-_WORKLOADS = ("kai.yaml",)
-"""One file a dialect."""
+_FILES = (
+    "administration.yaml",
+    "kai.yaml",
+    "grove.yaml",
+    "dynamo.yaml",
+    "kueue.yaml",
+    "osmo-pool.json",
+    "osmo.yaml",
+)
+"""What administrators say, and a file of workloads for each dialect."""
 
 
 def demo(
@@ -69,7 +77,7 @@ def _sources() -> Iterator[Source]:
     """The demo's cluster as manifests, and its workloads."""
     cluster = from_drawing(_file(_DRAWING).decode(), "topology/", None, _TOPOLOGY, USUAL_OFFER)
     yield Source("cluster.yaml", "".join(manifests.as_yaml(cluster)).encode())
-    yield from (Source(name, _file(name)) for name in _WORKLOADS)
+    yield from (Source(name, _file(name)) for name in _FILES)
 
 
 def _file(name: str) -> bytes:

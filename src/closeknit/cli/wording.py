@@ -94,9 +94,11 @@ def reach(group: GroupReach) -> str:
 
 
 def _asked(group: GroupReach) -> str:
+    levels = ((group.required, "required"), (group.preferred, "preferred"))
+    both = group.required != group.preferred and None not in (group.required, group.preferred)
     asked = [
-        f"{printable(level)} {kind}" if level != group.level else kind
-        for level, kind in ((group.required, "required"), (group.preferred, "preferred"))
+        f"{printable(level)} {kind}" if both or level != group.level else kind
+        for level, kind in levels
         if level is not None
     ]
     return f" ({', '.join(asked)})" if asked else ""

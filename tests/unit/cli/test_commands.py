@@ -12,6 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from closeknit.cli.app import app
+from closeknit.dialects import DIALECTS
 
 SCHEMA = json.loads((Path(__file__).parent / "outcomes.schema.json").read_text())
 TOPOLOGY = """
@@ -537,14 +538,19 @@ def test_the_demo_shows_a_cluster_a_plan_and_an_explanation() -> None:
 
     assert run.status == 0
     assert run.err == ""
-    assert "PodGroup inference/chat-service: placed" in run.out
+    assert "PodGroup inference/chat: placed" in run.out
     assert "where one is preferred" in run.out
     assert "and it can be placed." in run.out
 
 
 def test_the_demo_can_be_taken_home(tmp_path: Path) -> None:
     assert Run("demo", "--write", str(tmp_path / "demo")).status == 0
-    assert Run("plan", "-f", str(tmp_path / "demo")).status == 3
+    planned = Run("plan", "-f", str(tmp_path / "demo"), "-o", "json")
+    assert planned.status == 3
+    assert {each["dialect"] for each in json.loads(planned.out)["outcomes"]} == {
+        dialect.name for dialect in DIALECTS
+    }
+    assert Run("validate", "-f", str(tmp_path / "demo")).status == 0
     (tmp_path / "file").write_text("")
     assert Run("demo", "--write", str(tmp_path / "file")).status == 2
 

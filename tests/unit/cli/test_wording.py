@@ -213,7 +213,7 @@ def reached(
         ),
         pytest.param(
             reached(RACK, "z/b/r", required=ZONE, preferred=RACK),
-            "in one topology/rack: z/b/r (topology/zone required, preferred)",
+            "in one topology/rack: z/b/r (topology/zone required, topology/rack preferred)",
             id="as preferred, within what is required",
         ),
         pytest.param(reached(ZONE, "z"), "in one topology/zone: z", id="close without asking"),
