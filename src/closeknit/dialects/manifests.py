@@ -139,18 +139,24 @@ class Manifests:
     def __init__(self, found: Iterable[Manifest[Any] | Broken]) -> None:
         self._by_shape: dict[type, list[Manifest[Any]]] = defaultdict(list)
         self._broken: dict[type, list[Broken]] = defaultdict(list)
-        self._made: dict[Callable[[Manifests], Any], Any] = {}
+        self._made: dict[tuple[object, ...], tuple[Any, tuple[object, ...]]] = {}
         for one in found:
             if isinstance(one, Broken):
                 self._broken[one.shape].append(one)
             else:
                 self._by_shape[type(one.content)].append(one)
 
-    def once(self, make: Callable[[Manifests], _T]) -> _T:
-        """What a function makes of these objects, worked out when it is first asked for."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        return cast(_T, self._made[make])
+    def once(self, make: Callable[..., _T], *beside: object) -> _T:
+        """What a function makes of these objects, worked out when it is first asked for.
+
+        ``beside`` is what the function is given as well. It is known by its identity, so asking with
+        an equal value means working it out again.
+        """
+        key = (make, *map(id, beside))
+        if key not in self._made:
+            # What stands beside is kept, so that no other value can have its identity.
+            self._made[key] = (make(self, *beside), beside)
+        return cast(_T, self._made[key][0])
 
     def of(self, shape: type[_O]) -> Sequence[Manifest[_O]]:
         """The objects of this shape, in the order of the documents."""

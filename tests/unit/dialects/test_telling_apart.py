@@ -117,7 +117,12 @@ def test_each_family_means_its_own_topology_by_one_name(
 
 
 def test_a_topology_of_kai_beside_another_of_grove_is_told_and_still_kais_own() -> None:
-    found = reading(kai_topology("kai/rack"), binding(rack="grove/rack"), POD_GROUP, group_of_set("rack"))
+    deployed = graphs.graph(
+        {"w": graphs.service()}, topologyConstraint={"topologyProfile": "default", "packDomain": "rack"}
+    )
+    found = reading(
+        kai_topology("kai/rack"), binding(rack="grove/rack"), POD_GROUP, group_of_set("rack"), deployed
+    )
 
     assert [str(problem).partition(". ")[0] for problem in found.problems] == [
         'f:1:spec.levels: Grove has a topology "default" as well, with levels "grove/rack"'
@@ -125,6 +130,7 @@ def test_a_topology_of_kai_beside_another_of_grove_is_told_and_still_kais_own() 
     assert {each.object.kind: each.request.topology for each in found.workloads if each.request} == {
         "PodGroup": "kai/default",
         "PodCliqueSet": "grove/default",
+        "DynamoGraphDeployment": "grove/default",
     }
 
 
@@ -238,6 +244,19 @@ def test_workloads_of_one_name_hold_what_their_own_pods_use() -> None:
 def _bound(workload: Workload) -> list[str]:
     assert workload.request is not None
     return [name for pods in workload.request.root.pod_sets() for name in pods.bound]
+
+
+def test_the_pods_of_a_deployment_are_its_own_beside_a_pod_group_of_its_name() -> None:
+    running = json.loads(pod("train-0-w-x", nodeName="n"))
+    running["metadata"]["labels"] = {
+        **MANAGED,
+        "app.kubernetes.io/part-of": "train",
+        "grove.io/podclique": "train-0-w",
+    }
+    graph = graphs.graph({"w": graphs.service()}, name="train")
+    found = reading(node("n"), pod_group({}, name="train"), graph, json.dumps(running))
+
+    assert found.cluster.holdings == (Holding("DynamoGraphDeployment default/train", "n", GPU),)
 
 
 def test_workloads_of_one_name_are_placed_beside_each_other() -> None:

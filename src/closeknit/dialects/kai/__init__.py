@@ -19,15 +19,16 @@ from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Dialect, Object, Surroundings
-from closeknit.dialects.kai.derivation import derive, overruled, read_derived
+from closeknit.dialects.kai.derivation import overruled
+from closeknit.dialects.kai.groups import derived_groups, read_groups
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION
 from closeknit.dialects.kai.members import workload_of
 from closeknit.dialects.kai.objects import to_pod_group, to_topology_object
 from closeknit.dialects.kai.pod_objects import to_pods
-from closeknit.dialects.kai.queues import NO_QUEUES, read_queues
+from closeknit.dialects.kai.queues import read_queues
 from closeknit.dialects.kai.topologies import problems, to_topology
 from closeknit.dialects.kai.translations import to_kai, to_pods_alone
-from closeknit.dialects.kai.workloads import DIALECT, read_pod_group
+from closeknit.dialects.kai.workloads import DIALECT
 from closeknit.dialects.manifests import Kind, Manifests
 from closeknit.dialects.naming import workload_name
 from closeknit.dialects.paths import within
@@ -48,23 +49,14 @@ def _topologies(manifests: Manifests) -> Iterator[hub.Topology | Located]:
 
 def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
     yield from _strays(surroundings)
-    unusable = {one.name for one in manifests.named(Topology)} - surroundings.topologies.keys()
-    queues, found = read_queues(manifests)
-    yield from found
-    if surroundings.lenient:
-        queues = NO_QUEUES
-    else:
+    yield from read_queues(manifests)[1]
+    if not surroundings.lenient:
         yield from overruled(manifests)
-    for group in manifests.of(PodGroup):
-        yield from read_pod_group(group, surroundings, unusable, queues)
-    told: set[Located] = set()
-    for made in manifests.once(derive):
-        for read in read_derived(made, surroundings, unusable, queues):
-            # One owner may have many PodGroups, and what is wrong with it is told once.
-            if isinstance(read, Workload) or read not in told:
-                yield read
-            if isinstance(read, Located):
-                told.add(read)
+    groups = read_groups(manifests, surroundings)
+    every = [read for _, read in (*groups.written, *groups.derived)]
+    # One owner may have many PodGroups, and what is wrong with it is told once.
+    yield from dict.fromkeys(problem for read in every for problem in read.problems)
+    yield from (read.workload for read in every)
     for broken in manifests.broken(PodGroup):
         yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
 
@@ -72,7 +64,7 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
 def _names(manifests: Manifests) -> frozenset[str]:
     """The PodGroups that there are, written or derived."""
     written = (workload_name(group.namespace, group.name) for group in manifests.named(PodGroup))
-    derived = (workload_name(made.manifest.namespace, made.name) for made in manifests.once(derive))
+    derived = (workload_name(made.manifest.namespace, made.name) for made in derived_groups(manifests))
     return frozenset((*written, *derived))
 
 

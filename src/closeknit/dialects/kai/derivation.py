@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
@@ -19,12 +19,12 @@ from closeknit.dialects.kai.constraints import constraints
 from closeknit.dialects.kai.derived import Derived, Leaf, Template
 from closeknit.dialects.kai.job_groups import of_job, of_job_set
 from closeknit.dialects.kai.leader_worker_groups import of_leader_worker_set
-from closeknit.dialects.kai.members import given, share_problems
-from closeknit.dialects.kai.mixed_pods import Crew
+from closeknit.dialects.kai.members import DEFAULT, given, share_problems
+from closeknit.dialects.kai.mixed_pods import Crew, equal
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import tree
 from closeknit.dialects.kai.training_groups import of_pytorch_job
-from closeknit.dialects.kai.workloads import DIALECT, PRIORITIES, of_pod, root_group
+from closeknit.dialects.kai.workloads import DIALECT, PRIORITIES, ReadGroup, of_pod, root_group
 from closeknit.dialects.kueue.batches import is_kueues
 from closeknit.dialects.manifests import Manifest, Manifests
 from closeknit.dialects.naming import workload_name
@@ -99,8 +99,8 @@ class _Existing:
 
 def read_derived(
     made: Derived, surroundings: Surroundings, unusable: AbstractSet[str], queues: Queues = NO_QUEUES
-) -> Iterator[Workload | Located]:
-    """The workload of a derived PodGroup, after the problems of its owner and of the pods it has already.
+) -> ReadGroup:
+    """Read a derived PodGroup, its owner, and the pods that it has already.
 
     ``unusable`` names topologies that exist but have problems of their own.
     """
@@ -114,27 +114,27 @@ def read_derived(
         own.extend(Problem("spec", problem.message) for problem in subgroups.problems)
     close = constraints(spec, subgroups, surroundings.topologies, unusable, made.fields())
     own.extend(close.problems)
-    own.extend(queues.problems(made.queue, made.queue_path))
+    wrong_queue = list(queues.problems(made.queue, made.queue_path))
     priority = _priority(made, surroundings, own)
     since = created(manifest, own)
-    members, wrong = _members(made, surroundings, own)
-    for pod, problem in wrong:
-        yield pod.manifest.located(problem)
-    crews = _crews(made, members, own)
+    members, wrong = _members(made, surroundings)
+    crews = _crews(made, members, _templates(made, surroundings, own), own)
     own = list(dict.fromkeys(own))
-    yield from (manifest.located(problem) for problem in own)
     broken = [*manifest.problems, *own, *(of_pod(pod, problem) for pod, problem in wrong)]
     request = (
         None if broken else Request(name, root_group(spec, name, subgroups, close, crews), close.topology)
     )
-    yield Workload(
+    workload = Workload(
         object=_named(made),
         dialect=DIALECT,
-        request=request,
-        problems=tuple(broken),
+        request=request if not wrong_queue else None,
+        problems=(*broken, *wrong_queue),
         priority=priority,
         created=since,
     )
+    of_pods = (pod.manifest.located(problem) for pod, problem in wrong)
+    of_owner = (manifest.located(problem) for problem in (*own, *wrong_queue))
+    return ReadGroup(workload, (*of_pods, *of_owner), request)
 
 
 def _named(made: Derived) -> ObjectName:
@@ -151,32 +151,29 @@ def _priority(made: Derived, surroundings: Surroundings, found: list[Problem]) -
 
 
 def _members(
-    made: Derived, surroundings: Surroundings, found: list[Problem]
+    made: Derived, surroundings: Surroundings
 ) -> tuple[dict[str, list[ReadPod]], list[tuple[ReadPod, Problem]]]:
-    """The pods of each leaf, those that are there and those still to be made; and what is wrong with them."""
-    leaves = {leaf.name: leaf for leaf in made.outline.leaves()}
-    members: dict[str, list[ReadPod]] = {name: [] for name in leaves}
+    """The pods of each leaf that are there already, and what is wrong with them."""
+    members: dict[str, list[ReadPod]] = {leaf.name: [] for leaf in made.outline.leaves()}
     wrong: list[tuple[ReadPod, Problem]] = []
-    namespace = made.manifest.namespace
-    for holder in (workload_name(namespace, made.name), *made.holders):
+    for holder in (workload_name(made.manifest.namespace, made.name), *made.holders):
         for pod in surroundings.pods.get(holder, ()):
             written = pod.manifest.content.metadata.labels.get(keys.SUBGROUP_LABEL)
-            chosen = written if written in leaves else made.leaf_of(pod)
-            if chosen not in leaves:
+            chosen = written if written in members else made.leaf_of(pod)
+            if chosen not in members:
                 continue
             members[chosen].append(pod)
             wrong.extend((pod, problem) for problem in (*pod.manifest.problems, *pod.problems))
+    return members, wrong
+
+
+def _templates(made: Derived, surroundings: Surroundings, found: list[Problem]) -> dict[str, ReadPod]:
+    """By path of the template, a pod as it describes it."""
     templates: dict[str, ReadPod] = {}
-    for leaf in leaves.values():
-        present = members[leaf.name]
-        missing = len(leaf.pods) - sum(pod.stage not in (Stage.FAILED, Stage.LEAVING) for pod in present)
+    for leaf in made.outline.leaves():
         if leaf.template.path not in templates:
             templates[leaf.template.path] = _template(leaf.template, made, found, surroundings)
-        taken = {pod.name for pod in present}
-        unused = (name for name in leaf.pods if name not in taken)
-        for _ in range(max(missing, 0)):
-            present.append(_called(templates[leaf.template.path], next(unused, leaf.pods[-1])))
-    return members, wrong
+    return templates
 
 
 def _template(template: Template, made: Derived, found: list[Problem], surroundings: Surroundings) -> ReadPod:
@@ -198,17 +195,35 @@ def _called(pod: ReadPod, name: str) -> ReadPod:
     return replace(pod, manifest=replace(pod.manifest, object=replace(pod.manifest.object, name=name)))
 
 
-def _crews(made: Derived, members: Mapping[str, list[ReadPod]], found: list[Problem]) -> dict[str, Crew]:
+def _crews(
+    made: Derived,
+    members: Mapping[str, list[ReadPod]],
+    templates: Mapping[str, ReadPod],
+    found: list[Problem],
+) -> dict[str, Crew]:
     """What every leaf consists of; one that has too few pods is a problem of the owner."""
     crews = {"": Crew(())}
     name = workload_name(made.manifest.namespace, made.name)
     for leaf in made.outline.leaves():
-        read = given(name, leaf.name, leaf.minimum, members[leaf.name])
+        template, present = templates[leaf.template.path], members[leaf.name]
+        if not present and leaf.minimum <= len(leaf.pods):
+            crews[leaf.name] = equal(leaf.name or DEFAULT, name, leaf.minimum, template.shape, leaf.pods)
+            continue
+        read = given(name, leaf.name, leaf.minimum, [*present, *_missing(leaf, template, present)])
         if isinstance(read, Crew):
             crews[leaf.name] = read
         else:
             found.append(_too_few(leaf, read))
     return crews
+
+
+def _missing(leaf: Leaf, template: ReadPod, present: Sequence[ReadPod]) -> Iterator[ReadPod]:
+    """The pods that are still to be made, beside those that are there."""
+    missing = len(leaf.pods) - sum(pod.stage not in (Stage.FAILED, Stage.LEAVING) for pod in present)
+    taken = {pod.name for pod in present}
+    unused = (name for name in leaf.pods if name not in taken)
+    for _ in range(missing):
+        yield _called(template, next(unused, leaf.pods[-1]))
 
 
 def _too_few(leaf: Leaf, missing: int) -> Problem:

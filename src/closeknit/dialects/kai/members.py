@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
-from closeknit.dialects.kai.mixed_pods import Crew, crew, set_names
+from closeknit.dialects.kai.mixed_pods import Crew, crew, equal
 from closeknit.dialects.kai.subgroups import Tree
 from closeknit.dialects.naming import workload_name
 from closeknit.dialects.paths import within
 from closeknit.dialects.pods import ReadPod, Shape, Stage, by_rank
 from closeknit.hub.problems import Problem, shown, suggestion
-from closeknit.hub.request import PodSet
 
 DEFAULT = "default"
 """What KAI calls the pods of a PodGroup that has no subgroups."""
@@ -64,18 +63,7 @@ def assumed(group: str, subgroup: str, count: int, shape: Shape) -> Crew:
     """The pods of a subgroup for which none are given: as many as must run at once."""
     own_name = group.rpartition("/")[2]
     stem = f"{own_name}-{subgroup}" if subgroup else own_name
-    return Crew(
-        (
-            PodSet(
-                name=next(set_names(subgroup or DEFAULT, group)),
-                count=count,
-                resources=shape.resources,
-                filter=shape.filter,
-                host_ports=shape.host_ports,
-                pods=tuple(f"{stem}-{i}" for i in range(count)),
-            ),
-        )
-    )
+    return equal(subgroup or DEFAULT, group, count, shape, [f"{stem}-{i}" for i in range(count)])
 
 
 def given(group: str, subgroup: str, minimum: int, pods: Sequence[ReadPod]) -> Crew | int:

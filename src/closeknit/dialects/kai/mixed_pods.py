@@ -58,6 +58,20 @@ def set_names(subgroup: str, root: str) -> Iterator[str]:
     return (name for number in count(1) if (name := pod_set_name(subgroup, number)) != root)
 
 
+def equal(subgroup: str, root: str, least: int, shape: Shape, pods: Sequence[str]) -> Crew:
+    """The members of a leaf whose pods, by name, are all alike and still to be placed."""
+    only = PodSet(
+        name=next(set_names(subgroup, root)),
+        count=len(pods),
+        resources=shape.resources,
+        minimum=None if least == len(pods) else least,
+        filter=shape.filter,
+        host_ports=shape.host_ports,
+        pods=tuple(pods),
+    )
+    return Crew((only,))
+
+
 def crew(subgroup: str, root: str, least: int, pods: Sequence[ReadPod]) -> Crew:
     """The members of a leaf from its pods in order, of which ``least`` must run at once.
 
@@ -68,6 +82,8 @@ def crew(subgroup: str, root: str, least: int, pods: Sequence[ReadPod]) -> Crew:
     by_shape: dict[Shape, list[ReadPod]] = {}
     for pod in pods:
         by_shape.setdefault(pod.shape, []).append(pod)
+    if len(by_shape) == 1:
+        return Crew((_pod_set(next(set_names(subgroup, root)), (list(pods), least)),))
     numbers = {shape: number for number, shape in enumerate(by_shape)}
     running = [pod for pod in pods if pod.stage is Stage.RUNNING]
     waiting = [numbers[pod.shape] for pod in pods if pod.stage is not Stage.RUNNING]
@@ -75,10 +91,10 @@ def crew(subgroup: str, root: str, least: int, pods: Sequence[ReadPod]) -> Crew:
     counted = Counter(numbers[pod.shape] for pod in running[:least])
     together: list[_Piece] = []
     alone: list[_Piece] = []
-    for shape, equal in by_shape.items():
+    for shape, alike in by_shape.items():
         must, choice = shares.must.get(numbers[shape], 0), shares.choice.get(numbers[shape], 0)
-        bound = [pod for pod in equal if pod.stage is Stage.RUNNING]
-        still = [pod for pod in equal if pod.stage is not Stage.RUNNING]
+        bound = [pod for pod in alike if pod.stage is Stage.RUNNING]
+        still = [pod for pod in alike if pod.stage is not Stage.RUNNING]
         if rest := [*bound, *still[:must], *still[must + choice :]]:
             together.append((rest, counted[numbers[shape]] + must))
         alone += [([pod], 1) for pod in still[must : must + choice]]

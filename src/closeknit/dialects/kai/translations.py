@@ -11,14 +11,12 @@ from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Object, Surroundings
 from closeknit.dialects.kai import derived_objects
-from closeknit.dialects.kai.derivation import derive, read_derived
+from closeknit.dialects.kai.groups import read_groups
 from closeknit.dialects.kai.objects import to_topology_object
 from closeknit.dialects.kai.pod_objects import to_pods
 from closeknit.dialects.kai.topologies import problems, to_topology
-from closeknit.dialects.kai.workloads import read_pod_group
 from closeknit.dialects.manifests import Manifest, Manifests
 from closeknit.dialects.places import Located
-from closeknit.hub.workload import Workload
 
 
 def to_kai(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:
@@ -30,12 +28,13 @@ def to_kai(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object 
     for topology in manifests.of(Topology):
         if not list(problems(topology.content)):
             yield to_topology_object(to_topology(topology.content))
-    for group in manifests.of(PodGroup):
-        if any(_is_sound(found) for found in read_pod_group(group, surroundings, set())):
+    groups = read_groups(manifests, surroundings)
+    for group, read in groups.written:
+        if read.request is not None:
             yield _in_todays_spelling(group)
     there = _pods_there(manifests)
-    for made in manifests.once(derive):
-        if any(_is_sound(found) for found in read_derived(made, surroundings, set())):
+    for made, read in groups.derived:
+        if read.request is not None:
             yield derived_objects.to_pod_group(made)
             yield from (pod for pod in derived_objects.to_pods(made) if _key(pod) not in there)
 
@@ -43,17 +42,13 @@ def to_kai(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object 
 def to_pods_alone(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:
     """The pods that are not there yet: of templates, and those that are assumed for a PodGroup."""
     there = _pods_there(manifests)
-    for group in manifests.of(PodGroup):
-        for found in read_pod_group(group, surroundings, set()):
-            if isinstance(found, Workload) and found.request is not None:
-                yield from (pod for pod in to_pods(found.request) if _is_new(pod, there))
-    for made in manifests.once(derive):
-        if any(_is_sound(found) for found in read_derived(made, surroundings, set())):
+    groups = read_groups(manifests, surroundings)
+    for _, read in groups.written:
+        if read.request is not None:
+            yield from (pod for pod in to_pods(read.request) if _is_new(pod, there))
+    for made, read in groups.derived:
+        if read.request is not None:
             yield from (pod for pod in derived_objects.to_pods(made) if _is_new(pod, there))
-
-
-def _is_sound(found: Workload | Located) -> bool:
-    return isinstance(found, Workload) and found.request is not None
 
 
 def _pods_there(manifests: Manifests) -> set[tuple[str, str]]:

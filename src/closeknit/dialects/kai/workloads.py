@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.dialects import json_text
@@ -40,13 +41,24 @@ ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))
 _RESOURCES_PATH = within("metadata.annotations", RESOURCES_ANNOTATION)
 
 
+@dataclass(frozen=True, slots=True)
+class ReadGroup:
+    """A PodGroup with all that was made of it."""
+
+    workload: Workload
+    problems: tuple[Located, ...]
+    """All problems of it and of its pods."""
+    request: Request | None
+    """What it asks for, also where nothing but its queue is wrong."""
+
+
 def read_pod_group(
     manifest: Manifest[wire.PodGroup],
     surroundings: Surroundings,
     unusable: AbstractSet[str],
     queues: Queues = NO_QUEUES,
-) -> Iterator[Workload | Located]:
-    """The workload of a PodGroup, after the problems of the pods that belong to it.
+) -> ReadGroup:
+    """Read a PodGroup and the pods that belong to it.
 
     ``unusable`` names topologies that exist but have problems of their own. Where
     there are subgroups, a ``minMember`` of the PodGroup itself counts for nothing, as in KAI.
@@ -59,15 +71,12 @@ def read_pod_group(
     close = constraints(group.spec, subgroups, surroundings.topologies, unusable)
     own.extend(subgroups.problems)
     own.extend(close.problems)
-    own.extend(queues.problems(group.spec.queue, "spec.queue"))
+    wrong_queue = list(queues.problems(group.spec.queue, "spec.queue"))
     priority = _priority(group, surroundings, own)
     since = created(manifest, own)
     assumed_shape = _assumed_shape(group, own)
     members, inner = _sorted_in(pods, name, subgroups, lenient=surroundings.lenient)
-    for pod, problem in inner:
-        yield pod.manifest.located(problem)
     crews = _crews(name, _leaves(group, subgroups), members, assumed_shape, own)
-    yield from (manifest.located(problem) for problem in own)
     broken = [
         *manifest.problems,
         *own,
@@ -79,14 +88,17 @@ def read_pod_group(
         if broken
         else Request(name, root_group(group.spec, name, subgroups, close, crews), close.topology)
     )
-    yield Workload(
+    workload = Workload(
         object=manifest.object,
         dialect=DIALECT,
-        request=request,
-        problems=tuple(broken),
+        request=request if not wrong_queue else None,
+        problems=(*broken, *wrong_queue),
         priority=priority,
         created=since,
     )
+    of_pods = (pod.manifest.located(problem) for pod, problem in inner)
+    of_group = (manifest.located(problem) for problem in (*own, *wrong_queue))
+    return ReadGroup(workload, (*of_pods, *of_group), request)
 
 
 def _priority(group: wire.PodGroup, surroundings: Surroundings, found: list[Problem]) -> int:
