@@ -17,16 +17,19 @@ Family = Enum("Family", {name: name for name in FAMILIES})  # type: ignore[misc]
 def crds(
     *,
     family: Annotated[
-        list[Family] | None, typer.Option("--family", help="Only the kinds of this family. May repeat.")
+        list[Family] | None,
+        typer.Option(
+            "--family", metavar="|".join(FAMILIES), help="Only the kinds of this family. May repeat."
+        ),
     ] = None,
     output: Annotated[options.Manifests, typer.Option("-o", "--output", help="How to print them.")] = (
         options.Manifests.YAML
     ),
 ) -> None:
-    """Print the custom resource definitions of the kinds that Closeknit reads and writes.
+    """Print custom resource definitions, by family.
 
-    Install only those of families whose own operator does not run in the cluster: where it
-    does, it has brought its own.
+    There is one for every kind that Closeknit reads or writes. Install only those of families whose own
+    operator does not run in the cluster: where it does, it has brought its own.
     """
     chosen = dict.fromkeys(one.value for one in family or Family)
     definitions = [definition.written() for name in chosen for definition in FAMILIES[name]]

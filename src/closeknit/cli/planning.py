@@ -37,7 +37,7 @@ class Verdict:
     topology: Topology | None = None
     """The topology whose levels the workload speaks of."""
     option: Option | None = None
-    """The way to run that was taken, if there was a choice."""
+    """The way to run that was taken, if there was a choice; pods left out for lack of quota included."""
 
     @property
     def status(self) -> Status:
@@ -66,8 +66,12 @@ def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accou
     lacking: list[DomainFit] = []
     verdicts: list[Verdict] = []
     most = max(option.pods for option in options)
-    for option in _affordable(workload, options, accounts, lacking):
-        found = _decided(engine, cluster, replace(workload, request=option.request))
+    for option, part in _affordable(workload, options, accounts, lacking):
+        found = _decided(engine, cluster, replace(workload, request=part.request))
+        if isinstance(found.outcome, Placed) and part is not option:
+            wishes = found.outcome.wishes
+            left_out = wishes.left_out + option.pods - part.pods
+            found = replace(found, outcome=replace(found.outcome, wishes=replace(wishes, left_out=left_out)))
         verdicts.append(replace(found, option=option if workload.options else None))
         if _placed(verdicts[-1]) == most:
             break
@@ -78,17 +82,17 @@ def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accou
 
 def _affordable(
     workload: Workload, options: Sequence[Option], accounts: Accounts | None, lacking: list[DomainFit]
-) -> Iterator[Option]:
-    """The ways that have quota, with as many pods as that allows; ``lacking`` is what the others lack."""
+) -> Iterator[tuple[Option, Option]]:
+    """The ways that have quota, each with the part of it that has; ``lacking`` is what the others lack."""
     if accounts is None:
-        yield from options
+        yield from ((option, option) for option in options)
         return
     for option in accounts.in_order(options):
         short = () if _has_quota(workload, option) else accounts.lacking(option)
         if not short:
-            yield option
+            yield option, option
         elif (part := accounts.affordable(option)) is not None:
-            yield part
+            yield option, part
         else:
             lacking.extend(fit for fit in short if fit not in lacking)
 
@@ -97,8 +101,8 @@ def _placed(verdict: Verdict) -> int:
     """How many pods would run; fewer than none where nothing is placed."""
     if not isinstance(verdict.outcome, Placed) or verdict.workload.request is None:
         return -1
-    pods = sum(each.count for each in verdict.workload.request.root.pod_sets())
-    return pods - verdict.outcome.wishes.left_out
+    option = verdict.option or Option(verdict.workload.request)
+    return option.pods - verdict.outcome.wishes.left_out
 
 
 def _decided(engine: Engine, cluster: Cluster, workload: Workload) -> Verdict:

@@ -39,9 +39,9 @@ def translate(
     ] = GroveVersion.TODAY,
     lenient: options.Lenient = False,
 ) -> None:
-    """Print the objects that each workload becomes, in today's spelling.
+    """Print the objects that each workload becomes.
 
-    A family's own rules come first: what its operator would create. Where it has none for the
+    They are spelled as their projects spell them today. A family's own rules come first: what its operator would create. Where it has none for the
     target, the workload is said over again in the target's words.
     """
     with refusing_invalid():

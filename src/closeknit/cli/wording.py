@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from closeknit.cli.planning import Status
 from closeknit.dialects import group_of
-from closeknit.hub import quantities
+from closeknit.hub import quantities, quota
 from closeknit.hub.drawing import HOSTNAME
 from closeknit.hub.outcome import (
     Assignment,
@@ -108,6 +108,9 @@ def need(shortfall: Shortfall) -> str:
     """What a group needed and how close the cluster comes."""
     group = printable(shortfall.group)
     wanted = counted(shortfall.wanted, "pod")
+    if shortfall.level == quota.LEVEL:
+        left = f"there is quota for {shortfall.fits}" if shortfall.fits else "there is none left"
+        return f"{group} needs quota for {wanted}; {left}."
     if shortfall.level is None:
         asked, best = f"{group} needs room for {wanted}", "the cluster has"
     else:
