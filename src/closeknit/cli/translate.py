@@ -41,8 +41,9 @@ def translate(
 ) -> None:
     """Print the objects that each workload becomes.
 
-    They are spelled as their projects spell them today. A family's own rules come first: what its operator would create. Where it has none for the
-    target, the workload is said over again in the target's words.
+    They are spelled as their projects spell them today. A family's own rules come first: what its
+    operator would create. Where it has none for the target, the workload is said over again in the
+    target's words.
     """
     with refusing_invalid():
         sources = list(loading.sources_of(files))
