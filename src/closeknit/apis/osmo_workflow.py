@@ -28,7 +28,7 @@ class ResourceSpec(Wire, frozen=True, kw_only=True):
 
 
 class TaskSpec(Wire, frozen=True, kw_only=True):
-    """One pod's work."""
+    """One pod's work. Numbers among strings are taken as they are written."""
 
     unused: ClassVar = frozenset(
         {
@@ -48,11 +48,11 @@ class TaskSpec(Wire, frozen=True, kw_only=True):
 
     name: str
     image: str = ""
-    command: list[str] = []
-    args: list[str] = []
+    command: list[object] = []
+    args: list[object] = []
     lead: bool = False
     resource: str = "default"
-    environment: dict[str, str] = {}
+    environment: dict[str, object] = {}
     privileged: bool = False
     host_network: bool = False
 
@@ -81,7 +81,8 @@ class WorkflowSpec(Wire, frozen=True, kw_only=True):
 class WorkflowFile(Wire, frozen=True, kw_only=True):
     """The whole file. ``resources`` stand inside ``workflow`` for OSMO, and beside it in its documents."""
 
-    unused: ClassVar = frozenset({"default-values", "version"})
+    unused: ClassVar = frozenset({"default-values"})
 
+    version: object = 2
     workflow: WorkflowSpec
     resources: dict[str, ResourceSpec] = {}

@@ -12,7 +12,12 @@ _GROUP = "osmo.closeknit.dev"
 _LIMITS: Limits = {
     osmo_pool.PoolFile: {"topology_keys": keyed("key")},
     osmo_pool.TopologyKey: {"key": {"minLength": 1}, "label": NODE_LABEL_KEY},
-    osmo_workflow.ResourceSpec: {"gpu": NOT_NEGATIVE},
+    # OSMO has units of its own, such as GiB.
+    osmo_workflow.ResourceSpec: {
+        "gpu": NOT_NEGATIVE,
+        "memory": {"pattern": None},
+        "storage": {"pattern": None},
+    },
     osmo_workflow.TopologyRequirement: {
         "requirementType": {"enum": ["required", "preferred"]},
     },

@@ -134,11 +134,11 @@ def _pod_spec(task: Task, pool: ReadPool | None) -> dict[str, Any]:
 def _container(task: Task) -> dict[str, Any]:
     given = task.given
     asked = dict(task.asking.requests)
-    environment = [{"name": name, "value": value} for name, value in sorted(given.environment.items())]
+    environment = [{"name": name, "value": str(value)} for name, value in sorted(given.environment.items())]
     parts: dict[str, Any] = {
         "image": given.image,
-        "command": list(given.command),
-        "args": list(given.args),
+        "command": [str(word) for word in given.command],
+        "args": [str(word) for word in given.args],
         "env": environment,
         "securityContext": {"privileged": True} if given.privileged else {},
     }

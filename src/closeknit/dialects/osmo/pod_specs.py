@@ -10,15 +10,12 @@ import msgspec
 from closeknit.apis.core_v1 import PodSpec
 from closeknit.dialects.amounts import pod_resources
 from closeknit.dialects.filters import node_filter
-from closeknit.dialects.osmo.pools import GPU, ReadPool, platform_terms
+from closeknit.dialects.osmo.amounts import GPU, RESOURCES, quantity, whole_cpus
+from closeknit.dialects.osmo.pools import ReadPool, platform_terms
 from closeknit.dialects.osmo.requirements import Resource
 from closeknit.dialects.osmo.topology_keys import HOSTNAME
 from closeknit.dialects.pods import Shape
-from closeknit.hub import quantities
 from closeknit.hub.problems import Problem, shown, suggestion
-
-_FIELDS = {"cpu": "cpu", "gpu": GPU, "memory": "memory", "storage": "ephemeral-storage"}
-"""A resource's fields, and what Kubernetes calls them."""
 
 
 def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, str]:
@@ -30,15 +27,14 @@ def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) ->
     own = {"cpu": given.cpu, "gpu": given.gpu, "memory": given.memory, "storage": given.storage}
     defaults = pool.defaults if pool is not None else {}
     asked: dict[str, str] = {}
-    for field, name in _FIELDS.items():
+    for field, name in RESOURCES.items():
         written = own[field]
         if written is None:
             if name in defaults:
                 asked[name] = defaults[name]
             continue
         try:
-            quantities.amount(name, written)
-            asked[name] = str(written)
+            asked[name] = whole_cpus(written) if field == "cpu" else quantity(field, written)
         except ValueError as error:
             found.append(Problem(f"{resource.path}.{field}", str(error)))
     return asked or {GPU: "1"}

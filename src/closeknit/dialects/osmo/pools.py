@@ -13,23 +13,17 @@ from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Pool
 from closeknit.apis.osmo_pool import BackendFile, Countable, Platform, PoolFile, TopologyKey
 from closeknit.dialects.filters import node_filter
 from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.osmo.amounts import RESOURCES, quantity
 from closeknit.dialects.osmo.backends import backends, two_names
 from closeknit.dialects.osmo.naming import LONGEST, digest, marked
 from closeknit.dialects.osmo.topology_keys import key_problems
 from closeknit.dialects.paths import join, within
 from closeknit.dialects.places import Located
 from closeknit.dialects.spelling import found as worded
-from closeknit.hub import quantities
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.topology import Level, Topology
 
-GPU = "nvidia.com/gpu"
-VARIABLES = {
-    "USER_CPU": "cpu",
-    "USER_GPU": GPU,
-    "USER_MEMORY": "memory",
-    "USER_STORAGE": "ephemeral-storage",
-}
+VARIABLES = {f"USER_{field.upper()}": field for field in RESOURCES}
 """The variables by which a pool says what a task asks for that does not say itself."""
 
 
@@ -80,6 +74,10 @@ def _read(manifests: Manifests) -> Pools:
         backend = known.behind(file, manifest.name, found)
         for name, platform in file.platforms.items():
             found.extend(_platform_problems(within("spec.platforms", name), platform))
+        if file.default_platform and file.platforms and file.default_platform not in file.platforms:
+            remedy = suggestion(file.default_platform, file.platforms)
+            message = f"There is no platform {shown(file.default_platform)} in this pool. {remedy}"
+            found.append(Problem("spec.default_platform", message))
         found.extend(_share_problems(file.resources.gpu))
         defaults = _defaults(file, found)
         located.extend(manifest.located(problem) for problem in found)
@@ -99,13 +97,12 @@ def _read(manifests: Manifests) -> Pools:
 
 def _defaults(file: PoolFile, found: list[Problem]) -> dict[str, str]:
     read: dict[str, str] = {}
-    for variable, name in VARIABLES.items():
+    for variable, field in VARIABLES.items():
         value = file.common_default_variables.get(variable)
         path = within("spec.common_default_variables", variable)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             try:
-                quantities.amount(name, value)
-                read[name] = str(value)
+                read[RESOURCES[field]] = quantity(field, value)
             except ValueError as error:
                 found.append(Problem(path, str(error)))
         elif value is not None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from closeknit.apis.osmo_workflow import TaskGroupSpec, TaskSpec, WorkflowSpec
 from closeknit.dialects.osmo.naming import folded, is_name
 from closeknit.dialects.osmo.requirements import Resource
+from closeknit.dialects.paths import within
+from closeknit.dialects.spelling import found as worded
 from closeknit.hub.problems import Problem, shown, suggestion
 
 _MOST_LOOKED_UP = 20
@@ -80,6 +82,23 @@ def missing_resources(groups: Sequence[GivenGroup], defined: Mapping[str, Resour
                 )
             message = f"There is no resource {shown(task.resource)}. {remedies[task.resource]}"
             yield Problem(f"{path}.resource", message)
+
+
+def text_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
+    """A task's words are strings or numbers; in its environment truth values will do as well."""
+    for group in groups:
+        for path, task in group.tasks:
+            for field, words in (("command", task.command), ("args", task.args)):
+                for i, word in enumerate(words):
+                    if type(word) not in (str, int, float):
+                        yield _no_text(f"{path}.{field}[{i}]", word)
+            for name, value in task.environment.items():
+                if type(value) not in (str, int, float, bool):
+                    yield _no_text(within(f"{path}.environment", name), value)
+
+
+def _no_text(path: str, value: object) -> Problem:
+    return Problem(path, f"Found {worded(value)} where a string is expected.")
 
 
 def lead_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:

@@ -26,10 +26,15 @@ from closeknit.dialects.osmo.task_groups import (
     lead_problems,
     missing_resources,
     name_problems,
+    text_problems,
 )
 from closeknit.dialects.osmo.tree import Tree, Wishes, tree
 from closeknit.dialects.pods import Shape
 from closeknit.hub.problems import Problem, shown, suggestion
+
+VERSION = 2
+"""The version of OSMO's files."""
+_VERSIONS = (str(VERSION), f"{VERSION}.0")
 
 _ROOM = 48
 """What of a task's name is kept in its pod's, so that the digest and a number of retries fit behind it."""
@@ -100,6 +105,10 @@ def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
     groups = tuple(given_groups(file.workflow, found))
     found.extend(name_problems(file.workflow, groups))
     found.extend(lead_problems(groups))
+    found.extend(text_problems(groups))
+    if str(file.version) not in _VERSIONS:
+        message = f"{shown(file.version)} is not a version that is read. Write {VERSION}, or leave it out."
+        found.append(Problem("spec.version", message))
     needs_keys = any(one.given.topology for one in defined.values())
     pool = _pool(file.workflow, known, found, needs_keys=needs_keys)
     reader = _Askings(pool)

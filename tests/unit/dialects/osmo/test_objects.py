@@ -19,6 +19,7 @@ from closeknit.dialects.osmo import OSMO, keys_of
 from closeknit.dialects.osmo.objects import to_pods
 from closeknit.dialects.osmo.workflows import read_workflows
 from closeknit.dialects.reading import gather
+from closeknit.hub import quantities
 from closeknit.hub.nodes import Operator
 from closeknit.hub.request import Request
 from tests.unit.dialects.kit import reading, request
@@ -219,6 +220,42 @@ def test_a_pod_runs_what_the_task_says() -> None:
             }
         ],
     }
+
+
+def test_numbers_and_truth_values_among_words_are_written_out() -> None:
+    """Nobody puts them in quotes, and OSMO takes them."""
+    task = {"name": "a", "command": ["sleep"], "args": [42, 1.5], "environment": {"DEBUG": True, "N": 3}}
+    (pod,) = objects(json.dumps({"workflow": {"name": "w", "tasks": [task]}}), to="pods")
+    (container,) = pod["spec"]["containers"]
+
+    assert container["args"] == ["42", "1.5"]
+    assert container["env"] == [{"name": "DEBUG", "value": "True"}, {"name": "N", "value": "3"}]
+
+
+@pytest.mark.parametrize(
+    ("written", "want"),
+    [
+        ("10Gi", 10 * 2**30),
+        ("10GiB", 10 * 2**30),
+        ("1.5TiB", 3 * 2**39),
+        ("4MiB", 4 * 2**20),
+        ("4KiB", 4096),
+        ("4K", 4096),
+        ("100B", 100),
+        ("1G", 10**9),
+        (2048, 2048),
+    ],
+)
+def test_memory_and_storage_have_the_units_of_osmo(written: str | int, want: int) -> None:
+    resources = {"default": {"memory": written, "storage": written}}
+
+    (pods,) = request(workflow(["a"], resources)).root.pod_sets()
+    (pod,) = objects(workflow(["a"], resources), to="pods")
+
+    assert dict(pods.resources) == {"memory": want, "ephemeral-storage": want}
+    assert (
+        quantities.amount("memory", pod["spec"]["containers"][0]["resources"]["requests"]["memory"]) == want
+    )
 
 
 def test_a_task_that_asks_for_nothing_is_taken_to_need_one_gpu() -> None:

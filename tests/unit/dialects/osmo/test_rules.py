@@ -141,6 +141,13 @@ LABEL = (
             id="a platform's tolerations are checked as those of a pod",
         ),
         pytest.param(
+            [keys(platforms={"h100": {}}, default_platform="h10")],
+            [
+                '1:default_platform: There is no platform "h10" in this pool. Did you mean "h100"? Allowed: "h100".'
+            ],
+            id="the default platform is one of the pool's",
+        ),
+        pytest.param(
             [keys(resources={"gpu": {"guarantee": -2, "maximum": -1, "weight": -1}})],
             [
                 "1:resources.gpu.guarantee: -2 is negative. Write zero or more, or -1 for no limit.",
@@ -263,15 +270,39 @@ TASK = {"name": "a"}
             id="a resource that is missing is named with the nearest one",
         ),
         pytest.param(
-            workflow(["a"], {"default": {"memory": "8GiB", "gpu": -1, "cpu": "x"}}),
+            workflow(["a"], {"default": {"memory": "8GB", "gpu": -1, "cpu": "x"}}),
             [
                 '2:workflow.resources.default.cpu: "x" is not a quantity. Write a number with an optional suffix'
                 f"{SUFFIXES}, such as 8, 500m or 1.5Gi.",
                 "2:workflow.resources.default.gpu: -1 is negative. Write zero or more.",
-                '2:workflow.resources.default.memory: "8GiB" is not a quantity. Write a number with an optional suffix'
+                '2:workflow.resources.default.memory: "8GB" is not a quantity. Write a number with an optional suffix'
                 f"{SUFFIXES}, such as 8, 500m or 1.5Gi.",
             ],
             id="amounts are quantities, and none is negative",
+        ),
+        pytest.param(
+            workflow(["a"], {"default": {"cpu": 0.5}, "other": {"cpu": "2"}}),
+            [
+                "2:workflow.resources.default.cpu: 0.5 is not whole. A task asks for whole CPUs; write 1 or more."
+            ],
+            id="CPUs are counted whole",
+        ),
+        pytest.param(
+            json.dumps({"version": 3, "workflow": {"name": "w", "tasks": [TASK]}}),
+            ["2:version: 3 is not a version that is read. Write 2, or leave it out."],
+            id="a version of the file that does not exist",
+        ),
+        pytest.param(
+            json.dumps({"version": "2", "workflow": {"name": "w", "tasks": [TASK]}}), [], id="version 2"
+        ),
+        pytest.param(
+            spec(tasks=[{"name": "a", "args": [1, True, ["x"]], "environment": {"A/b": {}, "C": True}}]),
+            [
+                "2:workflow.tasks[0].args[1]: Found true, a truth value, where a string is expected.",
+                "2:workflow.tasks[0].args[2]: Found a list where a string is expected.",
+                '2:workflow.tasks[0].environment["A/b"]: Found a mapping where a string is expected.',
+            ],
+            id="what is run is words",
         ),
         pytest.param(
             workflow(["a"], {"default": {"gpu": -1}, "other": {"gpu": -1}}),
