@@ -20,18 +20,16 @@ class Repeated:
 
 
 def clashes(given: wire.PodCliqueSet, groups: Sequence[Repeated]) -> Iterator[Problem]:
-    """Cliques of one replica of a set whose objects would have one name, each told once.
+    """Cliques of one replica of a set whose objects would have one name.
 
     A replica of a scaling group counts as well, because its constraint goes by its name in a gang.
     """
     template = given.spec.template
     paths = {clique.name: f"spec.template.cliques[{i}].name" for i, clique in enumerate(template.cliques)}
     taken: dict[str, str] = {}
-    told: set[tuple[str, str]] = set()
     for name, path in _names(given, groups, paths):
         first = taken.setdefault(name, path)
-        if first != path and (first, path) not in told:
-            told.add((first, path))
+        if first != path:
             message = f"This leads to the name {shown(name)}, and so does {first}. Rename one of the two."
             yield Problem(path, message)
 

@@ -147,8 +147,8 @@ def _of_gangs(
     made_of: Callable[[ReadGang], Iterator[dict[str, Any]]],
 ) -> Objects:
     for gang in read_gangs(manifests, surroundings):
-        yield from gang.problems
         if gang.workload.request is None:
+            # What is wrong with it was told when it was read.
             continue
         try:
             yield from list(made_of(gang))

@@ -389,3 +389,20 @@ def test_the_pod_group_of_a_gang_speaks_of_the_topology_that_kai_knows() -> None
     (group,) = translated("kai", binding, gang(members("a"), **packed(RACK)))
 
     assert group["spec"]["topologyConstraint"]["topology"] == "theirs"
+
+
+def test_a_gang_that_cannot_be_read_is_a_workload_without_a_request() -> None:
+    found = reading(gang({"name": "a", "minReplicas": "two"}))
+
+    assert [(workload.object.name, workload.request) for workload in found.workloads] == [("gang", None)]
+    assert [str(problem) for problem in found.workloads[0].problems] == [
+        'spec.podgroups[0].minReplicas: Found "two", a string, where a whole number is expected.'
+    ]
+
+
+@pytest.mark.parametrize("target", ["kai", "grove", "podgang", "pods"])
+def test_nothing_is_made_of_a_gang_with_problems(target: str) -> None:
+    found = translate([Source("f", gang(members("a", 0)).encode())], target)
+
+    assert found.objects == ()
+    assert len(found.problems) == 1
