@@ -27,9 +27,18 @@ class ResourceSpec(Wire, frozen=True, kw_only=True):
     topology: list[TopologyRequirement] = []
 
 
+_IN_RESOURCES = (
+    "What a task asks for stands in workflow.resources under a name,"
+    " and the task names it in its field resource."
+)
+
+
 class TaskSpec(Wire, frozen=True, kw_only=True):
     """One pod's work. Numbers among strings are taken as they are written."""
 
+    elsewhere: ClassVar = dict.fromkeys(
+        ("cpu", "gpu", "memory", "platform", "resources", "storage", "topology"), _IN_RESOURCES
+    )
     unused: ClassVar = frozenset(
         {
             "backend",
@@ -60,6 +69,7 @@ class TaskSpec(Wire, frozen=True, kw_only=True):
 class TaskGroupSpec(Wire, frozen=True, kw_only=True):
     """Tasks that run at the same time."""
 
+    elsewhere: ClassVar = dict.fromkeys(("resource", "resources", "topology"), _IN_RESOURCES)
     unused: ClassVar = frozenset({"barrier", "ignoreNonleadStatus"})
 
     name: str
@@ -69,6 +79,7 @@ class TaskGroupSpec(Wire, frozen=True, kw_only=True):
 class WorkflowSpec(Wire, frozen=True, kw_only=True):
     """Groups of tasks, or single tasks, and what they ask for."""
 
+    elsewhere: ClassVar = {"topology": _IN_RESOURCES}
     unused: ClassVar = frozenset({"backend", "labels", "timeout"})
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, TypeAlias
 
 from msgspec import Meta, Struct
@@ -24,5 +25,7 @@ class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
 
     unused: ClassVar[frozenset[str]] = frozenset()
     """Fields that are valid and not used, under their names on the wire."""
+    elsewhere: ClassVar[Mapping[str, str]] = {}
+    """Fields that people expect here, each with a sentence that tells where it belongs."""
     open_ended: ClassVar[bool] = False
     """Whether fields may exist that are not listed, as in a status that servers of any version write."""

@@ -207,6 +207,8 @@ def _of_unknown(shape: type[Wire], key: str) -> str | None:
 
     Asked for the same field of every object, so it is kept: looking for the nearest word takes long.
     """
+    if key in shape.elsewhere:
+        return f"There is no field {shown(key)} here. {shape.elsewhere[key]}"
     known = sorted({*(field.encode_name for field in msgspec.structs.fields(shape)), *shape.unused})
     near = nearest(key, known)
     if shape.open_ended and (near is None or not is_slip(key, near)):
@@ -216,5 +218,9 @@ def _of_unknown(shape: type[Wire], key: str) -> str | None:
 
 
 def _mismatch(value: Any, expected: str) -> str:
-    quote = " Put it in quotes." if expected == "a string" and isinstance(value, int | float) else ""
-    return f"Found {found(value)} where {expected} is expected.{quote}"
+    remedy = ""
+    if expected == "a string" and isinstance(value, int | float):
+        remedy = " Put it in quotes."
+    elif isinstance(value, str) and "{{" in value:
+        remedy = " It looks like a template. Fill it in first."
+    return f"Found {found(value)} where {expected} is expected.{remedy}"

@@ -20,6 +20,8 @@ except ImportError:  # libyaml is missing; the parser in Python yields the same 
 MOST_BROKEN = 100
 """After how many documents that cannot be read the rest is left. Each costs a new start of the parser."""
 
+_TEMPLATE_MARKS = ("{{", "{%")
+_LONGEST_ROW = 1000
 _DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 
 
@@ -57,6 +59,20 @@ def _offset(text: str, line: int) -> int:
     return offset
 
 
+def _row(text: str, line: int) -> str:
+    start = _offset(text, line)
+    return text[start : start + _LONGEST_ROW].partition("\n")[0]
+
+
+def _remedy(row: str, column: int | None) -> str:
+    """What to do about two mistakes that the parser has no words for."""
+    if column is not None and row[column : column + 1] == "\t":
+        return " A tab stands here. Indent with spaces."
+    if any(mark in row for mark in _TEMPLATE_MARKS):
+        return " This looks like a template. Fill it in first, and give what comes out of it."
+    return ""
+
+
 def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], None, int | None]:
     """Yield the documents of a text; returns the line from which to go on if reading broke off."""
     tree = Tree(line)
@@ -76,13 +92,15 @@ def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], 
             elif kind is yaml.StreamEndEvent:
                 return None
     except GiveUpError as error:
-        yield None, (*tree.problems, error.problem)
+        remedy = _remedy(_row(text, error.line), None)
+        yield None, (*tree.problems, Problem(error.problem.path, f"{error.problem.message}{remedy}"))
         return max(begun + 1, error.line)
     except yaml.MarkedYAMLError as error:
         where = error.problem_mark or error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)
         place = f"line {where.line + line + 1}, column {where.column + 1}" if where else ""
-        yield None, (*tree.problems, Problem(place, f"This is not YAML: {reason}."))
+        remedy = _remedy(_row(text, where.line), where.column) if where else ""
+        yield None, (*tree.problems, Problem(place, f"This is not YAML: {reason}.{remedy}"))
         # The error may show only at the dashes after the document, but not at those before it.
         return max(begun + 1, where.line if where else 0)
     except yaml.YAMLError as error:

@@ -199,8 +199,21 @@ DEEP = (
         pytest.param(
             "a:\n\tb: 1\n",
             "f:1:line 2, column 1: This is not YAML: while scanning for the next token,"
-            " found character that cannot start any token.",
+            " found character that cannot start any token. A tab stands here. Indent with spaces.",
             id="a tab is named with line and column",
+        ),
+        pytest.param(
+            "a: 1\nb: {{c}}\n",
+            "f:1:line 2, column 5: A list or mapping is used as a key. Keys are strings."
+            " This looks like a template. Fill it in first, and give what comes out of it.",
+            id="a template in place of a value",
+        ),
+        pytest.param(
+            "a:\n{% for i in range(3) %}\n- b\n{% endfor %}\n",
+            "f:1:line 2, column 2: This is not YAML: while scanning for the next token,"
+            " found character that cannot start any token."
+            " This looks like a template. Fill it in first, and give what comes out of it.",
+            id="a template with a loop",
         ),
         pytest.param(
             b"a: 1\nb: x\xff\n",

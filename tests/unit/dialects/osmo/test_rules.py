@@ -313,6 +313,31 @@ TASK = {"name": "a"}
             id="a mistake that stands twice is told twice",
         ),
         pytest.param(
+            spec(
+                topology=[],
+                groups=[{"name": "g", "resources": {}, "tasks": [{**TASK, "gpu": 8, "topology": []}]}],
+            ),
+            [
+                f'2:workflow.{path}: There is no field "{path.rpartition(".")[2]}" here. What a task asks for stands in'
+                " workflow.resources under a name, and the task names it in its field resource."
+                for path in (
+                    "topology",
+                    "groups[0].resources",
+                    "groups[0].tasks[0].gpu",
+                    "groups[0].tasks[0].topology",
+                )
+            ],
+            id="what a task asks for, in the wrong place",
+        ),
+        pytest.param(
+            workflow(["a"], {"default": {"gpu": "{{gpus}}"}}),
+            [
+                '2:workflow.resources.default.gpu: Found "{{gpus}}", a string, where a whole number is expected.'
+                " It looks like a template. Fill it in first."
+            ],
+            id="a template that was not filled in",
+        ),
+        pytest.param(
             workflow(["a"], {"default": {"topologies": []}}),
             [
                 '2:workflow.resources.default.topologies: There is no field "topologies" here. Did you mean "topology"?'
