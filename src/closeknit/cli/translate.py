@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from enum import Enum, StrEnum
 from typing import Annotated
 
@@ -10,7 +11,8 @@ import typer
 
 from closeknit import dialects
 from closeknit.cli import loading, manifests, options
-from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
+from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
+from closeknit.cli.wording import title
 from closeknit.dialects.grove.earlier import in_earlier_spelling
 from closeknit.dialects.places import Located
 
@@ -53,6 +55,17 @@ def translate(
         objects, unsaid = in_earlier_spelling(objects)
         problems.extend(Located("--grove-version alpha8", 0, problem) for problem in unsaid)
     complain(problems)
+    remark_skipped(translation.skipped)
+    sys.stderr.writelines(f"note: {note}\n" for note in _unwritten(translation, to.value))
     write = manifests.as_yaml if output is options.Manifests.YAML else manifests.as_json
     sys.stdout.writelines(write(objects))
     finish(ExitStatus.INVALID if problems else ExitStatus.DONE)
+
+
+def _unwritten(translation: dialects.Translation, target: str) -> Iterator[str]:
+    """Why there is nothing to be seen of a workload, so that it is no riddle."""
+    others = ", ".join(each for each in dialects.TARGETS if each != target)
+    for name in translation.unwritten:
+        yield f"{title(name)}: nothing is left to write for {target}. Other targets: {others}."
+    if not (translation.objects or translation.problems or translation.unwritten):
+        yield f"The files hold no workload, so there is nothing to write for {target}."

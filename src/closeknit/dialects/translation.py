@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from closeknit.dialects.dialect import Dialect, Object
-from closeknit.dialects.places import Located, Source
+from closeknit.dialects.places import Located, Skipped, Source
 from closeknit.dialects.reading import Gathered, gather, in_order
-from closeknit.hub.problems import InvalidError, Problem, shown
-from closeknit.hub.workload import Workload
+from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.hub.workload import ObjectName, Workload
 
 TARGETS = ("kai", "grove", "podgang", "kueue", "pods")
 """What can be translated to."""
@@ -32,6 +32,10 @@ class Translation:
     objects: tuple[Object, ...]
     """In the order of the documents they come from; equal ones once."""
     problems: tuple[Located, ...]
+    unwritten: tuple[ObjectName, ...] = ()
+    """The workloads that ask for something, and of which nothing is left to write for this target."""
+    skipped: tuple[Skipped, ...] = ()
+    """Documents of kinds that nobody here reads."""
 
 
 def translate_with(
@@ -44,18 +48,23 @@ def translate_with(
     found = gather(dialects, sources, lenient=lenient)
     problems = list(found.problems)
     objects: list[Object] = []
+    unwritten: list[ObjectName] = []
     namesakes: dict[tuple[object, ...], list[Object]] = {}
     for dialect in dialects:
         for result in _translated(dialects, dialect, found, target, lenient=lenient):
             if isinstance(result, Located):
                 problems.append(result)
                 continue
+            if isinstance(result, ObjectName):
+                unwritten.append(result)
+                continue
             # Only objects of one name can be equal, and there are seldom two.
             alike = namesakes.setdefault(_named(result), [])
             if result not in alike:
                 alike.append(result)
                 objects.append(result)
-    return Translation(tuple(objects), in_order(dict.fromkeys(problems), sources))
+    told = in_order(dict.fromkeys(problems), sources)
+    return Translation(tuple(objects), told, tuple(unwritten), tuple(found.skipped))
 
 
 def _named(made: Object) -> tuple[object, ...]:
@@ -65,37 +74,78 @@ def _named(made: Object) -> tuple[object, ...]:
 
 def _translated(
     dialects: Sequence[Dialect], dialect: Dialect, found: Gathered, target: str, *, lenient: bool
-) -> Iterator[Object | Located]:
+) -> Iterator[Object | Located | ObjectName]:
+    """What becomes of a dialect's objects; a name stands for a workload that nothing became of."""
+    sound = [each for each in found.workloads if each.dialect == dialect.name and each.request is not None]
     own = dialect.translations.get(target)
     if own is not None:
-        yield from own(found.manifests, found.seen_by[dialect.name])
+        nothing = True
+        for result in own(found.manifests, found.seen_by[dialect.name]):
+            nothing = False
+            yield result
+        yield from (workload.object for workload in sound if nothing)
         return
     family = _ON_THE_WAY.get(target, target)
     speaker = next((one for one in dialects if one.name == family and one.express is not None), None)
-    if speaker is None or speaker.express is None:
+    for workload in sound:
+        if speaker is None:
+            yield _impossible(dialects, dialect, found, workload, target)
+            continue
+        said = list(_said_over(dialects, speaker, found, workload, target, lenient=lenient))
+        yield from said
+        if not said:
+            yield workload.object
+
+
+def _said_over(
+    dialects: Sequence[Dialect],
+    speaker: Dialect,
+    found: Gathered,
+    workload: Workload,
+    target: str,
+    *,
+    lenient: bool,
+) -> Iterator[Object | Located]:
+    """A workload in the words of the target's family, or what these words cannot say."""
+    assert speaker.express is not None
+    try:
+        said = list(speaker.express(workload, found.seen_by[workload.dialect].topologies))
+    except InvalidError as error:
+        yield from (_unsaid(found, workload, speaker.name, problem) for problem in error.problems)
         return
-    for workload in found.workloads:
-        if workload.dialect != dialect.name or workload.request is None:
-            continue
-        try:
-            said = list(speaker.express(workload, found.seen_by[dialect.name].topologies))
-        except InvalidError as error:
-            yield from (_unsaid(found, workload, family, problem) for problem in error.problems)
-            continue
-        if family == target:
-            yield from said
-        elif target in _AMONG:
-            yield from (made for made in said if made["kind"] == _AMONG[target])
-        elif target in speaker.translations:
-            # Values in a row are read as JSON, which is faster than YAML.
-            again = Source(f"<{family}>", "\n".join(json.dumps(made) for made in said).encode())
-            further = gather(dialects, [again], lenient=lenient)
-            yield from (_unsaid(found, workload, family, one.problem) for one in further.problems)
-            yield from speaker.translations[target](further.manifests, further.seen_by[speaker.name])
+    if speaker.name == target:
+        yield from said
+    elif target in _AMONG:
+        yield from (made for made in said if made["kind"] == _AMONG[target])
+    else:
+        # Values in a row are read as JSON, which is faster than YAML.
+        again = Source(f"<{speaker.name}>", "\n".join(json.dumps(made) for made in said).encode())
+        further = gather(dialects, [again], lenient=lenient)
+        yield from (_unsaid(found, workload, speaker.name, one.problem) for one in further.problems)
+        yield from speaker.translations[target](further.manifests, further.seen_by[speaker.name])
+
+
+def _impossible(
+    dialects: Sequence[Dialect], dialect: Dialect, found: Gathered, workload: Workload, target: str
+) -> Located:
+    """A target for which nobody has words, and those that there are."""
+    speakers = {one.name for one in dialects if one.express is not None}
+    possible = [
+        each for each in TARGETS if each in dialect.translations or _ON_THE_WAY.get(each, each) in speakers
+    ]
+    name = workload.object
+    message = f"{name.kind} {shown(name.name)} cannot be translated to {target}. {suggestion('', possible)}"
+    return _at(found, workload, message)
 
 
 def _unsaid(found: Gathered, workload: Workload, family: str, problem: Problem) -> Located:
-    """What the target has no words for, at the object that asks for it."""
+    """What the target has no words for."""
     name = workload.object
     message = f"{name.kind} {shown(name.name)} cannot be said in the words of {family}: {problem}"
-    return replace(found.manifests.origin(name).located(Problem("metadata.name", message)), object=name)
+    return _at(found, workload, message)
+
+
+def _at(found: Gathered, workload: Workload, message: str) -> Located:
+    """A problem with translating a workload, at the object that asks for it."""
+    origin = found.manifests.origin(workload.object)
+    return replace(origin.located(Problem("metadata.name", message)), object=workload.object)

@@ -1,0 +1,61 @@
+"""``translate`` says why there is nothing to be seen of something, and ends as if all were well."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from closeknit.cli.app import app
+
+GROUP = json.dumps(
+    {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "train"},
+        "spec": {},
+    }
+)
+POD = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "annotations": {"pod-group-name": "train"}},
+        "spec": {"containers": [{"name": "main"}]},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "target", "notes"),
+    [
+        pytest.param(GROUP, "pods", "", id="what is written needs no note"),
+        pytest.param(
+            f"{GROUP}\n{POD}",
+            "pods",
+            "note: PodGroup default/train: nothing is left to write for pods."
+            " Other targets: kai, grove, podgang, kueue.\n",
+            id="a workload of which nothing is left is named",
+        ),
+        pytest.param(
+            "{apiVersion: v1, kind: Node, metadata: {name: n}}",
+            "kueue",
+            "note: The files hold no workload, so there is nothing to write for kueue.\n",
+            id="files without a workload are told of",
+        ),
+        pytest.param(
+            "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}",
+            "kai",
+            "note: 1 document of kind Deployment (apps/v1) was passed over: no dialect reads that kind.\n"
+            "note: The files hold no workload, so there is nothing to write for kai.\n",
+            id="a document that nobody reads is told of",
+        ),
+    ],
+)
+def test_nothing_is_left_out_in_silence(given: str, target: str, notes: str) -> None:
+    run = CliRunner().invoke(app, ["translate", "-f", "-", "--to", target], input=given)
+
+    assert run.stderr == notes
+    assert run.exit_code == 0
+    assert bool(run.stdout) == (not notes)
