@@ -105,7 +105,7 @@ def read_job(manifest: Manifest[batch_v1.Job], pods: Iterable[ReadPod]) -> Batch
 
 
 def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable[ReadPod]) -> Batch:
-    """A JobSet: a pod set for each replicated job that has any pods."""
+    """A JobSet: a pod set for each replicated job, those without pods included."""
     job_set = manifest.content
     found: list[Problem] = []
     right = "the pod templates of spec.replicatedJobs"
@@ -136,8 +136,6 @@ def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iter
         found.extend(misplaced(annotations, f"{path}.template.metadata.annotations", right))
         each = _parallelism(replicated.template.spec, f"{path}.template.spec", found)
         count = max(replicas, 0) * each
-        if count == 0:
-            continue
         if count > MOST_PODS:
             message = f"These are {count} pods. At most {MOST_PODS} can be asked for."
             found.append(Problem(f"{path}.replicas", message))
@@ -148,7 +146,7 @@ def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iter
             f"{path}.template.spec.template",
             count,
             None,
-            replicas,
+            max(replicas, 1),
             [f"{stem}-{job}-{pod}" for job in range(replicas) for pod in range(each)],
             indexed=True,
             nested=True,

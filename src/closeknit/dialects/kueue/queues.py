@@ -112,7 +112,7 @@ def _local_queues(
         if spec.cluster_queue not in existing:
             name = spec.cluster_queue
             said = f"There is no ClusterQueue {shown(name)}." if name else "The ClusterQueue is missing."
-            message = f"{said} {suggestion(name, cluster)}"
+            message = f"{said} {suggestion(name, cluster) if cluster else 'Give it as well.'}"
             found.append(manifest.located(Problem("spec.clusterQueue", message)))
         if spec.stop_policy and spec.stop_policy not in _STOPS:
             message = f"{shown(spec.stop_policy)} is not known. {suggestion(spec.stop_policy, _STOPS)}"

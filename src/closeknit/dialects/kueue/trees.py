@@ -44,11 +44,12 @@ def tree(name: str, batch: Batch, topology: Topology | None, filters: Mapping[st
     if len(batch.pod_sets) == 1 and batch.object.kind != "JobSet":
         (only,) = batch.pod_sets
         return replace(builder.pod_set(only, only.name), name=name)
+    with_pods = [pod_set for pod_set in batch.pod_sets if pod_set.count]
     shared: dict[str, list[Batched]] = {}
-    for pod_set in batch.pod_sets:
+    for pod_set in with_pods:
         shared.setdefault(pod_set.wish.group or f"\n{pod_set.name}", []).append(pod_set)
     # The names of pod sets are the users' own, so they come before any that are made up.
-    taken = {pod_set.name: builder.take(pod_set.name) for pod_set in batch.pod_sets}
+    taken = {pod_set.name: builder.take(pod_set.name) for pod_set in with_pods}
     members: list[Member] = []
     for group, sets in shared.items():
         inner = [builder.pod_set(each, taken[each.name]) for each in sets]

@@ -42,7 +42,15 @@ def queue_of(batch: Batch, world: World, found: list[Problem]) -> Queue | None:
     if local is None:
         if not lenient and batch.queue not in existing:
             message = f"There is no LocalQueue {shown(batch.queue)} in namespace {shown(namespace)}."
-            found.append(Problem(path, f"{message} {suggestion(batch.queue, known)}"))
+            elsewhere = sorted(space for space, name in queues.local if name == batch.queue)
+            remedy = suggestion(batch.queue, known)
+            if elsewhere:
+                remedy = (
+                    f"There is one in {shown(elsewhere[0])}; a workload uses the queues of its own namespace."
+                )
+            elif not known:
+                remedy = "Give it as well, with its ClusterQueue and ResourceFlavors."
+            found.append(Problem(path, f"{message} {remedy}"))
         elif batch.queue in existing:
             found.append(Problem(path, f"LocalQueue {shown(batch.queue)} has problems of its own."))
         return None

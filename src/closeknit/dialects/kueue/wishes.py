@@ -168,7 +168,7 @@ def _layers(annotations: Mapping[str, str], path: str, count: int, found: list[P
         layers = _nested(nested, within(path, keys.SLICE_LAYERS), found)
     else:
         layers = _single(annotations, path, found)
-    if layers:
+    if layers and count:
         found.extend(_cut_problems(layers, count))
     return layers
 

@@ -73,7 +73,7 @@ def read_workload(manifest: Manifest[wire.Workload], pods: Iterable[ReadPod]) ->
             continue
         wrong = list(_count_problems(given, path))
         found.extend(wrong)
-        if given.count > 0 and not wrong:
+        if not wrong:
             own = [pod for pod in members if labels(pod).get(keys.POD_SET, given.name) == given.name]
             pod_sets.append(_pod_set(given, path, manifest, own, found))
     if sum(given.min_count is not None for given in spec.pod_sets) > 1:

@@ -167,8 +167,6 @@ def _read(name: str, batch: Batch, world: World, own: list[Problem]) -> Read:
         own.extend(problem for pod_set in batch.pod_sets for problem in pod_set.unsayable)
     priority = priority_of(batch, world.priorities, surroundings, own)
     since = created(batch.manifest, own)
-    if not batch.pod_sets and not own:
-        own.append(Problem("spec", "There are no pods to place. Ask for at least one."))
     queue = queue_of(batch, world, own)
     made: list[Admission] = []
     if not own and not batch.manifest.problems:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from closeknit.cli import wording
 from closeknit.cli.planning import Verdict, plan
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Holder, Placed, Unplaceable
@@ -276,6 +277,28 @@ def test_part_of_a_job_is_admitted_where_quota_is_short(quota: int, least: str, 
     if isinstance(verdict.outcome, Unplaceable):
         (shortfall,) = verdict.outcome.shortfalls
         assert (shortfall.level, shortfall.wanted, shortfall.fits) == (LEVEL, 2, 1)
+
+
+def test_pods_that_quota_leaves_out_are_counted() -> None:
+    part = job(8, own={"job-min-parallelism": "2"})
+    outcome = decided(topology(), flavor(), at(5), local_queue(), *NODES, part)["train"].outcome
+
+    assert isinstance(outcome, Placed)
+    assert outcome.wishes.left_out == 3
+
+
+@pytest.mark.parametrize(
+    ("quota", "told"),
+    [
+        pytest.param(5, "default/train needs quota for 8 pods; there is quota for 5.", id="some is left"),
+        pytest.param(0, "default/train needs quota for 8 pods; there is none left.", id="none is left"),
+    ],
+)
+def test_lack_of_quota_is_told_as_such(quota: int, told: str) -> None:
+    outcome = decided(topology(), flavor(), at(quota), local_queue(), *NODES, job(8))["train"].outcome
+
+    assert isinstance(outcome, Unplaceable)
+    assert wording.need(outcome.shortfalls[0]) == told
 
 
 def test_part_of_a_job_is_admitted_where_room_is_short_and_only_that_is_charged() -> None:

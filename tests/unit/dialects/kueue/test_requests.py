@@ -237,6 +237,21 @@ def test_running_pods_take_their_ranks_and_waiting_ones_keep_their_names() -> No
     assert (second.bound, second.pods) == (("n",), ("train-2",))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(job(0), id="a Job of no pods"),
+        pytest.param(job_set(replicated("a", 0, 4)), id="a JobSet of no Jobs"),
+        pytest.param(
+            job_set(replicated("a", 0, 4, podset_slice_required_topology=RACK, podset_slice_size="2")),
+            id="a JobSet of no slices",
+        ),
+    ],
+)
+def test_who_asks_for_no_pods_asks_for_nothing(text: str) -> None:
+    assert list(request(*QUEUES, text).root.pod_sets()) == []
+
+
 def test_groups_are_named_after_the_jobs_and_never_twice() -> None:
     made = request(*QUEUES, job_set(replicated("a", 2, 1), replicated("a-1", 1, 1)))
     names = [member.name for member, _ in made.root.walk()]

@@ -655,6 +655,28 @@ LABEL = f'metadata.labels["{K}queue-name"]'
             id="the queue exists",
         ),
         pytest.param(
+            [job()],
+            f'{LABEL}: There is no LocalQueue "team" in namespace "default".'
+            " Give it as well, with its ClusterQueue and ResourceFlavors.",
+            id="a queue is needed",
+        ),
+        pytest.param(
+            [
+                json.dumps(
+                    json.loads(job()) | {"metadata": {**json.loads(job())["metadata"], "namespace": "other"}}
+                ),
+                *QUEUES,
+            ],
+            f'{LABEL}: There is no LocalQueue "team" in namespace "other".'
+            ' There is one in "default"; a workload uses the queues of its own namespace.',
+            id="the queue is of the same namespace",
+        ),
+        pytest.param(
+            [local_queue(), job()],
+            'spec.clusterQueue: There is no ClusterQueue "research". Give it as well.',
+            id="the ClusterQueue behind it exists",
+        ),
+        pytest.param(
             [job(queue=None, podset_required_topology=RACK), *QUEUES],
             f"{LABEL}: A topology is asked for, but no queue is named, so Kueue would not look at it."
             ' Allowed: "team".',
