@@ -17,10 +17,22 @@ from closeknit.hub.resources import Resources
 _amount = lru_cache(maxsize=4096, typed=True)(quantities.amount)
 
 
+@lru_cache(maxsize=4096)
+def _resources(given: tuple[tuple[str, Quantity], ...], rounding: Rounding) -> Resources | None:
+    """The same value for all who list the same; None where something cannot be read."""
+    try:
+        return Resources({name: _amount(name, quantity, rounding) for name, quantity in given})
+    except ValueError:
+        return None
+
+
 def resources(
     given: Mapping[str, Quantity], path: str, rounding: Rounding, found: list[Problem]
 ) -> Resources:
     """Read quantities by resource name; what cannot be read is added to ``found`` and counts as zero."""
+    known = _resources(tuple(given.items()), rounding)
+    if known is not None:
+        return known
     amounts: dict[str, int] = {}
     for name, quantity in given.items():
         try:

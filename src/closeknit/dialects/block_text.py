@@ -61,6 +61,7 @@ def load(text: str) -> Iterator[Read]:
     """Yield documents from the first on, as long as they are of the form read here; None for an empty one."""
     whole = text if text.endswith("\n") else f"{text}\n"
     offset = line = 0
+    words: dict[str, str] = {}
     while offset < len(whole):
         dashed = whole.startswith(_DASHES, offset)
         start = offset + len(_DASHES) if dashed else offset
@@ -71,7 +72,7 @@ def load(text: str) -> Iterator[Read]:
         if len(lines) != count:
             return
         try:
-            content = _content(lines)
+            content = _content(lines, words)
         except _OddError:
             return
         offset, line = end, line + count + dashed
@@ -80,8 +81,11 @@ def load(text: str) -> Iterator[Read]:
             yield Read(content, offset, line)
 
 
-def _content(lines: Sequence[tuple[str, str, str, str]]) -> dict[str, Any] | None:
-    """The mapping that these lines make up, None where they are empty; raises ``_OddError`` when in doubt."""
+def _content(lines: Sequence[tuple[str, str, str, str]], words: dict[str, str]) -> dict[str, Any] | None:
+    """The mapping that these lines make up, None where they are empty; raises ``_OddError`` when in doubt.
+
+    ``words`` are the keys met so far, so that all documents share them.
+    """
     root: dict[str, Any] = {}
     outer: list[tuple[int, Any, bool]] = []
     # The innermost list or mapping that is open, and the key in it that waits for its value.
@@ -113,6 +117,7 @@ def _content(lines: Sequence[tuple[str, str, str, str]]) -> dict[str, Any] | Non
             entry: dict[str, Any] = {}
             top.append(entry)
             at, top, is_list = column + len(dash), entry, False
+        key = words.setdefault(key, key)  # noqa: PLW2901
         # The parser tells where a key stands twice.
         if key in top:
             raise _OddError
