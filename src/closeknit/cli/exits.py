@@ -10,9 +10,10 @@ from enum import IntEnum
 
 import typer
 
-from closeknit.cli.wording import counted, printable
+from closeknit.cli.wording import counted, printable, title
 from closeknit.dialects import Located, Skipped
 from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.workload import Workload
 
 
 class ExitStatus(IntEnum):
@@ -50,6 +51,13 @@ def remark_skipped(skipped: Iterable[Skipped]) -> None:
             f"note: {counted(number, 'document')} of kind {printable(kind)} ({printable(api_version)})"
             f" {'was' if number == 1 else 'were'} passed over: no dialect reads that kind.\n"
         )
+
+
+def remark_noted(workloads: Iterable[Workload]) -> None:
+    """Say what is worth knowing about workloads that are valid nevertheless."""
+    for workload in workloads:
+        for note in workload.notes:
+            sys.stderr.write(f"note: {title(workload.object)}: {printable(str(note))}\n")
 
 
 @contextmanager

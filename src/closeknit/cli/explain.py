@@ -109,6 +109,7 @@ def _parts(
         yield branch((f"Before it in the queue, {placed} of {len(before)} placed: {titles}.", Tone.QUIET))
     request = verdict.workload.request
     if isinstance(verdict.outcome, Placed) and request is not None:
+        yield from verdict_tree.notes(verdict)
         yield branch(
             ("Where its groups are", Tone.TITLE), below=verdict_tree.placement(verdict.outcome, request)
         )

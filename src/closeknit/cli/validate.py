@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from closeknit.cli import loading, options
-from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
+from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_noted, remark_skipped
 from closeknit.cli.wording import counted, listed, printable
 from closeknit.dialects import Reading
 
@@ -19,6 +19,7 @@ def validate(files: options.Files, *, lenient: options.Lenient = False) -> None:
         reading = loading.load(files, lenient=lenient)
     complain(reading.problems)
     remark_skipped(reading.skipped)
+    remark_noted(reading.workloads)
     if reading.problems:
         sys.stderr.write(f"{counted(len(reading.problems), 'problem')} found.\n")
         finish(ExitStatus.INVALID)

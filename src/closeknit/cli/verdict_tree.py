@@ -41,7 +41,7 @@ def tree(verdict: Verdict, detail: Detail = Detail.BRIEF) -> Branch:
         below = (shortfall(each, request, detail) for each in decided.shortfalls)
     elif decided is None:
         below = problems(verdict.problems)
-    return branch(*heading(verdict), below=below)
+    return branch(*heading(verdict), below=(*notes(verdict), *below))
 
 
 def heading(verdict: Verdict) -> tuple[tuple[str, Tone], ...]:
@@ -120,11 +120,17 @@ def problems(found: Sequence[Problem]) -> Iterator[Branch]:
     return (branch((printable(str(problem)), Tone.BAD)) for problem in found)
 
 
+def notes(verdict: Verdict) -> Iterator[Branch]:
+    """What is worth knowing about the workload, whatever became of it."""
+    return (branch((f"note: {printable(str(note))}", Tone.DOUBTFUL)) for note in verdict.workload.notes)
+
+
 def lines(verdict: Verdict) -> Iterator[str]:
     """The same for scripts and pipes: every line names its workload, and every pod has its own."""
     title = wording.title(verdict.workload.object)
     request, decided = verdict.workload.request, verdict.outcome
     yield "".join(word for word, _ in heading(verdict))
+    yield from (f"{title}: note: {printable(str(note))}" for note in verdict.workload.notes)
     if isinstance(decided, Placed):
         for group in decided.groups:
             yield f"{title}: group {printable(group.name)}: {wording.reach(group)}"

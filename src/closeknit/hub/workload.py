@@ -38,3 +38,5 @@ class Workload:
 
     Empty where there is only one, which costs nothing; else ``request`` is that of the first.
     """
+    notes: tuple[Problem, ...] = ()
+    """What is worth knowing about it, and no reason to refuse it."""

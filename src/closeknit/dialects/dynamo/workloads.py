@@ -18,6 +18,7 @@ from closeknit.dialects.dynamo.rules import rules
 from closeknit.dialects.dynamo.sets import set_name, to_pod_clique_set
 from closeknit.dialects.dynamo.telling import told
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint
+from closeknit.dialects.grove.drift import what_is_lost
 from closeknit.dialects.grove.members import lone_gangs, pods_by_set, set_of
 from closeknit.dialects.grove.requests import to_request
 from closeknit.dialects.grove.topologies import MANAGED, Known, known
@@ -70,6 +71,7 @@ def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator
     made_already = {(one.namespace, one.name) for one in manifests.named(PodCliqueSet)}
     made_already.update((one.namespace, set_of(one.content.metadata)) for one in lone_gangs(manifests))
     by_set = pods_by_set(surroundings.pods)
+    topologies = topologies_for(manifests)
     for one in read_all(manifests, lenient=surroundings.lenient):
         manifest = one.manifest
         pods = by_set.get(workload_name(manifest.namespace, set_name(one.deployment)), ())
@@ -92,10 +94,18 @@ def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator
             problems=tuple(broken),
             priority=priority,
             created=since,
+            notes=_notes(one, topologies),
         )
     for shape in (alpha.DynamoGraphDeployment, beta.DynamoGraphDeployment):
         for unreadable in manifests.broken(shape):
             yield Workload(unreadable.object, DIALECT, request=None, problems=unreadable.problems)
+
+
+def _notes(one: Read, topologies: Known) -> tuple[Problem, ...]:
+    if one.blueprint is None:
+        return ()
+    lost = what_is_lost(one.blueprint.given, topologies)
+    return tuple(Problem("spec.topologyConstraint", note.message) for note in lost)
 
 
 def _read(

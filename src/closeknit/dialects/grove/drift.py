@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.grove.constraints import Lost, constraints, places, topology_name
 from closeknit.dialects.grove.topologies import Known
+from closeknit.hub.problems import Problem
 
 TYPE = "TopologyLevelsUnavailable"
 
@@ -53,6 +54,15 @@ def topology_levels(given: wire.PodCliqueSet, known: Known) -> Condition:
         message = f"Unavailable topology domains: [{', '.join(unavailable)}]"
         return _condition("True", "ClusterTopologyLevelsUnavailable", message)
     return _condition("False", "AllClusterTopologyLevelsAvailable", "All topology levels are available")
+
+
+def what_is_lost(given: wire.PodCliqueSet, known: Known) -> tuple[Problem, ...]:
+    """What a set that stands in a cluster already has lost of its constraints, for people to know."""
+    condition = topology_levels(given, known)
+    if not given.metadata.uid or condition.status == "False":
+        return ()
+    message = f"{condition.message}. What it asks for there is no longer kept ({TYPE}, {condition.reason})."
+    return (Problem("spec.template.topologyConstraint", message),)
 
 
 def _condition(status: str, reason: str, message: str) -> Condition:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.grove.blueprint import blueprint
+from closeknit.dialects.grove.drift import what_is_lost
 from closeknit.dialects.grove.requests import to_request
 from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.manifests import Manifest
@@ -41,6 +42,7 @@ def read_pod_clique_set(
         problems=tuple(broken),
         priority=priority,
         created=since,
+        notes=what_is_lost(given, known),
     )
 
 
