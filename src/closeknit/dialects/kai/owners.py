@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +10,15 @@ from closeknit.apis.batch_v1 import JobStatus
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import Derived, Outline, Template
+from closeknit.dialects.kai.further_fields import wrong
 from closeknit.dialects.kueue.batches import is_kueues
 from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.paths import within
 from closeknit.dialects.pods import ReadPod
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem
 
 DEFAULT_QUEUE = "default-queue"
 DEFAULT_PRIORITY = "train"
-_PREEMPTIBILITIES = ("preemptible", "non-preemptible")
-_DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +122,13 @@ class Owner:
                 written = (metadata.labels if place == "labels" else metadata.annotations).get(key)
                 if written is None:
                     continue
-                message = _wrong(field, written)
+                # KAI takes capitals in the label for small letters.
+                value = written.lower() if place == "labels" else written
+                message = wrong(field, value)
                 if message:
                     found.append(Problem(within(f"{path}.{place}", key), message))
                 else:
-                    yield field, written
+                    yield field, value
                 break
 
 
@@ -136,14 +136,6 @@ def is_finished(status: JobStatus) -> bool:
     """Whether a job has come to its end, well or badly."""
     ends = ("Complete", "Completed", "Failed", "Succeeded")
     return any(each.type in ends and each.status == "True" for each in status.conditions)
-
-
-def _wrong(field: str, written: str) -> str:
-    if field == "preemptibility":
-        known = written.lower() in _PREEMPTIBILITIES
-        return "" if known else f"{shown(written)} is not known. {suggestion(written, _PREEMPTIBILITIES)}"
-    known = _DURATION.fullmatch(written) is not None
-    return "" if known else f"{shown(written)} is not a duration. Write it as in 90s or 1h30m."
 
 
 def _first(places: list[dict[str, str]], key: str) -> str:

@@ -11,6 +11,7 @@ from closeknit.dialects import json_text
 from closeknit.dialects.amounts import resources
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.kai.constraints import Constraints, constraints
+from closeknit.dialects.kai.further_fields import field_problems
 from closeknit.dialects.kai.members import assumed, given, share_problems, subgroup_of
 from closeknit.dialects.kai.mixed_pods import Crew
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
@@ -71,6 +72,7 @@ def read_pod_group(
     close = constraints(group.spec, subgroups, surroundings.topologies, unusable)
     own.extend(subgroups.problems)
     own.extend(close.problems)
+    own.extend(field_problems(manifest.written))
     wrong_queue = list(queues.problems(group.spec.queue, "spec.queue"))
     priority = _priority(group, surroundings, own)
     since = created(manifest, own)

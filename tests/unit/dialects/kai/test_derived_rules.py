@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from closeknit.dialects import Source, translate
 from tests.unit.dialects.kai.owned import (
     MINIMUM,
     RACK,
@@ -100,6 +101,18 @@ WRONG_NUMBER = "is not possible. Write a whole number from"
             f'{ANNOTATIONS}["kai.scheduler/preemption-delay"]: "soon" is not a duration.'
             " Write it as in 90s or 1h30m.",
             id="a delay that is no duration",
+        ),
+        pytest.param(
+            job({"kai.scheduler/preemption-delay": "-5s"}),
+            f'{ANNOTATIONS}["kai.scheduler/preemption-delay"]: "-5s" is negative.'
+            " Write zero or more, as in 90s.",
+            id="a negative delay",
+        ),
+        pytest.param(
+            job({"kai.scheduler/staleness-grace-period": "1 hour"}),
+            f'{ANNOTATIONS}["kai.scheduler/staleness-grace-period"]: "1 hour" is not a duration.'
+            " Write it as in 90s or 1h30m.",
+            id="a grace period that is no duration",
         ),
         pytest.param(
             written("batch/v1", "Job", {}, {"template": template(resourceClaims=[{"name": "gpu"}])}),
@@ -284,3 +297,15 @@ def test_what_is_wrong_with_all_replicas_is_one_problem_of_the_workload() -> Non
     (workload,) = reading(TOPOLOGY, job_set(replicated("a", 5, 1, ZONE), annotations=RACK)).workloads
 
     assert len(workload.problems) == 1
+
+
+def test_a_preemptibility_in_capitals_and_a_grace_period_without_end_are_passed_on() -> None:
+    given = changed(
+        job({"kai.scheduler/staleness-grace-period": "-1s"}),
+        labels={"kai.scheduler/preemptibility": "Non-Preemptible"},
+    )
+    made = translate([Source("f", given.encode())], "kai")
+    (group,) = (each["spec"] for each in made.objects if each["kind"] == "PodGroup")
+
+    assert made.problems == ()
+    assert (group["preemptibility"], group["stalenessGracePeriod"]) == ("non-preemptible", "-1s")

@@ -33,6 +33,44 @@ def close(required: str = "", preferred: str = "", topology: str = "tree") -> di
             id="a subgroup has minMember or minSubGroup, not both",
         ),
         pytest.param(
+            {
+                "preemptibility": "Preemptible",
+                "preemptionDelay": "-5s",
+                "stalenessGracePeriod": "soon",
+                "schedulingBackoff": 2,
+                "markUnschedulable": "yes",
+            },
+            [
+                '2:spec.preemptibility: "Preemptible" is not known. Did you mean "preemptible"?'
+                ' Allowed: "non-preemptible", "preemptible".',
+                '2:spec.preemptionDelay: "-5s" is negative. Write zero or more, as in 90s.',
+                '2:spec.stalenessGracePeriod: "soon" is not a duration. Write it as in 90s or 1h30m.',
+                "2:spec.schedulingBackoff: 2 is not known. Allowed are -1 and 1.",
+                '2:spec.markUnschedulable: Found "yes", a string, where true or false is expected.',
+            ],
+            id="fields that are not about placement are held to what KAI takes",
+        ),
+        pytest.param(
+            {"preemptibility": 1, "preemptionDelay": 5, "schedulingBackoff": True},
+            [
+                "2:spec.preemptibility: Found 1, a number, where a string is expected.",
+                "2:spec.preemptionDelay: Found 5, a number, where a string is expected.",
+                "2:spec.schedulingBackoff: true is not known. Allowed are -1 and 1.",
+            ],
+            id="fields that are not about placement have their types",
+        ),
+        pytest.param(
+            {
+                "preemptibility": "non-preemptible",
+                "preemptionDelay": "1h30m",
+                "stalenessGracePeriod": "-1s",
+                "schedulingBackoff": -1,
+                "markUnschedulable": True,
+            },
+            [],
+            id="what KAI takes is taken",
+        ),
+        pytest.param(
             {"subGroups": [{"name": "a", "minMember": 1}, {"name": "a", "minMember": 2}]},
             ['2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.'],
             id="two subgroups cannot share a name",
