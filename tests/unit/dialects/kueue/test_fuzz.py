@@ -27,10 +27,12 @@ from tests.unit.dialects.kueue.kit import (
     replicated,
     written,
 )
+from tests.unit.dialects.kueue.test_workload_objects import admission, hosts, pod_set, workload
 from tests.unit.dialects.test_fuzz import ODD, mutate, places, sound
 
 LAYERS = json.dumps([{"topology": BLOCK, "size": 4}, {"topology": RACK, "size": 2}])
 QUOTA = {"name": "cpu", "nominalQuota": 4, "borrowingLimit": "1", "lendingLimit": 2}
+LIMITED = {"coveredResources": ["cpu"], "flavors": [{"name": "spot", "resources": [QUOTA]}]}
 DOCUMENTS: list[Any] = [
     json.loads(text)
     for text in (
@@ -41,11 +43,12 @@ DOCUMENTS: list[Any] = [
             "other",
             {
                 "cohortName": "all",
-                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "spot", "resources": [QUOTA]}]}],
+                "resourceGroups": [LIMITED],
+                "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "preference": "BorrowingOverPreemption"},
                 "admissionChecksStrategy": {"admissionChecks": [{"name": "c", "onFlavors": ["spot"]}]},
             },
         ),
-        written("Cohort", "all", {"parentName": "outer"}),
+        written("Cohort", "all", {"parentName": "outer", "resourceGroups": [LIMITED]}),
         written("AdmissionCheck", "c", {"controllerName": "somebody.example.com/else"}),
         node("n1", "b", "r"),
         job(name="early", own={"require-topology": RACK, "job-min-parallelism": "2"}),
@@ -58,6 +61,19 @@ DOCUMENTS: list[Any] = [
         ),
         queued_pod("p-0", "p", 2, podset_unconstrained_topology="true"),
         queued_pod("p-1", "p", 2, podset_unconstrained_topology="true"),
+        queued_pod("f-0", "f", 3, pod_group_fast_admission="true"),
+        workload(
+            pod_set(topologyRequest={"required": BLOCK, "podSetSliceRequiredTopology": RACK, "podSetSliceSize": 2}),
+            pod_set(6, "more", topologyRequest={"preferred": RACK, "subGroupCount": 2, "subGroupIndexLabel": "i"}),
+            priority=3,
+        ),
+        workload(name="held", status=admission(hosts({"n1": 4}))),
+        workload(
+            name="part",
+            owner=("Job", "early"),
+            version="v1beta1",
+            status=admission({"levels": [BLOCK, RACK], "domains": [{"values": ["b", "r"], "count": 2}]}, 2),
+        ),
     )
 ]  # fmt: skip
 WORDS = [RACK, "team", "research", "tas", "tree", "true", "3", LAYERS, "[{}]", "[1, {}]", '{"a": 1}', f"{K}x"]
@@ -84,7 +100,7 @@ def test_the_manifests_are_valid_to_begin_with() -> None:
     found = read([Source("f", text_of(DOCUMENTS))])
 
     assert [str(problem) for problem in found.problems] == []
-    assert len(found.workloads) == 5
+    assert len(found.workloads) == 8
     sound(found)
 
 
