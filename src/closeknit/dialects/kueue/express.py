@@ -13,9 +13,10 @@ from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import MOST_POD_SETS
 from closeknit.dialects.kueue.folding import Folding, Piece
 from closeknit.dialects.kueue.objects import API_VERSION
+from closeknit.dialects.kueue.wishes import LONGEST_LEVEL
 from closeknit.dialects.manifests import DEFAULT_NAMESPACE
 from closeknit.dialects.pod_specs import pod_spec
-from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
@@ -48,6 +49,12 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     if len(pieces) > MOST_POD_SETS:
         message = f"There are {len(pieces)} different pod sets. Kueue takes at most {MOST_POD_SETS}."
         folding.problems.append(Problem("JobSet", message))
+    for level in dict.fromkeys(level for piece in pieces for level in _levels(piece)):
+        if len(level) > LONGEST_LEVEL:
+            message = (
+                f"The name of level {shown(level)} is too long; Workloads take {LONGEST_LEVEL} characters."
+            )
+            folding.problems.append(Problem("JobSet", message))
     if folding.problems:
         raise InvalidError(folding.problems)
     namespace = workload.object.namespace or DEFAULT_NAMESPACE
@@ -127,6 +134,11 @@ def _job(piece: Piece) -> Object:
         "completionMode": "Indexed",
         "template": template,
     }
+
+
+def _levels(piece: Piece) -> Iterator[str]:
+    yield from (level for level in (piece.required, piece.preferred) if level is not None)
+    yield from (level for level, _ in piece.layers)
 
 
 def _annotations(piece: Piece) -> dict[str, str]:

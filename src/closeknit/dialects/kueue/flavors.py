@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
@@ -26,6 +26,13 @@ class Flavor:
     taints: tuple[Taint, ...]
     tolerations: tuple[Toleration, ...]
     topology: Topology | None
+
+
+def change_problems(old: wire.ResourceFlavor, new: wire.ResourceFlavor) -> Iterator[Problem]:
+    """What Kueue would refuse about a change: the topology of a flavor stays, once it has one."""
+    if old.spec.topology_name and new.spec.topology_name != old.spec.topology_name:
+        message = f"It was {shown(old.spec.topology_name)} and cannot be changed. Make a new ResourceFlavor."
+        yield Problem("spec.topologyName", message)
 
 
 def read_flavors(

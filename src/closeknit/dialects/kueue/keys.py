@@ -21,6 +21,9 @@ SLICE_SIZE = f"{_PREFIX}podset-slice-size"
 SLICE_LAYERS = f"{_PREFIX}podset-slice-required-topology-constraints"
 GROUP = f"{_PREFIX}podset-group-name"
 
+SPREADING = f"{_PREFIX}podset-topology-spreading"
+"""Of later versions, and known only so that nobody believes that it is heeded."""
+
 EARLY = (REQUIRE, PREFER)
 TODAYS = (REQUIRED, PREFERRED, UNCONSTRAINED, SLICE_LEVEL, SLICE_SIZE, SLICE_LAYERS, GROUP)
 

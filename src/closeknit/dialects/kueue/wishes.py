@@ -16,6 +16,8 @@ from closeknit.hub.problems import Problem, nearest, shown, suggestion
 from closeknit.hub.topology import Topology
 
 MOST_LAYERS = 3
+LONGEST_LEVEL = 63
+"""Of a level in a topology request; a Topology itself may have longer ones."""
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
 _LEVELS = (keys.REQUIRED, keys.PREFERRED, keys.UNCONSTRAINED, *keys.EARLY)
@@ -72,11 +74,7 @@ def read_wish(annotations: Mapping[str, str], path: str, count: int, found: list
         for other in others:
             message = f"{first} stands here as well. Only one of them can be given."
             found.append(Problem(within(path, other), message))
-    found.extend(
-        Problem(within(path, key), "The level is missing. Name the node label of a level.")
-        for key in (keys.REQUIRED, keys.PREFERRED, *keys.EARLY)
-        if key in annotations and not annotations[key]
-    )
+    found.extend(_name_problems(annotations, path))
     if annotations.get(keys.REQUIRE) == keys.AUTO:
         message = f'"auto" is allowed in {keys.PREFER} only. Name the node label of a level.'
         found.append(Problem(within(path, keys.REQUIRE), message))
@@ -101,6 +99,21 @@ def read_wish(annotations: Mapping[str, str], path: str, count: int, found: list
         layers=layers,
         group=group,
     )
+
+
+def _name_problems(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
+    for key in (keys.REQUIRED, keys.PREFERRED, *keys.EARLY):
+        if key in annotations and not annotations[key]:
+            yield Problem(within(path, key), "The level is missing. Name the node label of a level.")
+    for key in (keys.REQUIRED, keys.PREFERRED, *keys.EARLY, keys.SLICE_LEVEL):
+        if len(annotations.get(key, "")) > LONGEST_LEVEL:
+            message = (
+                f"The name of the level is too long: Workloads take {LONGEST_LEVEL} characters of a label."
+            )
+            yield Problem(within(path, key), f"{message} Label the nodes with a shorter key.")
+    if keys.SPREADING in annotations:
+        message = "Spreading over domains is not taken into account when pods are placed. Leave it out."
+        yield Problem(within(path, keys.SPREADING), message)
 
 
 def misplaced(annotations: Mapping[str, str], path: str, right: str) -> Iterator[Problem]:
@@ -149,7 +162,7 @@ def _truth(annotations: Mapping[str, str], path: str, found: list[Problem]) -> b
 
 
 def _slips(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
-    known = (*keys.TODAYS, *keys.EARLY)
+    known = (*keys.TODAYS, *keys.EARLY, keys.SPREADING)
     for key in annotations:
         if key.startswith("kueue.x-k8s.io/") and key not in known:
             near = nearest(key, known)

@@ -303,3 +303,15 @@ def test_what_kueue_has_no_words_for_is_refused(root: Group, want: str) -> None:
         said(root)
 
     assert want in [str(problem) for problem in refused.value.problems]
+
+
+def test_a_level_whose_name_is_too_long_for_a_workload_is_refused() -> None:
+    long = f"example.com/{'rack' * 13}"
+    request = Request("ns/train", Group("r", (pods("a", 4),), long), "long")
+    workload = Workload(ObjectName("v1", "X", "ns", "train"), "test", request)
+
+    with pytest.raises(InvalidError) as refused:
+        list(express(workload, {"long": Topology("long", (Level(long),))}))
+    assert [str(problem) for problem in refused.value.problems] == [
+        f'JobSet: The name of level "{long}" is too long; Workloads take 63 characters.'
+    ]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.kueue.flavors import change_problems as flavor_changes
+from closeknit.dialects.kueue.topologies import change_problems as topology_changes
 from tests.unit.dialects.kit import problems, reading
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
@@ -27,6 +31,8 @@ from tests.unit.dialects.kueue.kit import (
 
 TEMPLATE = "spec.template.metadata.annotations"
 OWN = "metadata.annotations"
+LONG = f"example.com/{'rack' * 13}"
+"""A label's key of 64 characters, which may be a level of a Topology."""
 
 
 def at(path: str, key: str, message: str) -> str:
@@ -145,6 +151,29 @@ def found(*texts: str, lenient: bool = False) -> list[str]:
                 )
             ],
             id="a level must be named",
+        ),
+        pytest.param(
+            {"podset_required_topology": LONG},
+            [
+                at(
+                    TEMPLATE,
+                    "podset-required-topology",
+                    "The name of the level is too long: Workloads take 63 characters of a label."
+                    " Label the nodes with a shorter key.",
+                ),
+            ],
+            id="a level's name is one that a Workload takes",
+        ),
+        pytest.param(
+            {"podset_required_topology": RACK, "podset_topology_spreading": BLOCK},
+            [
+                at(
+                    TEMPLATE,
+                    "podset-topology-spreading",
+                    "Spreading over domains is not taken into account when pods are placed. Leave it out.",
+                ),
+            ],
+            id="spreading is not passed over",
         ),
         pytest.param(
             {"podset_require_topology": RACK},
@@ -857,3 +886,48 @@ def test_leniently_a_queue_that_is_not_in_the_files_is_no_problem() -> None:
     (workload,) = read.workloads
     assert workload.request is not None
     assert workload.request.root.required == RACK
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "want"),
+    [
+        pytest.param(None, "tree", [], id="a flavor may get a topology"),
+        pytest.param("tree", "tree", [], id="a flavor keeps its topology"),
+        pytest.param(
+            "tree",
+            None,
+            ['spec.topologyName: It was "tree" and cannot be changed. Make a new ResourceFlavor.'],
+            id="a flavor does not lose its topology",
+        ),
+        pytest.param(
+            "tree",
+            "other",
+            ['spec.topologyName: It was "tree" and cannot be changed. Make a new ResourceFlavor.'],
+            id="a flavor does not get another topology",
+        ),
+    ],
+)
+def test_changes_of_a_flavor(before: str | None, after: str | None, want: list[str]) -> None:
+    old, new = (
+        msgspec.json.decode(flavor(over=over), type=wire.ResourceFlavor) for over in (before, after)
+    )  # fmt: skip
+
+    assert [str(problem) for problem in flavor_changes(old, new)] == want
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        pytest.param((BLOCK, RACK), (BLOCK, RACK), True, id="nothing has changed"),
+        pytest.param((BLOCK, RACK), (RACK,), False, id="levels stay as they are"),
+        pytest.param((BLOCK, HOST), (BLOCK, RACK, HOST), True, id="levels above hosts may change"),
+        pytest.param((BLOCK, HOST), (BLOCK, RACK), False, id="hosts stay the lowest level"),
+    ],
+)
+def test_changes_of_a_topology(before: tuple[str, ...], after: tuple[str, ...], allowed: bool) -> None:
+    old, new = (
+        msgspec.json.decode(topology("tree", *levels), type=wire.Topology) for levels in (before, after)
+    )
+    want = f'spec.levels: The levels cannot be changed unless "{HOST}" is the last before and after. Make a new Topology.'
+
+    assert [str(problem) for problem in topology_changes(old, new)] == ([] if allowed else [want])
