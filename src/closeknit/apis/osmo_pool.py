@@ -73,6 +73,7 @@ class PoolFile(Wire, frozen=True, kw_only=True, rename=None):
             "parsed_pod_template",
             "parsed_pod_template_for_accounting",
             "parsed_resource_validations",
+            "resource_usage",
             "status",
         }
     )

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.wire import Wire
+from closeknit.dialects.collected import collected
 from closeknit.dialects.documents import Document
 from closeknit.dialects.paths import join, path_of, within
 from closeknit.dialects.places import Located, Skipped
@@ -49,6 +50,8 @@ class OwnFile:
     """Where in the file its name stands; capitals and underscores give way to what Kubernetes allows."""
     unnamed: str = ""
     """The name of a file that gives none."""
+    together: tuple[tuple[str, ...], ...] = ()
+    """Ways of keys at whose end several such files stand, in a document without apiVersion and kind."""
 
     def whole(self, content: dict[str, Any], api_version: str, kind: str) -> dict[str, Any]:
         """The object that carries this file."""
@@ -207,18 +210,20 @@ class Catalogue:
         seen: dict[tuple[str, str, str, str], str] = {}
         for document in documents:
             for prefix, content in _unpacked(document.content):
-                yield from self._manifest(document, prefix, content, seen, lenient=lenient)
+                for path, whole, own_file in self._wholes(content):
+                    here = join(prefix, path)
+                    yield from self._manifest(document, here, whole, own_file, seen, lenient=lenient)
 
     def _manifest(
         self,
         document: Document,
         prefix: str,
         content: Any,
+        own_file: OwnFile | None,
         seen: dict[tuple[str, str, str, str], str],
         *,
         lenient: bool,
     ) -> Iterator[Manifest[Any] | Broken | Located | Skipped]:
-        content, own_file = self._whole(content)
         kind = self._kind(content)
         if kind is None:
             name = _identity(content, kind)
@@ -249,14 +254,26 @@ class Catalogue:
                 document.source, document.number, prefix, identity, decoded, problems, written, own_file
             )
 
-    def _whole(self, content: Any) -> tuple[Any, OwnFile | None]:
-        """A document as an object; a file that some kind knows as its own is put into one."""
-        if isinstance(content, dict) and "apiVersion" not in content and "kind" not in content:
-            for kind, own_file in self._files:
-                if own_file.mark in content:
-                    api_version = f"{kind.group}/{kind.versions[0]}"
-                    return own_file.whole(content, api_version, kind.kind), own_file
-        return content, None
+    def _wholes(self, content: Any) -> Iterator[tuple[str, Any, OwnFile | None]]:
+        """A document as an object; a file that some kind knows as its own is put into one.
+
+        Where several files stand in one document, each with its path.
+        """
+        if not isinstance(content, dict) or "apiVersion" in content or "kind" in content:
+            yield "", content, None
+            return
+        for kind, own_file in self._files:
+            if own_file.mark in content:
+                yield "", own_file.whole(content, f"{kind.group}/{kind.versions[0]}", kind.kind), own_file
+                return
+        found = False
+        for kind, own_file in self._files:
+            for way in own_file.together:
+                for path, file in collected(content, way, own_file.name[-1]):
+                    found = True
+                    yield path, own_file.whole(file, f"{kind.group}/{kind.versions[0]}", kind.kind), own_file
+        if not found:
+            yield "", content, None
 
     def _kind(self, content: Any) -> Kind | Problem | None:
         """The kind of a document; None for one that is of no concern here."""

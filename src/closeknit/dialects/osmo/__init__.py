@@ -89,6 +89,11 @@ def _workload_of(*_: object) -> None:
     """Pods of a workflow belong to its PodGroup."""
 
 
+def _together(name: str) -> tuple[tuple[str, ...], ...]:
+    """Where OSMO keeps several: in answers of its server, in those about quota, in Helm values."""
+    return ((name,), ("node_sets", name), ("services", "configs", name))
+
+
 OSMO = Dialect(
     name=DIALECT,
     kinds=(
@@ -98,7 +103,7 @@ OSMO = Dialect(
             ("v1alpha1",),
             Pool,
             namespaced=False,
-            own_file=OwnFile("topology_keys", ("name",), unnamed="default"),
+            own_file=OwnFile("topology_keys", ("name",), unnamed="default", together=_together("pools")),
         ),
         Kind(
             GROUP,
@@ -106,7 +111,7 @@ OSMO = Dialect(
             ("v1alpha1",),
             Backend,
             namespaced=False,
-            own_file=OwnFile("scheduler_settings", ("name",)),
+            own_file=OwnFile("scheduler_settings", ("name",), together=_together("backends")),
         ),
         Kind(
             GROUP,

@@ -120,6 +120,50 @@ LABEL = (
             id="more levels than KAI takes",
         ),
         pytest.param(
+            [
+                json.dumps(
+                    {
+                        "node_sets": [
+                            {"pools": [json.loads(keys(("a", "t/a")))]},
+                            {
+                                "pools": [
+                                    {**json.loads(keys(("b", "-"))), "name": "q", "resource_usage": {}},
+                                    {},
+                                ]
+                            },
+                        ],
+                        "resource_sum": {},
+                    }
+                )
+            ],
+            [f'1:node_sets[1].pools[0].topology_keys[0].label: "-" {LABEL}'],
+            id="pools as the server lists them with their quota",
+        ),
+        pytest.param(
+            ["pools:\n  p: {backend: b, topology_keys: [{key: a, lable: x}]}\n  q: {}\nbackends: {}\n"],
+            [
+                '1:pools.p.topology_keys[0].lable: There is no field "lable" here. Did you mean "label"?',
+                "1:pools.p.topology_keys[0].label: This field is missing.",
+            ],
+            id="pools by their names",
+        ),
+        pytest.param(
+            [
+                "services:\n  configs:\n    pools:\n      p: {backend: b, topology_keys: [{key: a, label: t/a}]}\n"
+                "    backends:\n      b: {scheduler_settings: {scheduler_type: x}}\n"
+            ],
+            [
+                '1:services.configs.pools.p.topology_keys: Topology keys cannot be set for pool "p": the scheduler of its'
+                ' backend "b" is "x", which does not support them. Empty the list, or choose a backend with "kai".'
+            ],
+            id="pools and backends in the values of an installation",
+        ),
+        pytest.param(
+            ["pools: 5\n"],
+            ['1:apiVersion: An object needs apiVersion, a string such as "v1".'],
+            id="what only looks like pools",
+        ),
+        pytest.param(
             ['{"name": "p", "topology_keys": ["rack"]}'],
             ['1:topology_keys[0]: Found "rack", a string, where a mapping is expected.'],
             id="keys are objects, not words",
