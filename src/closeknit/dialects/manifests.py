@@ -65,7 +65,7 @@ class OwnFile:
     def seen(self, problem: Problem) -> Problem:
         """A problem of the object, at the path that the author of the file sees."""
         if problem.path == "metadata.name":
-            return Problem(path_of(self.name), problem.message)
+            return Problem(path_of(self.name) or self.mark, problem.message)
         return Problem(problem.path.removeprefix("spec").removeprefix("."), problem.message)
 
 

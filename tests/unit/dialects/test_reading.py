@@ -420,3 +420,10 @@ def test_many_nodes_can_be_read() -> None:
 
     assert len(found.cluster.nodes) == 20_000
     assert found.problems == ()
+
+
+def test_a_second_file_of_a_kind_without_names_is_told_at_the_key_that_it_is_known_by() -> None:
+    assert problems("operator: {}", "operator: {}") == [
+        '2:operator: There is already a OperatorConfiguration "dynamo-operator" in f, document 1.'
+        " Remove one, or rename it."
+    ]
