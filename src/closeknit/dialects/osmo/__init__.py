@@ -16,6 +16,7 @@ from closeknit.dialects.dialect import Dialect, Surroundings
 from closeknit.dialects.manifests import Kind, Manifests, OwnFile
 from closeknit.dialects.naming import workload_name
 from closeknit.dialects.osmo.pools import pools
+from closeknit.dialects.osmo.priority import CLASSES, class_of
 from closeknit.dialects.osmo.requests import to_request
 from closeknit.dialects.osmo.translations import begun, to_kai, to_pods_alone
 from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, read_workflows
@@ -55,7 +56,7 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
             DIALECT,
             request=None,
             problems=problems,
-            priority=surroundings.priorities.default,
+            priority=surroundings.priorities.named(class_of(workflow.priority), "", [], also=CLASSES),
             created=since,
         )
         if problems:

@@ -9,8 +9,10 @@ from typing import Any
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
 from closeknit.dialects.osmo.naming import fitted
 from closeknit.dialects.osmo.pools import ReadPool
+from closeknit.dialects.osmo.priority import LABEL as PRIORITY_LABEL
+from closeknit.dialects.osmo.priority import class_of
 from closeknit.dialects.osmo.tree import Close, Subgroup
-from closeknit.dialects.osmo.workflows import Task, TaskGroup
+from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup
 from closeknit.hub.topology import Topology
 
 QUEUE_LABEL = "kai.scheduler/queue"
@@ -48,10 +50,13 @@ def _queue(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
 
 
-def to_pod_group(group: TaskGroup, namespace: str, pool: ReadPool | None) -> dict[str, Any]:
+def to_pod_group(group: TaskGroup, workflow: ReadWorkflow) -> dict[str, Any]:
     """The PodGroup of a group of tasks. Its leaves count pods, or itself if it has no subgroups."""
+    pool = workflow.pool
     topology = pool.topology.name if pool is not None and pool.topology is not None else ""
     spec: dict[str, Any] = {"queue": pool.queue} if pool is not None else {}
+    if workflow.priority:
+        spec["priorityClassName"] = class_of(workflow.priority)
     if not group.tree.subgroups:
         spec["minMember"] = len(group.tasks)
     spec.update(_constraint(group.tree.close, topology))
@@ -60,17 +65,17 @@ def to_pod_group(group: TaskGroup, namespace: str, pool: ReadPool | None) -> dic
     return {
         "apiVersion": "scheduling.run.ai/v2alpha2",
         "kind": "PodGroup",
-        "metadata": {"name": group.pod_group, "namespace": namespace, **_labelled(_queue_label(pool))},
+        "metadata": {
+            "name": group.pod_group,
+            "namespace": workflow.namespace,
+            **_labelled(_queue_label(pool)),
+        },
         "spec": spec,
     }
 
 
 def to_pods(
-    group: TaskGroup,
-    namespace: str,
-    workflow: str,
-    pool: ReadPool | None,
-    retries: Mapping[str, int] | None = None,
+    group: TaskGroup, workflow: ReadWorkflow, retries: Mapping[str, int] | None = None
 ) -> list[dict[str, Any]]:
     """The pods of a group of tasks, in the order of the tasks.
 
@@ -78,10 +83,12 @@ def to_pods(
     the same place: all that ties it to its PodGroup and subgroup is the same as the first time.
     """
     subgroups = group.tree.subgroup_of()
+    pool = workflow.pool
     common = {
         **_queue_label(pool),
-        "osmo.workflow_id": fitted(workflow),
+        "osmo.workflow_id": fitted(workflow.manifest.name),
         "osmo.group_name": fitted(group.name),
+        **({PRIORITY_LABEL: workflow.priority} if workflow.priority else {}),
     }
     made = []
     for task in group.tasks:
@@ -96,7 +103,7 @@ def to_pods(
         }
         metadata = {
             "name": f"{task.pod}-{retry}" if retry else task.pod,
-            "namespace": namespace,
+            "namespace": workflow.namespace,
             "annotations": {GROUP_ANNOTATION: group.pod_group},
             "labels": labels,
         }

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.osmo.objects import to_pod_group, to_pods, to_queues, to_topology_object
 from closeknit.dialects.osmo.pools import pools
+from closeknit.dialects.osmo.priority import class_of, to_priority_class
 from closeknit.dialects.osmo.workflows import read_workflows
 from closeknit.dialects.places import Located
 
@@ -29,6 +31,7 @@ def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | L
             yield to_topology_object(pool, pool.topology)
     # Pools of one backend hang below one queue.
     yield from {queue["metadata"]["name"]: queue for pool in sound for queue in to_queues(pool)}.values()
+    yield from _priority_classes(manifests)
     running = begun(manifests)
     for workflow in read_workflows(manifests):
         manifest = workflow.manifest
@@ -36,8 +39,15 @@ def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | L
         for group in workflow.groups:
             if (workflow.namespace, group.pod_group) in running:
                 continue
-            yield to_pod_group(group, workflow.namespace, workflow.pool)
-            yield from to_pods(group, workflow.namespace, manifest.name, workflow.pool)
+            yield to_pod_group(group, workflow)
+            yield from to_pods(group, workflow)
+
+
+def _priority_classes(manifests: Manifests) -> Iterator[dict[str, Any]]:
+    """The classes of OSMO that workflows use, unless they are there already."""
+    there = {one.name for one in manifests.named(PriorityClass)}
+    used = dict.fromkeys(workflow.priority for workflow in read_workflows(manifests) if workflow.priority)
+    yield from (to_priority_class(priority) for priority in used if class_of(priority) not in there)
 
 
 def to_pods_alone(manifests: Manifests, surroundings: Surroundings) -> Iterator[dict[str, Any] | Located]:

@@ -12,6 +12,7 @@ from closeknit.dialects.manifests import Manifest, Manifests
 from closeknit.dialects.osmo.naming import digest, fitted, object_name
 from closeknit.dialects.osmo.pod_specs import node_terms, requests, shape
 from closeknit.dialects.osmo.pools import Pools, ReadPool, pools
+from closeknit.dialects.osmo.priority import priority_of
 from closeknit.dialects.osmo.requirements import (
     DEFAULT,
     PlacedWish,
@@ -86,6 +87,8 @@ class ReadWorkflow:
     pool: ReadPool | None
     groups: tuple[TaskGroup, ...]
     problems: tuple[Problem, ...]
+    priority: str = ""
+    """As it is labelled: ``high``, ``normal`` or ``low``; empty where nothing is said."""
 
 
 def read_workflows(manifests: Manifests) -> Sequence[ReadWorkflow]:
@@ -120,10 +123,11 @@ def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
         names = dict.fromkeys(task.resource for _, task in group.tasks if task.resource in askings)
         found.extend(disagreements([askings[name].placed for name in names], labels))
     home = _namespace(manifest, pool)
+    priority = priority_of(manifest, found)
     if found or manifest.problems:
         return ReadWorkflow(manifest, home, pool, (), tuple(dict.fromkeys(found)))
     read = tuple(_task_group(group, manifest, askings, pool) for group in groups)
-    return ReadWorkflow(manifest, home, pool, read, ())
+    return ReadWorkflow(manifest, home, pool, read, (), priority)
 
 
 def _namespace(manifest: Manifest[Workflow], pool: ReadPool | None) -> str:

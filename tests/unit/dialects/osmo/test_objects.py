@@ -22,7 +22,7 @@ from closeknit.dialects.reading import gather
 from closeknit.hub import quantities
 from closeknit.hub.nodes import Operator
 from closeknit.hub.request import Request
-from tests.unit.dialects.kit import reading, request
+from tests.unit.dialects.kit import problems, reading, request
 from tests.unit.dialects.osmo.kit import KEYS, each, near, objects, pod_group, pool, workflow
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -164,8 +164,8 @@ def test_a_retried_task_keeps_all_that_ties_it_to_its_place() -> None:
     (found,) = read_workflows(manifests)
     (group,) = found.groups
 
-    first, other = to_pods(group, "default", "w", found.pool)
-    again, same = to_pods(group, "default", "w", found.pool, retries={"a": 2})
+    first, other = to_pods(group, found)
+    again, same = to_pods(group, found, retries={"a": 2})
 
     assert again["metadata"]["name"] == f"{first['metadata']['name']}-2"
     assert again["metadata"]["annotations"] == first["metadata"]["annotations"]
@@ -374,6 +374,65 @@ def test_an_object_that_carries_the_file_asks_for_the_same() -> None:
     }
 
     assert request(json.dumps(carried), json.dumps(whole)) == request(pool(), text)
+
+
+def carried(priority: str, name: str = "w") -> str:
+    metadata = {"name": name, "labels": {"osmo.priority": priority}}
+    spec = json.loads(workflow(["a"], name=name))
+    return json.dumps(
+        {"apiVersion": "osmo.closeknit.dev/v1alpha1", "kind": "Workflow", "metadata": metadata, "spec": spec}
+    )
+
+
+def test_an_object_may_be_labelled_with_the_priority_that_whoever_submits_it_chose() -> None:
+    made = objects(carried("HIGH"), carried("low", "v"))
+    classes = [one for one in made if one["kind"] == "PriorityClass"]
+
+    assert [(one["metadata"]["name"], one["value"]) for one in classes] == [
+        ("osmo-high", 125),
+        ("osmo-low", 50),
+    ]
+    assert [one["spec"]["priorityClassName"] for one in made if one["kind"] == "PodGroup"] == [
+        "osmo-high",
+        "osmo-low",
+    ]
+    assert [one["metadata"]["labels"]["osmo.priority"] for one in made if one["kind"] == "Pod"] == [
+        "high",
+        "low",
+    ]
+
+
+def test_the_urgent_workflow_goes_first_whether_read_itself_or_as_what_it_becomes() -> None:
+    texts = carried("low", "a"), carried("normal", "b"), carried("high", "c")
+    itself = reading(*texts).workloads
+    again = reading(*(json.dumps(one) for one in objects(*texts))).workloads
+
+    assert [workload.object.name for workload in itself] == ["c", "b", "a"]
+    assert (
+        [workload.priority for workload in itself]
+        == [workload.priority for workload in again]
+        == [125, 100, 50]
+    )
+
+
+def test_a_priority_class_that_is_there_is_not_written_a_second_time() -> None:
+    there = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "osmo-high"},
+        "value": 7,
+    }
+    texts = carried("high"), json.dumps(there)
+
+    assert [one["kind"] for one in objects(*texts)] == ["PodGroup", "Pod"]
+    assert [workload.priority for workload in reading(*texts).workloads] == [7]
+
+
+def test_a_priority_that_does_not_exist_is_refused() -> None:
+    assert problems(carried("hihg")) == [
+        '1:metadata.labels["osmo.priority"]: "hihg" is not a priority. Did you mean "high"?'
+        ' Allowed: "high", "low", "normal".'
+    ]
 
 
 def test_resources_may_stand_inside_the_workflow_or_beside_it() -> None:
