@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from closeknit.dialects.kueue.batches import MOST_POD_SETS
 from closeknit.dialects.kueue.plainer import plainer
-from closeknit.dialects.kueue.wishes import MOST_LAYERS
+from closeknit.dialects.kueue.slicing import MOST_LAYERS
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.request import Group, PodSet
 from closeknit.hub.topology import Topology

@@ -11,9 +11,10 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.admitted import is_admitted, with_admission
-from closeknit.dialects.kueue.batches import Batch, is_kueues, read_job, read_job_set
+from closeknit.dialects.kueue.batches import Batch, is_kueues
 from closeknit.dialects.kueue.choices import Admission, admissions, without_queue
 from closeknit.dialects.kueue.flavors import read_flavors
+from closeknit.dialects.kueue.jobs import read_job, read_job_set
 from closeknit.dialects.kueue.pod_groups import read_pod_group
 from closeknit.dialects.kueue.queues import Queue, read_queues
 from closeknit.dialects.kueue.waiting import World, priority_of, queue_of

@@ -1,0 +1,107 @@
+"""Slices: how the pods of a pod set are cut into pieces, each of which stays together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from closeknit.dialects import json_text
+from closeknit.dialects.kueue import keys
+from closeknit.dialects.paths import within
+from closeknit.dialects.spelling import found as worded
+from closeknit.hub.problems import Problem, shown
+
+MOST_LAYERS = 3
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Slices of this many pods, each in one domain of the level."""
+
+    level: str
+    size: int
+    path: str
+    """The annotation that says so."""
+
+
+def read_layers(
+    annotations: Mapping[str, str], path: str, count: int, found: list[Problem]
+) -> tuple[Layer, ...]:
+    """The slices that ``count`` pods are cut into, coarsest first; what is wrong is added to ``found``."""
+    nested = annotations.get(keys.SLICE_LAYERS)
+    single = [key for key in (keys.SLICE_LEVEL, keys.SLICE_SIZE) if key in annotations]
+    if nested is not None:
+        for key in single:
+            message = f"{keys.SLICE_LAYERS} stands here as well. Only one way to cut slices can be given."
+            found.append(Problem(within(path, key), message))
+        layers = _nested(nested, within(path, keys.SLICE_LAYERS), found)
+    else:
+        layers = _single(annotations, path, found)
+    if layers and count:
+        found.extend(_cut_problems(layers, count))
+    return layers
+
+
+def _single(annotations: Mapping[str, str], path: str, found: list[Problem]) -> tuple[Layer, ...]:
+    level, size = annotations.get(keys.SLICE_LEVEL), annotations.get(keys.SLICE_SIZE)
+    if level is None and size is None:
+        return ()
+    if level is None:
+        message = f"This must be given where {keys.SLICE_SIZE} is. Name the level of a slice."
+        found.append(Problem(within(path, keys.SLICE_LEVEL), message))
+        return ()
+    if size is None:
+        message = f"This must be given where {keys.SLICE_LEVEL} is. Write how many pods make a slice."
+        found.append(Problem(within(path, keys.SLICE_SIZE), message))
+        return ()
+    where = within(path, keys.SLICE_SIZE)
+    if not _WHOLE.fullmatch(size) or int(size) < 1:
+        found.append(Problem(where, f"{shown(size)} is not a size. Write a whole number from 1 on."))
+        return ()
+    return (Layer(level, int(size), where),)
+
+
+def _nested(written: str, path: str, found: list[Problem]) -> tuple[Layer, ...]:
+    example = 'Write a list such as [{"topology": "example.com/block", "size": 8}].'
+    documents = json_text.load(written)
+    if documents is None or len(documents) != 1 or not isinstance(documents[0][0], list):
+        found.append(Problem(path, f"{shown(written)} is not a JSON list. {example}"))
+        return ()
+    content = documents[0][0]
+    if not 1 <= len(content) <= MOST_LAYERS:
+        found.append(Problem(path, f"There are {len(content)} layers. Allowed are 1 to {MOST_LAYERS}."))
+        return ()
+    layers: list[Layer] = []
+    for i, layer in enumerate(content):
+        where = within(path, i)
+        level = layer.get("topology") if isinstance(layer, dict) else None
+        size = layer.get("size") if isinstance(layer, dict) else None
+        if not isinstance(level, str) or not level:
+            found.append(Problem(f"{where}.topology", f"The level of the slices is missing. {example}"))
+        elif type(size) is not int or not 1 <= size < 2**31:
+            said = f"Found {worded(size)} where a whole number from 1 on is expected."
+            found.append(Problem(f"{where}.size", f"{said} {example}"))
+        else:
+            layers.append(Layer(level, size, where))
+    return tuple(layers) if len(layers) == len(content) else ()
+
+
+def _cut_problems(layers: tuple[Layer, ...], count: int) -> Iterator[Problem]:
+    outer = layers[0]
+    if outer.size > count:
+        message = f"A slice has {outer.size} pods, but there are only {count}. Write at most {count}."
+        yield Problem(outer.path, message)
+    elif count % outer.size:
+        yield Problem(
+            outer.path,
+            f"{count} pods cannot be cut into slices of {outer.size}: {count % outer.size} would be left."
+            f" Choose a size that divides {count}.",
+        )
+    for above, below in pairwise(layers):
+        if above.size % below.size:
+            message = f"The inner slice size {below.size} must evenly divide {above.size}, the one around it."
+            yield Problem(below.path, message)
