@@ -35,6 +35,7 @@ class Cohorts:
 
     def __init__(self, cohorts: Mapping[str, Cohort]) -> None:
         self._cohorts = dict(cohorts)
+        self._accounts: dict[tuple[str, str], Account] = {}
 
     def join(self, name: str, covered: tuple[Covered, ...]) -> None:
         """Let a queue that has this quota be one of a cohort."""
@@ -52,12 +53,20 @@ class Cohorts:
         return False
 
     def account(self, queue: str, cohort: str, quota: Quota) -> Account:
-        """The account of a queue for one flavor, in the accounts of its cohorts, which lie in no circle."""
+        """The account of a queue for one flavor, in the accounts of its cohorts, which lie in no circle.
+
+        To be asked for once all queues have joined.
+        """
         flavor = quota.flavor.name
         around = self._around(cohort, flavor) if cohort else None
         return _account(f"ClusterQueue {queue}", flavor, quota.nominal, quota, around)
 
     def _around(self, name: str, flavor: str) -> Account:
+        if (name, flavor) not in self._accounts:
+            self._accounts[name, flavor] = self._made(name, flavor)
+        return self._accounts[name, flavor]
+
+    def _made(self, name: str, flavor: str) -> Account:
         cohort = self._cohorts.get(name, Cohort(name))
         around = self._around(cohort.parent, flavor) if cohort.parent else None
         return _account(f"cohort {name}", flavor, self._whole(name, flavor), self._own(name, flavor), around)
