@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from closeknit.dialects import Source, translate
 from closeknit.hub.nodes import Operator, Requirement, Term, Toleration
 from closeknit.hub.request import Group, Member, PodSet
 from closeknit.hub.resources import Resources
@@ -250,6 +251,8 @@ def test_running_pods_take_their_ranks_and_waiting_ones_keep_their_names() -> No
 )
 def test_who_asks_for_no_pods_asks_for_nothing(text: str) -> None:
     assert list(request(*QUEUES, text).root.pod_sets()) == []
+    objects = translate([Source("all", "\n".join((*QUEUES, text)).encode())], "kueue").objects
+    assert [each["spec"]["podSets"][0]["count"] for each in objects if each["kind"] == "Workload"] == [0]
 
 
 def test_groups_are_named_after_the_jobs_and_never_twice() -> None:

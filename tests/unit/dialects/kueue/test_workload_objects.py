@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from closeknit.cli import wording
 from closeknit.cli.planning import Verdict, plan
 from closeknit.dialects import Source, translate
 from closeknit.engine import Engine
@@ -280,6 +281,13 @@ def test_what_is_admitted_keeps_its_flavor_and_its_quota() -> None:
     assert set(nodes_of(verdict)) == {"s1"}
 
 
+def test_what_has_its_place_already_is_told_as_such() -> None:
+    verdict = decided(*QUEUES, *NODES, workload(status=admission(hosts({"n1": 4}))))["waits"]
+
+    assert isinstance(verdict.outcome, Placed)
+    assert wording.size(verdict.outcome) == "all 4 pods have their place already"
+
+
 def test_what_is_admitted_goes_first_whatever_its_priority() -> None:
     read = reading(*QUEUES, *NODES, workload(priority=-5, status=admission(hosts({"n1": 4}))), job(name="a"))
 
@@ -473,3 +481,4 @@ def test_a_workload_is_written_as_it_is_read() -> None:
     pods = translate([Source("all", "\n".join((*QUEUES, text)).encode())], "pods").objects
     assert [each["metadata"]["name"] for each in pods] == [f"train-main-{i}" for i in range(4)]
     assert all(each["metadata"]["annotations"][f"{K}workload"] == "waits" for each in pods)
+    assert pods[0]["metadata"]["labels"] == {f"{K}podset": "main", f"{K}tas": "true"}
