@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.occupancy import Domain, Host
 from closeknit.cli.wording import counted, listed, printable, quantity
-from closeknit.hub.topology import Topology
+from closeknit.hub.topology import Level, Topology
 
 LINES = 100
 """A tree that nobody gave a depth is cut to about this many lines."""
@@ -23,9 +23,15 @@ def drawn(root: Domain, topology: Topology | None, resources: Sequence[str], dep
     if topology is None:
         name = "no topology"
     else:
-        name = f"{printable(topology.name)}: {' > '.join(printable(label) for label in topology.labels)}"
+        name = f"{printable(topology.name)}: {' > '.join(_told(level) for level in topology.levels)}"
     inside = branch(("cluster: ", Tone.TITLE), *folding.load(root), below=folding.below(root, depth))
     return branch((name, Tone.TITLE), below=[inside])
+
+
+def _told(level: Level) -> str:
+    """A level's label, and what people call it where that is another word: manifests may name either."""
+    label = printable(level.label)
+    return f"{printable(level.name)} ({label})" if level.name and level.name != level.label else label
 
 
 class _Folding:

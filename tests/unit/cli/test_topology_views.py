@@ -9,6 +9,7 @@ from closeknit.cli.display import indented
 from closeknit.hub import drawing
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.resources import Resources
+from closeknit.hub.topology import Level, Topology
 
 
 def told(cluster: Cluster, depth: int | None = None) -> str:
@@ -38,7 +39,7 @@ def test_capacity_and_use_are_added_up_and_equal_neighbours_share_a_line() -> No
         host_level=True,
     )
     assert told(cluster) == (
-        "default: block > rack > kubernetes.io/hostname\n"
+        "default: block > rack > host (kubernetes.io/hostname)\n"
         "  cluster: 8 nodes, 3 of 64 nvidia.com/gpu used\n"
         "    b1: 6 nodes, 3 of 48 nvidia.com/gpu used\n"
         "      r1: 4 nodes, 3 of 32 nvidia.com/gpu used\n"
@@ -58,6 +59,14 @@ def test_nodes_that_are_no_level_come_in_natural_order_too() -> None:
     lines = told(drawing.parse("r\n  x10: 1\n  x9: 2\n  x1: 3\n")).splitlines()
 
     assert [line.split(":")[0].strip() for line in lines[3:]] == ["x1", "x9", "x10"]
+
+
+def test_levels_are_told_with_the_words_that_people_use_for_them() -> None:
+    """Workflows of OSMO name keys, which no node label shows."""
+    levels = (Level("t/zone", "zone"), Level("rack", "rack"), Level("t/host"))
+    cluster = Cluster(topologies=(Topology("pool", levels),), nodes=())
+
+    assert told(cluster).splitlines()[0] == "pool: zone (t/zone) > rack > t/host"
 
 
 def test_depth_cuts_the_tree() -> None:
