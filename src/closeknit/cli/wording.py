@@ -75,9 +75,7 @@ def size(placed: Placed) -> str:
     words = [f"{counted(len(placed.assignments), 'pod')} on {counted(nodes, 'node')}"]
     there = max((group.pods for group in placed.groups), default=0)
     if there and not placed.assignments:
-        words = [
-            "its pod has its place already" if there == 1 else f"all {there} pods have their place already"
-        ]
+        words = ["1 pod has its place already" if there == 1 else f"{there} pods have their place already"]
     if placed.wishes.left_out:
         words.append(f"{counted(placed.wishes.left_out, 'pod')} above the minimum left out")
     if not placed.proven:

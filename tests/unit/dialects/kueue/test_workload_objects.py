@@ -285,7 +285,7 @@ def test_what_has_its_place_already_is_told_as_such() -> None:
     verdict = decided(*QUEUES, *NODES, workload(status=admission(hosts({"n1": 4}))))["waits"]
 
     assert isinstance(verdict.outcome, Placed)
-    assert wording.size(verdict.outcome) == "all 4 pods have their place already"
+    assert wording.size(verdict.outcome) == "4 pods have their place already"
 
 
 def test_what_is_admitted_goes_first_whatever_its_priority() -> None:
