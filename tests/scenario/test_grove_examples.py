@@ -46,6 +46,20 @@ def test_a_set_in_todays_spelling_is_placed_alike(name: str, tmp_path: Path) -> 
     assert planned(tmp_path, NODES) == planned(CONFIGURATION, FOLDER / f"{name}.yaml", NODES)
 
 
+def test_a_gang_by_itself() -> None:
+    """Each pod group gets a rack, and the only rack with three free nodes goes to the larger one."""
+    made = journey(FOLDER / "gang", to="kai")
+
+    assert made.placed
+    assert made.domains(2, "prefill") == {("block-1", "rack-1")}
+    assert made.domains(2, "decode") == {("block-1", "rack-2")}
+    (group,) = made.made("PodGroup")
+    assert {each["name"]: each["minMember"] for each in group["spec"]["subGroups"]} == {
+        "prefill": 2,
+        "decode": 3,
+    }
+
+
 def test_a_disaggregated_deployment_of_two_replicas() -> None:
     made = journey(CONFIGURATION, FOLDER / "disaggregated-serving.yaml", to="podgang", nodes=NODES)
 

@@ -6,21 +6,20 @@ of its pods: those that it refers to, or as many as must run at once where it re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
+from closeknit.dialects.crews import Crew, crew
 from closeknit.dialects.grove.gang_rules import GANG
 from closeknit.dialects.grove.naming import POD_CLIQUE, pod_name
 from closeknit.dialects.grove.nesting import Levels
 from closeknit.dialects.kai.keys import SUBGROUP_LABEL
-from closeknit.dialects.kai.workloads import ONE_GPU
-from closeknit.dialects.naming import pod_set_name
 from closeknit.dialects.paths import within
 from closeknit.dialects.pods import ReadPod, Shape, Stage, rank
 from closeknit.hub.problems import Problem, shown, suggestion
-from closeknit.hub.request import Group, Member, PodSet, Request
+from closeknit.hub.request import Group, Member, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,7 @@ class _Member:
 
     name: str
     shape: Shape
+    stage: Stage = Stage.OPEN
     node: str = ""
 
 
@@ -65,8 +65,13 @@ def gang_request(
     topology: str | None,
     levels: Mapping[str, Levels],
     pods: Mapping[str, Sequence[ReadPod]],
+    *,
+    assumed: Shape,
 ) -> Request:
-    """The request of a gang that is in order; all of it is placed at once."""
+    """The request of a gang that is in order; all of it is placed at once.
+
+    ``assumed`` is what pods ask for of whose group none is there.
+    """
     within_config = {
         each: config
         for config in given.spec.topology_constraint_group_configs
@@ -75,8 +80,9 @@ def gang_request(
     members: dict[str, list[Member]] = {}
     outermost: list[str | Member] = []
     for group in given.spec.podgroups:
-        sets = tuple(_pod_sets(group, pods.get(group.name, ())))
-        made = Group(group.name, sets, levels[group.name].required, levels[group.name].preferred)
+        own = levels[group.name]
+        filled = _crew(group, name, pods.get(group.name, ()), assumed)
+        made = Group(group.name, filled.members, own.required, own.preferred, filled.minimum)
         config = within_config.get(group.name)
         if config is None:
             outermost.append(made)
@@ -93,32 +99,18 @@ def gang_request(
     return Request(name, Group(name, whole, levels[GANG].required, levels[GANG].preferred), topology)
 
 
-def _pod_sets(group: wire.PodGroup, pods: Sequence[ReadPod]) -> Iterator[PodSet]:
-    """One pod set for each shape. Which pods the minimum counts is fixed: running ones, then by name."""
-    there = _members(group, pods)
+def _crew(group: wire.PodGroup, root: str, pods: Sequence[ReadPod], assumed: Shape) -> Crew:
+    """The pods of a group, any ``minReplicas`` of which must run at once."""
+    there = _members(group, pods, assumed)
     least = group.min_replicas - sum(pod.stage is Stage.SUCCEEDED for pod in pods)
-    least = min(max(least, 0), len(there))
-    needed = [one.shape for one in there[:least]]
-    for number, shape in enumerate(dict.fromkeys(one.shape for one in there), start=1):
-        equal = [one for one in there if one.shape == shape]
-        minimum = needed.count(shape)
-        yield PodSet(
-            name=pod_set_name(group.name, number),
-            count=len(equal),
-            resources=shape.resources,
-            minimum=None if minimum == len(equal) else minimum,
-            filter=shape.filter,
-            host_ports=shape.host_ports,
-            bound=tuple(one.node for one in equal if one.node),
-            pods=tuple(one.name for one in equal if not one.node),
-        )
+    return crew(group.name, root, min(max(least, 0), len(there)), there)
 
 
-def _members(group: wire.PodGroup, pods: Sequence[ReadPod]) -> list[_Member]:
+def _members(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Shape) -> list[_Member]:
     """All pods of a group, running ones first. One that is not there is like the others of its group."""
-    like = pods[0].shape if pods else ONE_GPU
+    like = pods[0].shape if pods else assumed
     there = [
-        _Member(pod.name, pod.shape, pod.node if pod.stage is Stage.RUNNING else "")
+        _Member(pod.name, pod.shape, pod.stage, pod.node)
         for pod in pods
         if pod.stage in (Stage.RUNNING, Stage.OPEN)
     ]
@@ -131,4 +123,4 @@ def _members(group: wire.PodGroup, pods: Sequence[ReadPod]) -> list[_Member]:
     unused = (pod_name(group.name, i) for i in range(lacking + len(taken)))
     names.extend(islice((name for name in unused if name not in taken), lacking))
     there.extend(_Member(name, like) for name in names)
-    return sorted(there, key=lambda one: (not one.node, rank(one.name)))
+    return sorted(there, key=lambda one: (one.stage is Stage.OPEN, rank(one.name)))

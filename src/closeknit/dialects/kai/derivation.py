@@ -13,6 +13,7 @@ from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects.crews import Crew, equal
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.constraints import constraints
@@ -20,7 +21,6 @@ from closeknit.dialects.kai.derived import Derived, Leaf, Template
 from closeknit.dialects.kai.job_groups import of_job, of_job_set
 from closeknit.dialects.kai.leader_worker_groups import of_leader_worker_set
 from closeknit.dialects.kai.members import DEFAULT, given, share_problems
-from closeknit.dialects.kai.mixed_pods import Crew, equal
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import tree
 from closeknit.dialects.kai.training_groups import of_pytorch_job

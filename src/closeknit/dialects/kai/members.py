@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from closeknit.apis.core_v1 import Pod
+from closeknit.dialects.crews import Crew, crew, equal
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
-from closeknit.dialects.kai.mixed_pods import Crew, crew, equal
 from closeknit.dialects.kai.subgroups import Tree
 from closeknit.dialects.naming import workload_name
 from closeknit.dialects.paths import within

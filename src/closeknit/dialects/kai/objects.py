@@ -16,8 +16,8 @@ from closeknit.apis.scheduling_run_ai_v2alpha2 import (
     SubGroup,
     TopologyConstraint,
 )
+from closeknit.dialects.assumed_pods import ONE_GPU, RESOURCES_ANNOTATION
 from closeknit.dialects.kai.naming import subgroup_names
-from closeknit.dialects.kai.workloads import ONE_GPU, RESOURCES_ANNOTATION
 from closeknit.dialects.manifests import DEFAULT_NAMESPACE
 from closeknit.hub.quantities import written
 from closeknit.hub.request import Group, PodSet, Request

@@ -7,39 +7,29 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
-from closeknit.dialects import json_text
-from closeknit.dialects.amounts import resources
+from closeknit.dialects.assumed_pods import assumed_shape
+from closeknit.dialects.crews import Crew
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.further_fields import field_problems
 from closeknit.dialects.kai.members import assumed, given, share_problems, subgroup_of
-from closeknit.dialects.kai.mixed_pods import Crew
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import Tree, tree
 from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.naming import workload_name
-from closeknit.dialects.paths import within
 from closeknit.dialects.places import Located
 from closeknit.dialects.pods import ReadPod, Shape, Stage
 from closeknit.dialects.queueing import created
-from closeknit.dialects.spelling import found as worded
-from closeknit.hub.problems import Problem, shown
-from closeknit.hub.quantities import Rounding
+from closeknit.hub.problems import Problem
 from closeknit.hub.request import Group, Request
-from closeknit.hub.resources import Resources
 from closeknit.hub.workload import Workload
 
 DIALECT = "kai"
-RESOURCES_ANNOTATION = "closeknit.dev/pod-resources"
 PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The classes that KAI's installation brings."""
 
 MOST_ASSUMED = 150_000
 """How many pods may be assumed for one PodGroup: as many as Kubernetes supports in a cluster."""
-
-ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))
-"""What an assumed pod asks for unless the annotation says otherwise."""
-_RESOURCES_PATH = within("metadata.annotations", RESOURCES_ANNOTATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +66,9 @@ def read_pod_group(
     wrong_queue = list(queues.problems(group.spec.queue, "spec.queue"))
     priority = _priority(group, surroundings, own)
     since = created(manifest, own)
-    assumed_shape = _assumed_shape(group, own)
+    shape = assumed_shape(group.metadata.annotations, own)
     members, inner = _sorted_in(pods, name, subgroups, lenient=surroundings.lenient)
-    crews = _crews(name, _leaves(group, subgroups), members, assumed_shape, own)
+    crews = _crews(name, _leaves(group, subgroups), members, shape, own)
     broken = [
         *manifest.problems,
         *own,
@@ -109,25 +99,6 @@ def _priority(group: wire.PodGroup, surroundings: Surroundings, found: list[Prob
     priority = surroundings.priorities.named(group.spec.priority_class_name, path, unknown, PRIORITIES)
     found.extend(() if surroundings.lenient else unknown)
     return priority
-
-
-def _assumed_shape(group: wire.PodGroup, found: list[Problem]) -> Shape:
-    """What each pod asks for where none is given."""
-    written = group.metadata.annotations.get(RESOURCES_ANNOTATION)
-    if written is None:
-        return ONE_GPU
-    documents = json_text.load(written)
-    example = 'Write quantities by resource, such as {"nvidia.com/gpu": "8"}.'
-    if documents is None or len(documents) != 1 or not isinstance(documents[0][0], dict):
-        found.append(Problem(_RESOURCES_PATH, f"{shown(written)} is not a JSON object. {example}"))
-        return ONE_GPU
-    content = documents[0][0]
-    for name, quantity in content.items():
-        if type(quantity) not in (str, int, float):
-            message = f"Found {worded(quantity)} where a quantity is expected. {example}"
-            found.append(Problem(within(_RESOURCES_PATH, name), message))
-    quantities = {name: quantity for name, quantity in content.items() if type(quantity) in (str, int, float)}
-    return Shape(resources(quantities, _RESOURCES_PATH, Rounding.UP, found))
 
 
 def _sorted_in(

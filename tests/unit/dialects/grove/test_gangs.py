@@ -104,6 +104,36 @@ def test_of_pods_that_differ_running_ones_are_needed_first() -> None:
     assert (running.bound, running.least, waiting.pods, waiting.least) == (("n",), 1, ("x",), 0)
 
 
+def test_pods_of_which_none_is_there_ask_for_what_the_annotation_says() -> None:
+    asked = {"annotations": {"closeknit.dev/pod-resources": '{"nvidia.com/gpu": "8"}'}}
+    (pods,) = request(gang(members("a", 2), metadata=asked)).root.pod_sets()
+
+    assert dict(pods.resources.items()) == {"nvidia.com/gpu": 8}
+
+
+def test_an_annotation_that_is_no_amount_is_told() -> None:
+    asked = {"annotations": {"closeknit.dev/pod-resources": "8"}}
+
+    assert problems(gang(members("a", 2), metadata=asked)) == [
+        '1:metadata.annotations["closeknit.dev/pod-resources"]: "8" is not a JSON object. Write quantities by'
+        ' resource, such as {"nvidia.com/gpu": "8"}.'
+    ]
+
+
+def test_any_of_the_pods_that_differ_may_be_those_that_must_run() -> None:
+    """The first by name has no place, but as many others have."""
+    texts = [
+        made_pod("a", "gang", "a", 1, spec=pod_spec(1, nodeSelector={"disk": "ssd"})),
+        made_pod("b", "gang", "a", 1),
+        made_pod("c", "gang", "a", 1),
+    ]
+    read = reading(gang(members("a", 2)), host("n", "r"), *texts)
+    (workload,) = read.workloads
+    assert workload.request is not None
+
+    assert isinstance(solve(read.cluster, workload.request), Placed)
+
+
 def test_a_gang_is_placed_within_its_levels() -> None:
     hosts = [host("a1", "a"), host("b1", "b"), host("b2", "b")]
     found = reading(topology(), gang(members("w", 4), **packed(RACK)), *hosts)

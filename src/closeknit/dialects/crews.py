@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from closeknit.dialects.naming import pod_set_name
-from closeknit.dialects.pods import ReadPod, Shape, Stage
+from closeknit.dialects.pods import Shape, Stage
 from closeknit.hub.request import Group, Member, PodSet
 
 FEW = 16
@@ -28,6 +28,26 @@ MOST_CHOICES = 64
 """How many pods of a leaf may be members by themselves; each makes the search longer."""
 
 
+class Candidate(Protocol):
+    """A pod of a leaf, whether it is there already or only expected."""
+
+    @property
+    def name(self) -> str:
+        """Its own, without the namespace."""
+
+    @property
+    def shape(self) -> Shape:
+        """What it asks for."""
+
+    @property
+    def stage(self) -> Stage:
+        """Whether it runs or waits."""
+
+    @property
+    def node(self) -> str:
+        """Empty where it has none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Crew:
     """What a group that has pods consists of."""
@@ -37,7 +57,7 @@ class Crew:
     """How many members must be placed at once; None stands for all of them."""
 
 
-_Piece: TypeAlias = tuple[list[ReadPod], int]
+_Piece: TypeAlias = tuple[list[Candidate], int]
 """Equal pods that make one pod set, and how many of them must run at once."""
 
 
@@ -72,14 +92,14 @@ def equal(subgroup: str, root: str, least: int, shape: Shape, pods: Sequence[str
     return Crew((only,))
 
 
-def crew(subgroup: str, root: str, least: int, pods: Sequence[ReadPod]) -> Crew:
+def crew(subgroup: str, root: str, least: int, pods: Sequence[Candidate]) -> Crew:
     """The members of a leaf from its pods in order, of which ``least`` must run at once.
 
     Pods of one shape are interchangeable. Where more than ``MOST_CHOICES`` would be members by
     themselves, the first pods count as those that must run until few enough are left: never
     fewer than ``least`` run, but not every choice is tried. No name is that of the ``root``.
     """
-    by_shape: dict[Shape, list[ReadPod]] = {}
+    by_shape: dict[Shape, list[Candidate]] = {}
     for pod in pods:
         by_shape.setdefault(pod.shape, []).append(pod)
     if len(by_shape) == 1:

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from closeknit.dialects import group_of
-from closeknit.dialects.kai import mixed_pods
-from closeknit.dialects.kai.mixed_pods import FEW, MOST_CHOICES
+from closeknit.dialects import crews, group_of
+from closeknit.dialects.crews import FEW, MOST_CHOICES
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Placed, Unplaceable
@@ -171,7 +170,7 @@ def test_a_pod_that_needs_a_port_is_not_easier_than_one_that_needs_none() -> Non
 
 
 def test_a_pod_that_is_harder_to_place_than_all_others_is_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mixed_pods, "FEW", 0)
+    monkeypatch.setattr(crews, "FEW", 0)
     _, found = gang(1, [(8, 9), BIG, OTHER])
 
     assert found.root.members == (
@@ -227,7 +226,7 @@ def test_as_many_pods_run_as_the_best_choice_of_pods_allows(
     seed: int, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against every choice of pods, each tried as a gang of its own."""
-    monkeypatch.setattr(mixed_pods, "FEW", few)
+    monkeypatch.setattr(crews, "FEW", few)
     rng = Random(seed)
     shapes = [(rng.randint(0, 3), rng.randint(0, 3)) for _ in range(rng.randint(2, 5))]
     least = rng.randint(0, len(shapes))
