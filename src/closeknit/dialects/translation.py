@@ -141,7 +141,7 @@ def _impossible(
 def _unsaid(found: Gathered, workload: Workload, family: str, problem: Problem) -> Located:
     """What the target has no words for."""
     name = workload.object
-    message = f"{name.kind} {shown(name.name)} cannot be said in the words of {family}: {problem}"
+    message = f"{name.kind} {shown(name.name)} cannot be said in the words of {family}: {problem.message}"
     return _at(found, workload, message)
 
 
