@@ -1,4 +1,4 @@
-"""How often a command looks for circles among its objects: counted, because time depends on the machine."""
+"""What commands do not do because it would only take time: counted, because time itself depends on the machine."""
 
 from __future__ import annotations
 
@@ -32,3 +32,11 @@ def test_a_large_file_is_read_without_looking_through_everything_again_and_again
 
     # While modules load, and once more at the very end, Python looks through everything by itself.
     assert int(run.stderr) <= 2
+
+
+def test_the_engine_is_loaded_by_those_who_place_something() -> None:
+    told = "import sys, closeknit.cli.app; print('numpy' in sys.modules); closeknit.solve; print('numpy' in sys.modules)"
+
+    run = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+
+    assert run.stdout.split() == ["False", "True"]
