@@ -82,14 +82,19 @@ class Tree:
         """Add what one event of ``CONTENT`` says; raises ``GiveUpError`` where going on makes no sense."""
         if kind is yaml.ScalarEvent:
             frame = self._frames[-1] if self._frames else None
-            if frame is None or not frame.is_mapping:
-                self._put(self._meaning(event))
+            # Plain keys and values of mappings are most of what there is, so they go a short way.
+            if frame is None or not frame.is_mapping or event.anchor is not None:
+                self._take_scalar(frame, event)
             elif frame.key is None:
-                self._take_key(frame, event)
-            elif frame.key != _MERGE:
-                # Almost all values come this way, so it is the shortest.
-                frame.container[frame.key] = self._meaning(event)
+                if event.value in frame.container:
+                    self._take_key(frame, event)
+                else:
+                    frame.key = event.value
+            elif event.tag is None and frame.key != _MERGE:
+                value = event.value
+                frame.container[frame.key] = resolved(value) if event.implicit[0] else value
                 frame.key = None
+                self._values += 1
             else:
                 self._put(self._meaning(event))
         elif kind is yaml.MappingStartEvent:
@@ -100,6 +105,12 @@ class Tree:
             self._take_alias(event)
         else:
             self._close()
+
+    def _take_scalar(self, frame: _Frame | None, event: Any) -> None:
+        if frame is not None and frame.is_mapping and frame.key is None:
+            self._take_key(frame, event)
+        else:
+            self._put(self._meaning(event))
 
     def _take_key(self, frame: _Frame, event: Any) -> None:
         key = event.value
