@@ -5,6 +5,8 @@ A placement that costs no more is best, and no search need prove it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from closeknit.engine import score
@@ -29,17 +31,34 @@ def fields(problem: Problem, pool: Pool, best: list[int]) -> list[int]:
         if knot.preferred >= 0:
             preferences[knot.preferred] += _distance(problem, knot)
     first = [left_out, *preferences]
+    least = _least(root, best[0])
     shared = -1
     while shared + 1 < tree.depth and best[len(first) + shared + 1] == 1:
         shared += 1
-    if shared >= 0 and first == best[: len(first)] and not root.bound and root.size:
+    if shared >= 0 and first == best[: len(first)] and not root.bound and least.pods:
         # Whatever is better shares that one domain as well, so only what single domains offer counts.
         return [
             *first,
             *[1] * (shared + 1),
-            *_inside_one(problem, pool, shared, best[len(first) + shared + 1 :]),
+            *_inside_one(problem, pool, least, shared, best[len(first) + shared + 1 :]),
         ]
-    return [*first, *(_domains(problem, pool, level) for level in range(tree.depth + 1))]
+    return [*first, *(_domains(problem, pool, least, level) for level in range(tree.depth + 1))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Least:
+    """The fewest pods that are placed."""
+
+    pods: int
+    by_shape: list[int]
+
+
+def _least(root: Knot, left_out: int | None) -> _Least:
+    """What must be placed, or more: whatever leaves out no more pods than so many places all others."""
+    if left_out is None:
+        return _Least(root.size, root.need)
+    by_shape = [max(need, asked - left_out) for need, asked in zip(root.need, root.open, strict=True)]
+    return _Least(max(root.size, sum(root.open) - left_out), by_shape)
 
 
 def guide(problem: Problem, pool: Pool) -> tuple[int, int] | None:
@@ -49,26 +68,26 @@ def guide(problem: Problem, pool: Pool) -> tuple[int, int] | None:
         return None
     for level in range(tree.depth - 1, max(root.required, 0) - 1, -1):
         if tree.count(level) < len(tree) and _holds_all(problem, root, level):
-            domains = np.flatnonzero(_with_room(problem, root, level, tree.real[level]))
-            _, domains = _narrowed(problem, pool, level, domains, None)
+            domains = np.flatnonzero(_with_room(problem, root.need, level, tree.real[level]))
+            _, domains = _narrowed(problem, pool, _least(root, None), level, domains, best=None)
             room = problem.tables[int(np.argmax(root.need))].sums[level][domains]
             return level, int(domains[int(np.argmin(room))])
     return None
 
 
-def _inside_one(problem: Problem, pool: Pool, level: int, best: list[int]) -> list[int]:
+def _inside_one(problem: Problem, pool: Pool, least: _Least, level: int, best: list[int]) -> list[int]:
     """The fewest domains of each finer level, and nodes, if all pods go to one domain of a level.
 
     That is for placements better than the best known, whose counts are given.
     """
     # A node without labels counts as a domain of its own, so domains need not be real here.
     anywhere = np.ones(problem.tree.count(level), dtype=np.bool_)
-    domains = np.flatnonzero(_with_room(problem, problem.root, level, anywhere))
-    return _narrowed(problem, pool, level, domains, best)[0]
+    domains = np.flatnonzero(_with_room(problem, least.by_shape, level, anywhere))
+    return _narrowed(problem, pool, least, level, domains, best=best)[0]
 
 
 def _narrowed(
-    problem: Problem, pool: Pool, level: int, domains: Ints, best: list[int] | None
+    problem: Problem, pool: Pool, least: _Least, level: int, domains: Ints, *, best: list[int] | None
 ) -> tuple[list[int], Ints]:
     """The fewest pieces by finer level if one of the domains takes all, and the domains that offer it.
 
@@ -76,23 +95,25 @@ def _narrowed(
     placement known has the fewest itself: otherwise one with more may still be better than that.
     """
     tree, root = problem.tree, problem.root
-    least: list[int] = []
+    fewest_at: list[int] = []
     for finer in range(level + 1, tree.depth + 1):
-        if least and tree.count(finer) == len(tree) == tree.count(finer - 1):
+        if fewest_at and tree.count(finer) == len(tree) == tree.count(finer - 1):
             # Two levels of one node a domain count the same.
-            least.append(least[-1])
+            fewest_at.append(fewest_at[-1])
             continue
-        wanted = [(problem.tables[shape].sums[finer], need) for shape, need in enumerate(root.need) if need]
-        if len(wanted) > 1:
-            wanted.append((pool.sums(finer), root.size))
+        wanted = [
+            (problem.tables[shape].sums[finer], need) for shape, need in enumerate(least.by_shape) if need
+        ]
+        if len(problem.tables) > 1:
+            wanted.append((pool.sums(finer), least.pods))
         wanted += [(b.room(problem, finer), b.count) for b in batches(root) if b.level >= finer]
         pieces = np.zeros(len(domains), dtype=np.int64)
         for sums, need in wanted:
             np.maximum(pieces, fewest_inside(tree, level, finer, domains, sizes=sums, count=need), out=pieces)
-        least.append(int(pieces.min(initial=1 << 20)))
-        if best is None or best[finer - level - 1] == least[-1]:
-            domains = domains[pieces == least[-1]]
-    return least, domains
+        fewest_at.append(int(pieces.min(initial=1 << 20)))
+        if best is None or best[finer - level - 1] == fewest_at[-1]:
+            domains = domains[pieces == fewest_at[-1]]
+    return fewest_at, domains
 
 
 def _distance(problem: Problem, knot: Knot) -> int:
@@ -115,10 +136,10 @@ def _distance(problem: Problem, knot: Knot) -> int:
     return knot.preferred + 1 + pieces
 
 
-def _with_room(problem: Problem, knot: Knot, level: int, among: Flags) -> Flags:
-    """Domains of a level that counts do not rule out for all that a group needs."""
+def _with_room(problem: Problem, needs: list[int], level: int, among: Flags) -> Flags:
+    """Domains of a level that counts do not rule out for so many pods of each shape."""
     possible = among.copy()
-    for shape, need in enumerate(knot.need):
+    for shape, need in enumerate(needs):
         if need:
             possible &= problem.tables[shape].sums[level] >= need
     return possible
@@ -127,20 +148,20 @@ def _with_room(problem: Problem, knot: Knot, level: int, among: Flags) -> Flags:
 def _holds_all(problem: Problem, knot: Knot, level: int) -> bool:
     """Whether counts leave a domain of a level that takes all that a group needs."""
     tree = problem.tree
-    possible = _with_room(problem, knot, level, tree.real[level])
+    possible = _with_room(problem, knot.need, level, tree.real[level])
     if knot.bound:
         return bool(possible[tree.dom[level][knot.bound[0]]])
     return bool(possible.any())
 
 
-def _domains(problem: Problem, pool: Pool, level: int) -> int:
+def _domains(problem: Problem, pool: Pool, least: _Least, level: int) -> int:
     """How many domains of a level come into use at least."""
     tree, root = problem.tree, problem.root
     running = np.unique(tree.dom[level][np.array(root.bound, dtype=np.int64)])
     most = len(running)
-    wanted = [(problem.tables[shape].sums[level], need) for shape, need in enumerate(root.need) if need]
-    if len(wanted) > 1:
-        wanted.append((pool.sums(level), root.size))
+    wanted = [(problem.tables[shape].sums[level], need) for shape, need in enumerate(least.by_shape) if need]
+    if len(problem.tables) > 1:
+        wanted.append((pool.sums(level), least.pods))
     if not len(running):
         wanted += [(b.room(problem, level), b.count) for b in batches(root) if b.level >= level]
     for sums, need in wanted:

@@ -72,6 +72,10 @@ class Incumbent:
             and [max(a, b) for a, b in zip(fields, self._lower(), strict=True)] < self.fields
         )
 
+    def leaves_out_fewer(self, more: int) -> bool:
+        """Whether it leaves out fewer pods than the choices so far and so many more."""
+        return self.fields is not None and self.fields[0] < self._made.left_out + more
+
     def strike_hopeless(self, stream: Candidates, knot: Knot, level: int, distance: int) -> None:
         """Take candidates out of the stream whose bounds reach the best placement known."""
         if self.fields is None:

@@ -162,6 +162,9 @@ class Search:
         """Hand the decided domain to the members, for each way to choose which of them to form."""
         made = self._made
         for members, left_out in memberships(knot, self._problem.heed):
+            if self._incumbent.leaves_out_fewer(left_out):
+                # Whatever follows leaves out at least as many.
+                return
             self._steps.take()
             made.form(knot, members, left_out, place, 1)
             whole = len(members) == len(knot.members) or self._room_for(knot, members, place)

@@ -6,6 +6,7 @@ import pytest
 
 from closeknit.engine import Engine
 from closeknit.engine.problem import Heed, memberships
+from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Member
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
@@ -64,3 +65,23 @@ def test_the_ways_to_choose_members(
 )
 def test_what_must_be_placed_at_least(minimum: int, want: list[str]) -> None:
     assert sorted(kept for kept, _ in tried(Heed.CONSTRAINTS, minimum, A, B, C)) == sorted(want)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "left_out", "steps"),
+    [
+        pytest.param(20, 0, 5, id="all fit"),
+        # One way leaves out none, 20 leave out one and 190 two; the first that leaves out three is best.
+        pytest.param(17, 3, 220, id="three do not fit"),
+    ],
+)
+def test_ways_that_cannot_be_better_are_not_tried(hosts: int, left_out: int, steps: int) -> None:
+    """There are half a million ways to leave some of them out, and no two pods are alike."""
+    cluster = parse("r1\n" + "".join(f"  x{i}: 8 cpu=64\n" for i in range(hosts)))
+    members = [pods(f"p{i}", 1, 8, cpu=1 + i) for i in range(20)]
+    outcome = Engine(cluster).decide(request("w", *members, minimum=10))
+
+    assert isinstance(outcome, Placed)
+    assert outcome.wishes.left_out == left_out
+    assert outcome.proven
+    assert outcome.statistics.steps < steps
