@@ -71,11 +71,11 @@ def changed(document: dict[str, Any], chance: random.Random) -> dict[str, Any]:
             case 0 if isinstance(outer, dict):
                 outer.pop(key, None)
             case 1 if isinstance(outer, dict):
-                outer[f"{key}x"] = chance.choice(JUNK)
+                outer[f"{key}x"] = copy.deepcopy(chance.choice(JUNK))
             case 2 if isinstance(outer, dict):
-                outer[chance.choice(["status", "spec", "unheardOf"])] = chance.choice(JUNK)
+                outer[chance.choice(["status", "spec", "unheardOf"])] = copy.deepcopy(chance.choice(JUNK))
             case _:
-                outer[key] = chance.choice(JUNK)
+                outer[key] = copy.deepcopy(chance.choice(JUNK))
     return document
 
 
