@@ -118,7 +118,7 @@ def gather(dialects: Sequence[Dialect], sources: Sequence[Source], *, lenient: b
         dialect.name: replace(
             surroundings,
             topologies=topologies.seen_by(dialect.name),
-            pods=pods_seen_by(dialect.name, claimed),
+            pods=pods_seen_by(dialect.claimed_by or dialect.name, claimed),
             names=claims.known(dialect.name),
         )
         for dialect in dialects

@@ -22,6 +22,7 @@ from closeknit.dialects.osmo.translations import begun, to_kai, to_pods_alone
 from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, read_workflows
 from closeknit.dialects.places import Located
 from closeknit.dialects.queueing import created
+from closeknit.hub.problems import Problem
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload
 
@@ -64,9 +65,16 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
             continue
         topology = workflow.pool.topology if workflow.pool is not None else None
         for group in workflow.groups:
-            if (workflow.namespace, group.pod_group) not in running:
-                request = to_request(group, workflow.namespace, topology)
-                yield replace(base, object=_named(workflow, group), request=request)
+            if (workflow.namespace, group.pod_group) in running:
+                continue
+            pods = surroundings.pods.get(workload_name(workflow.namespace, group.pod_group), ())
+            of_pods = tuple(
+                Problem(f"Pod {pod.name}: {problem.path}", problem.message)
+                for pod in pods
+                for problem in (*pod.manifest.problems, *pod.problems)
+            )
+            request = None if of_pods else to_request(group, workflow.namespace, topology, pods)
+            yield replace(base, object=_named(workflow, group), request=request, problems=of_pods)
     for broken in manifests.broken(Workflow):
         yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
 

@@ -14,6 +14,9 @@ _P = TypeVar("_P", bound=Hashable)
 LONGEST = 63
 """What Kubernetes allows for a label's value, a host and a subgroup."""
 
+TASK_LABEL = "osmo.task_name"
+"""On a pod, the name of its task."""
+
 _OSMO_NAME = re.compile(r"[a-zA-Z]([a-zA-Z0-9_-]*[a-zA-Z0-9])?", re.ASCII)
 _FORBIDDEN = re.compile(r"[^a-z0-9]+")
 _DIGITS = 10

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
-from closeknit.dialects.osmo.naming import fitted
+from closeknit.dialects.osmo.naming import TASK_LABEL, fitted
 from closeknit.dialects.osmo.pools import ReadPool
 from closeknit.dialects.osmo.priority import LABEL as PRIORITY_LABEL
 from closeknit.dialects.osmo.priority import class_of
@@ -97,7 +97,7 @@ def to_pods(
         labels = {
             **common,
             **({SUBGROUP_LABEL: subgroup} if subgroup is not None else {}),
-            "osmo.task_name": fitted(task.given.name),
+            TASK_LABEL: fitted(task.given.name),
             "osmo.retry_id": str(retry),
             **({"osmo.lead_container": "true"} if task.lead else {}),
         }
