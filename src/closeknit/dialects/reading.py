@@ -8,11 +8,12 @@ from typing import Any
 
 from closeknit.apis import core_v1, scheduling_k8s_io_v1
 from closeknit.dialects import core_kinds
+from closeknit.dialects.catalogue import Catalogue
 from closeknit.dialects.claims import Claim, Claims, by_claim
 from closeknit.dialects.claims import seen_by as pods_seen_by
 from closeknit.dialects.dialect import Dialect, Surroundings
 from closeknit.dialects.documents import Document, parse
-from closeknit.dialects.manifests import Broken, Catalogue, Manifest, Manifests
+from closeknit.dialects.manifests import Broken, Manifest, Manifests
 from closeknit.dialects.nodes import hub_node
 from closeknit.dialects.places import Located, Skipped, Source
 from closeknit.dialects.pods import ReadPod, read_pod

@@ -9,8 +9,9 @@ import pytest
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.dialects import core_kinds
+from closeknit.dialects.catalogue import Catalogue
 from closeknit.dialects.documents import Document
-from closeknit.dialects.manifests import Broken, Catalogue, Manifest, Manifests
+from closeknit.dialects.manifests import Broken, Manifest, Manifests
 from closeknit.dialects.pods import ReadPod, Stage, read_pod
 from closeknit.hub.nodes import (
     NAME_FIELD,

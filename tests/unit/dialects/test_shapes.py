@@ -12,8 +12,9 @@ import pytest
 
 from closeknit.apis.core_v1 import Node
 from closeknit.dialects import DIALECTS, Source, core_kinds, shapes
+from closeknit.dialects.catalogue import Catalogue
 from closeknit.dialects.documents import Document, parse
-from closeknit.dialects.manifests import Catalogue, Manifest
+from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.shapes import decode
 from closeknit.hub import problems
 
