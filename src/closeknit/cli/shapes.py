@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.resources import Resources
-from closeknit.hub.topology import Level, Topology
+from closeknit.hub.topology import HOSTNAME, Level, Topology
 
 HOST = "host"
-HOSTNAME = "kubernetes.io/hostname"
 MOST = 1_000_000
 """More nodes than any cluster has; a shape beyond is taken for a slip of the keyboard."""
 

@@ -27,10 +27,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from closeknit.hub.cluster import Cluster, Holding
-from closeknit.hub.drawn_host import GPU, HOSTNAME, HostReader, host_words
+from closeknit.hub.drawn_host import GPU, HostReader, host_words
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
-from closeknit.hub.topology import DomainPath, Level, Topology
+from closeknit.hub.topology import HOSTNAME, DomainPath, Level, Topology
 
 __all__ = ["GPU", "HOSTNAME", "USUAL_LEVELS", "draw", "parse"]
 

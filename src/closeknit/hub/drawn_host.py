@@ -15,9 +15,9 @@ from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.topology import HOSTNAME
 
 GPU = "nvidia.com/gpu"
-HOSTNAME = "kubernetes.io/hostname"
 
 _NATIVE = ("cpu", "memory", "pods", "ephemeral-storage")
 _FLAGS = ("unschedulable", "not-ready", "no-hostname")

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+HOSTNAME = "kubernetes.io/hostname"
+"""The label that every kubelet gives its node, and no other node has with the same value."""
+
 DomainPath: TypeAlias = tuple[str, ...]
 """A domain's identity: the label values from the coarsest level down to its own.
 
@@ -39,6 +42,11 @@ class Topology:
             if level.label == label:
                 return depth
         return None
+
+    def down_to_nodes(self) -> Topology:
+        """The same without levels below that of single nodes, which tell nothing apart that nodes do not."""
+        depth = self.index(HOSTNAME)
+        return self if depth is None else Topology(self.name, self.levels[: depth + 1])
 
     def path(self, node_labels: Mapping[str, str]) -> DomainPath:
         """The domain of a node, as far down as it carries the labels without a gap.

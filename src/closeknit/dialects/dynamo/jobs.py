@@ -17,6 +17,7 @@ from closeknit.dialects.dynamo.sets import checksum
 from closeknit.dialects.dynamo.workloads import Read, read_all, topologies_for
 from closeknit.dialects.grove.objects import Objects
 from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.node_levels import level_of_nodes
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.topology import Topology
 
@@ -40,7 +41,7 @@ def kueue_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
         topology = known.topologies.get(one.blueprint.topology or "")
         if topology is not None and topology.name not in spoken_of:
             spoken_of.add(topology.name)
-            levels = [{"nodeLabel": label} for label in topology.labels]
+            levels = [{"nodeLabel": label} for label in topology.down_to_nodes().labels]
             yield {
                 "apiVersion": "kueue.x-k8s.io/v1beta2",
                 "kind": "Topology",
@@ -107,7 +108,7 @@ def _label(domain: str, topology: Topology | None) -> str:
     levels: Iterator[str] = (
         (level.label for level in topology.levels if level.name == domain) if topology else iter(())
     )
-    return next(levels, "")
+    return level_of_nodes(next(levels, ""), topology)
 
 
 def _name(name: str) -> str:

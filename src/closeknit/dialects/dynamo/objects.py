@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from closeknit.dialects.dialect import Surroundings
-from closeknit.dialects.dynamo.workloads import Read, read_all
+from closeknit.dialects.dynamo.workloads import Read, read_all, topologies_for
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.gangs import to_gangs
 from closeknit.dialects.grove.objects import Objects, kai_names, pod_groups_of
@@ -34,8 +34,8 @@ def pod_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
 
 def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
     """A PodGroup of KAI for every gang; the topologies are Grove's to translate."""
-    elsewhere = kai_names(manifests)
-    return _of_blueprints(manifests, surroundings, lambda made: pod_groups_of(made, elsewhere))
+    elsewhere, known = kai_names(manifests), topologies_for(manifests).topologies
+    return _of_blueprints(manifests, surroundings, lambda made: pod_groups_of(made, elsewhere, known))
 
 
 def _of_blueprints(

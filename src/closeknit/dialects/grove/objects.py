@@ -89,7 +89,7 @@ def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
             yield to_topology_object(topology)
 
     def pod_groups(made: Blueprint) -> Iterator[dict[str, Any]]:
-        return pod_groups_of(made, elsewhere)
+        return pod_groups_of(made, elsewhere, topologies.topologies)
 
     yield from _of_sets(manifests, surroundings, topologies, pod_groups, _queue_problems)
 
@@ -97,7 +97,13 @@ def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
         given = gang.manifest.content
         name, _ = topology_of(given)
         queue = queue_named(given.metadata.labels, given.metadata.annotations)
-        yield to_pod_group(given, gang.manifest.namespace, queue, topology=elsewhere.get(name, ""))
+        yield to_pod_group(
+            given,
+            gang.manifest.namespace,
+            queue,
+            named=elsewhere.get(name, ""),
+            topology=surroundings.topologies.get(name),
+        )
 
     yield from _of_gangs(manifests, surroundings, pod_group)
 
@@ -112,12 +118,16 @@ def kai_names(manifests: Manifests) -> dict[str, str]:
     }
 
 
-def pod_groups_of(made: Blueprint, elsewhere: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def pod_groups_of(
+    made: Blueprint, elsewhere: Mapping[str, str], topologies: Mapping[str, Topology]
+) -> Iterator[dict[str, Any]]:
     """KAI's PodGroup for each gang of a set."""
-    queue = queue_of(made.given, [])
+    queue, name = queue_of(made.given, []), made.topology or ""
     for gang in to_gangs(made):
         decoded = msgspec.convert(gang, PodGang)
-        yield to_pod_group(decoded, made.namespace, queue, topology=elsewhere.get(made.topology or "", ""))
+        yield to_pod_group(
+            decoded, made.namespace, queue, named=elsewhere.get(name, ""), topology=topologies.get(name)
+        )
 
 
 def _queue_problems(given: wire.PodCliqueSet) -> list[Problem]:

@@ -12,26 +12,34 @@ from closeknit.apis import scheduling_run_ai_v2alpha2 as kai
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang, TopologyConstraint
 from closeknit.dialects.grove.naming import TOPOLOGY_NAME
+from closeknit.dialects.node_levels import level_of_nodes
 from closeknit.hub.problems import Problem, shown
+from closeknit.hub.topology import Topology
 
 QUEUE = "kai.scheduler/queue"
 _KAI_TOPOLOGY = "kai.scheduler/topology"
 
 
-def to_pod_group(gang: PodGang, namespace: str, queue: str = "", *, topology: str = "") -> dict[str, Any]:
+def to_pod_group(
+    gang: PodGang, namespace: str, queue: str = "", *, named: str = "", topology: Topology | None = None
+) -> dict[str, Any]:
     """The PodGroup of a gang: group configurations become parents, and pod groups leaves.
 
-    ``topology`` is the name by which KAI knows the topology, where that is not Grove's name.
+    ``named`` is the name by which KAI knows the topology, where that is not Grove's name.
     """
     annotations = gang.metadata.annotations
-    topology = topology or annotations.get(TOPOLOGY_NAME) or annotations.get(_KAI_TOPOLOGY, "")
+    name = named or annotations.get(TOPOLOGY_NAME) or annotations.get(_KAI_TOPOLOGY, "")
+
+    def constraint(given: TopologyConstraint | None) -> kai.TopologyConstraint:
+        return _constraint(given, name, topology)
+
     configs = [config for config in gang.spec.topology_constraint_group_configs if config.pod_group_names]
     parents = {name: config.name for config in configs for name in config.pod_group_names}
     subgroups = [
         kai.SubGroup(
             name=config.name,
             min_sub_group=len(config.pod_group_names),
-            topology_constraint=_constraint(config.topology_constraint, topology),
+            topology_constraint=constraint(config.topology_constraint),
         )
         for config in configs
     ]
@@ -40,7 +48,7 @@ def to_pod_group(gang: PodGang, namespace: str, queue: str = "", *, topology: st
             name=group.name,
             parent=parents.get(group.name, ""),
             min_member=group.min_replicas,
-            topology_constraint=_constraint(group.topology_constraint, topology),
+            topology_constraint=constraint(group.topology_constraint),
         )
         for group in gang.spec.podgroups
     )
@@ -56,7 +64,7 @@ def to_pod_group(gang: PodGang, namespace: str, queue: str = "", *, topology: st
         spec=kai.PodGroupSpec(
             min_member=sum(group.min_replicas for group in gang.spec.podgroups),
             priority_class_name=gang.spec.priority_class_name,
-            topology_constraint=_constraint(gang.spec.topology_constraint, topology),
+            topology_constraint=constraint(gang.spec.topology_constraint),
             sub_groups=subgroups,
         ),
     )
@@ -104,10 +112,14 @@ def queue_named(*places: Mapping[str, str]) -> str:
     return next((queue for place in places if (queue := place.get(QUEUE))), "")
 
 
-def _constraint(given: TopologyConstraint | None, topology: str) -> kai.TopologyConstraint:
+def _constraint(
+    given: TopologyConstraint | None, name: str, topology: Topology | None
+) -> kai.TopologyConstraint:
     pack = given.pack_constraint if given is not None else None
     if pack is None or not (pack.required or pack.preferred):
         return kai.UNCONSTRAINED
     return kai.TopologyConstraint(
-        topology=topology, required_topology_level=pack.required, preferred_topology_level=pack.preferred
+        topology=name,
+        required_topology_level=level_of_nodes(pack.required, topology),
+        preferred_topology_level=level_of_nodes(pack.preferred, topology),
     )

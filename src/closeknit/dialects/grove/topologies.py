@@ -12,7 +12,7 @@ from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfigurati
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.places import Located
 from closeknit.hub.problems import Problem, shown, suggestion
-from closeknit.hub.topology import Level, Topology
+from closeknit.hub.topology import HOSTNAME, Level, Topology
 
 MANAGED = "grove-topology"
 """The topology that an OperatorConfiguration describes, and the one meant where none is named."""
@@ -20,7 +20,6 @@ MANAGED = "grove-topology"
 DOMAINS = ("region", "zone", "datacenter", "block", "rack", "host", "numa")
 """The domains of v0.1.0-alpha.8 and before, by falling distance in the network."""
 
-HOSTNAME = "kubernetes.io/hostname"
 _BACKENDS = ("kai-scheduler", "default-scheduler", "volcano", "lpx-scheduler")
 _TOPOLOGY_AWARE = "kai-scheduler"
 

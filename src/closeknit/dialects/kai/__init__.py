@@ -31,6 +31,7 @@ from closeknit.dialects.kai.translations import to_kai, to_pods_alone
 from closeknit.dialects.kai.workloads import DIALECT
 from closeknit.dialects.manifests import Kind, Manifests
 from closeknit.dialects.naming import workload_name
+from closeknit.dialects.node_levels import down_to_nodes
 from closeknit.dialects.paths import within
 from closeknit.dialects.places import Located
 from closeknit.dialects.pods import Stage
@@ -89,10 +90,12 @@ def _strays(surroundings: Surroundings) -> Iterator[Located]:
 def _express(workload: Workload, topologies: Mapping[str, hub.Topology]) -> Iterator[Object]:
     assert workload.request is not None
     name = workload.request.topology
+    request = workload.request
     if name is not None:
         yield to_topology_object(topologies[name])
-    yield to_pod_group(workload.request)
-    yield from to_pods(workload.request)
+        request = down_to_nodes(request, topologies[name])
+    yield to_pod_group(request)
+    yield from to_pods(request)
 
 
 KAI = Dialect(

@@ -25,7 +25,11 @@ from closeknit.hub.topology import Topology
 
 
 def to_topology_object(topology: Topology) -> dict[str, Any]:
-    """A KAI Topology; a level's name becomes its alias, where KAI would accept it."""
+    """A KAI Topology; a level's name becomes its alias, where KAI would accept it.
+
+    KAI takes no level below that of nodes; ``node_levels`` says what to ask for instead.
+    """
+    topology = topology.down_to_nodes()
     names = Counter(level.name for level in topology.levels)
     levels = [
         kai_scheduler_v1alpha1.TopologyLevel(

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from closeknit.apis import kai_scheduler_v1alpha1 as wire
 from closeknit.hub.problems import Problem, shown
-from closeknit.hub.topology import Level, Topology
+from closeknit.hub.topology import HOSTNAME, Level, Topology
 
-HOSTNAME = "kubernetes.io/hostname"
 _MOST_LEVELS = 16
 _LABEL_KEY = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?",

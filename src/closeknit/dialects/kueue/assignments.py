@@ -15,10 +15,9 @@ import msgspec
 
 from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
-from closeknit.dialects.kueue.keys import HOSTNAME
 from closeknit.hub.outcome import Placed
 from closeknit.hub.problems import InvalidError, Problem
-from closeknit.hub.topology import DomainPath, Topology
+from closeknit.hub.topology import HOSTNAME, DomainPath, Topology
 
 MOST_SLICES = 1000
 MOST_IN_SLICE = 100_000

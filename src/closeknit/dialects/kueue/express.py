@@ -15,6 +15,7 @@ from closeknit.dialects.kueue.folding import Folding, Piece
 from closeknit.dialects.kueue.objects import API_VERSION
 from closeknit.dialects.kueue.wishes import LONGEST_LEVEL
 from closeknit.dialects.manifests import DEFAULT_NAMESPACE
+from closeknit.dialects.node_levels import down_to_nodes
 from closeknit.dialects.pod_specs import pod_spec
 from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.quantities import written
@@ -42,6 +43,8 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     request = workload.request
     assert request is not None
     topology = topologies.get(request.topology) if request.topology is not None else None
+    request = down_to_nodes(request, topology)
+    topology = topology.down_to_nodes() if topology is not None else None
     folding = Folding(topology)
     pieces = folding.fold(request.root)
     if not pieces:

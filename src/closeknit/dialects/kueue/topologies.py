@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.kueue.keys import HOSTNAME
 from closeknit.hub.problems import Problem, shown
-from closeknit.hub.topology import Level, Topology
+from closeknit.hub.topology import HOSTNAME, Level, Topology
 
 _MOST_LEVELS = 16
 _LABEL_KEY = re.compile(

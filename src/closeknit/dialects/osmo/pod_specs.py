@@ -13,9 +13,9 @@ from closeknit.dialects.filters import node_filter
 from closeknit.dialects.osmo.amounts import GPU, RESOURCES, quantity, whole_cpus
 from closeknit.dialects.osmo.pools import ReadPool, platform_terms
 from closeknit.dialects.osmo.requirements import Resource
-from closeknit.dialects.osmo.topology_keys import HOSTNAME
 from closeknit.dialects.pods import Shape
 from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.topology import HOSTNAME
 
 
 def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, str]:

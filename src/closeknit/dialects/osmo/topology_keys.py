@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from closeknit.apis.osmo_pool import TopologyKey
 from closeknit.hub.problems import Problem, shown
+from closeknit.hub.topology import HOSTNAME
 
-HOSTNAME = "kubernetes.io/hostname"
 MOST_KEYS = 16
 """As many levels as a KAI Topology has."""
 

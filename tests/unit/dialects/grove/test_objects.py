@@ -254,7 +254,7 @@ def test_a_clique_whose_name_ends_like_another_gets_its_own_pods() -> None:
 
 
 def test_a_gang_becomes_a_pod_group_with_parents_for_its_configurations() -> None:
-    base, *_ = pod_groups_of(made(SERVING), {})
+    base, *_ = pod_groups_of(made(SERVING), {}, {})
     close = {"topology": "grove-topology"}
 
     assert base["metadata"]["name"] == "srv-0"
@@ -290,7 +290,7 @@ def test_a_gang_becomes_a_pod_group_with_parents_for_its_configurations() -> Non
 
 def test_a_topology_that_kai_knows_by_another_name_is_called_by_that_name() -> None:
     """Grove at its newest stored state writes its own name all the same."""
-    base, *_ = pod_groups_of(made(SERVING), {"grove-topology": "cluster"})
+    base, *_ = pod_groups_of(made(SERVING), {"grove-topology": "cluster"}, {})
 
     assert base["spec"]["topologyConstraint"]["topology"] == "cluster"
     assert {each["topologyConstraint"]["topology"] for each in base["spec"]["subGroups"]} == {"cluster"}
@@ -304,7 +304,7 @@ def test_what_is_made_for_kai_is_understood_there_with_its_pods() -> None:
         "metadata": {"name": "grove-topology"},
         "spec": {"levels": [{"nodeLabel": key} for key in LEVELS.values()]},
     }
-    objects = [topology, *pod_groups_of(blueprint, {}), *to_pods(blueprint)]
+    objects = [topology, *pod_groups_of(blueprint, {}, {}), *to_pods(blueprint)]
     found = reading(*(json.dumps(each) for each in objects))
 
     assert [str(problem) for problem in found.problems] == []
@@ -326,7 +326,7 @@ def test_a_set_whose_pod_groups_are_there_asks_for_nothing_more() -> None:
     objects = [
         *topologies,
         json.loads(SERVING),
-        *pod_groups_of(blueprint, {}),
+        *pod_groups_of(blueprint, {}, {}),
         *to_gangs(blueprint),
         *to_pods(blueprint),
     ]
@@ -384,7 +384,7 @@ def test_a_thousand_replicas_are_translated_in_under_two_seconds() -> None:
     start = time.process_time()
     blueprint = made(text)
     count = sum(1 for maker in (to_cliques, to_gangs, to_pods) for _ in maker(blueprint))
-    count += sum(1 for _ in pod_groups_of(blueprint, {}))
+    count += sum(1 for _ in pod_groups_of(blueprint, {}, {}))
 
     assert count == 1000 * (8 + 3 + 13 + 3)
     assert time.process_time() - start < 2
