@@ -66,9 +66,16 @@ def drift_event(before: Condition | None, after: Condition) -> Event | None:
 def rivals(manifests: Manifests) -> Iterator[Located]:
     """Topologies of KAI that have the name of one of Grove's but other levels, and were not made of it.
 
-    Grove makes KAI's topology under its own name, and does not take over what somebody else made.
+    Grove makes KAI's topology under its own name, and does not take over what somebody else made. With a
+    binding to KAI it makes none, so that nobody is in its way.
     """
-    topologies = known(manifests).topologies
+    bound = {
+        manifest.name
+        for manifest in manifests.of(wire.ClusterTopologyBinding)
+        for binding in manifest.content.spec.scheduler_topology_bindings
+        if binding.scheduler_name == KAI_SCHEDULER
+    }
+    topologies = {name: one for name, one in known(manifests).topologies.items() if name not in bound}
     for manifest in manifests.of(Topology):
         ours = topologies.get(manifest.name)
         if ours is None or [level.node_label for level in manifest.content.spec.levels] == list(ours.labels):

@@ -501,3 +501,23 @@ def test_a_topology_of_kai_that_grove_did_not_make_is_not_taken_over() -> None:
         problems(mine, json.dumps(theirs | {"spec": {"levels": [{"nodeLabel": "z"}, {"nodeLabel": "r"}]}}))
         == []
     )
+
+
+@pytest.mark.parametrize("reference", ["other", "t"])
+def test_a_topology_of_kai_is_in_nobodys_way_where_grove_makes_none(reference: str) -> None:
+    ours = topology(
+        {"zone": "z", "rack": "r"},
+        "t",
+        "ClusterTopologyBinding",
+        schedulerTopologyBindings=[{"schedulerName": "kai-scheduler", "topologyReference": reference}],
+    )
+    theirs = json.dumps(
+        {
+            "apiVersion": "kai.scheduler/v1alpha1",
+            "kind": "Topology",
+            "metadata": {"name": "t"},
+            "spec": {"levels": [{"nodeLabel": "row"}]},
+        }
+    )
+
+    assert problems(ours, theirs) == []
