@@ -11,7 +11,7 @@ import typer
 
 from closeknit import dialects
 from closeknit.cli import loading, manifests, options
-from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
+from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_noted, remark_skipped
 from closeknit.cli.wording import title
 from closeknit.dialects.grove.earlier import in_earlier_spelling
 from closeknit.dialects.places import Located
@@ -56,6 +56,7 @@ def translate(
         problems.extend(Located("--grove-version alpha8", 0, problem) for problem in unsaid)
     complain(problems)
     remark_skipped(translation.skipped)
+    remark_noted(translation.noted)
     sys.stderr.writelines(f"note: {note}\n" for note in _unwritten(translation, to.value))
     write = manifests.as_yaml if output is options.Manifests.YAML else manifests.as_json
     sys.stdout.writelines(write(objects))

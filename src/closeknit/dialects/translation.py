@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from closeknit.dialects.dialect import Dialect, Object
 from closeknit.dialects.places import Located, Skipped, Source
+from closeknit.dialects.queueing import queue_order
 from closeknit.dialects.reading import Gathered, gather, in_order
 from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
 from closeknit.hub.workload import ObjectName, Workload
@@ -36,6 +37,8 @@ class Translation:
     """The workloads that ask for something, and of which nothing is left to write for this target."""
     skipped: tuple[Skipped, ...] = ()
     """Documents of kinds that nobody here reads."""
+    noted: tuple[Workload, ...] = ()
+    """The workloads of which something is worth knowing, in queue order."""
 
 
 def translate_with(
@@ -64,7 +67,8 @@ def translate_with(
                 alike.append(result)
                 objects.append(result)
     told = in_order(dict.fromkeys(problems), sources)
-    return Translation(tuple(objects), told, tuple(unwritten), tuple(found.skipped))
+    noted = sorted((each for each in found.workloads if each.notes), key=queue_order)
+    return Translation(tuple(objects), told, tuple(unwritten), tuple(found.skipped), tuple(noted))
 
 
 def _named(made: Object) -> tuple[object, ...]:

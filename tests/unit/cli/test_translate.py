@@ -59,3 +59,33 @@ def test_nothing_is_left_out_in_silence(given: str, target: str, notes: str) -> 
     assert run.stderr == notes
     assert run.exit_code == 0
     assert bool(run.stdout) == (not notes)
+
+
+def test_what_is_worth_knowing_of_a_workload_is_told_as_by_validate() -> None:
+    """A set that stands in the cluster asks for a level that its topology has lost."""
+    binding = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "ClusterTopologyBinding",
+        "metadata": {"name": "tree"},
+        "spec": {"levels": [{"domain": "zone", "key": "topology/zone"}]},
+    }
+    given = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "metadata": {"name": "serve", "uid": "1"},
+        "spec": {
+            "replicas": 1,
+            "template": {
+                "topologyConstraint": {"topologyName": "tree", "pack": {"required": "rack"}},
+                "cliques": [{"name": "a", "spec": {"roleName": "a", "replicas": 2}}],
+            },
+        },
+    }
+    files = f"{json.dumps(binding)}\n{json.dumps(given)}"
+    validated = CliRunner().invoke(app, ["validate", "-f", "-"], input=files)
+    translated = CliRunner().invoke(app, ["translate", "-f", "-", "--to", "podgang"], input=files)
+
+    assert translated.stderr.startswith("note: PodCliqueSet default/serve: ")
+    assert translated.stderr == validated.stderr
+    assert translated.exit_code == 0
+    assert "kind: PodGang" in translated.stdout
