@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -140,12 +141,15 @@ def _read(given: wire.TopologyAssignment) -> Assigned:
 
 def _filled(seats: list[Seat], assigned: Assigned, places: Places) -> Iterator[Seat]:
     """Pods that run have their place; the others take what is left, in the order of ranks and domains."""
-    left = dict(assigned.domains)
+    left: Counter[DomainPath] = Counter()
+    # Two slices may speak of one domain.
+    for domain, pods in assigned.domains:
+        left[domain] += pods
     for seat in seats:
         taken = places.of.get(seat.node, ())
-        if left.get(taken, 0) > 0:
+        if left[taken] > 0:
             left[taken] -= 1
-    free = (values for values, pods in left.items() for _ in range(pods))
+    free = (domain for domain, pods in left.items() for _ in range(pods))
     for seat in seats:
         values = None if seat.node else next(free, None)
         yield seat if values is None else places.seat(seat.name, values)

@@ -19,7 +19,7 @@ def topology_request(pod_set: Batched, topology: Topology | None) -> PodSetTopol
     wish, each = pod_set.wish, pod_set.count // pod_set.replicas
     required = wish.required
     layers = [(layer.level, layer.size) for layer in wish.layers]
-    if wish.early and required is not None and pod_set.replicas > 1:
+    if wish.early and required is not None and pod_set.replicas > 1 and each:
         # The early design means every Job by itself, which today is a slice.
         layers, required = [(required, each)], None
     preferred = wish.preferred_in(topology)

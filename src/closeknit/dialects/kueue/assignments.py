@@ -15,12 +15,16 @@ import msgspec
 
 from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
+from closeknit.dialects.kueue.assignment_problems import (
+    MOST_IN_SLICE,
+    MOST_SLICES,
+    problems_of_domains,
+    problems_of_slices,
+)
 from closeknit.hub.outcome import Placed
-from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.problems import InvalidError
 from closeknit.hub.topology import HOSTNAME, DomainPath, Topology
 
-MOST_SLICES = 1000
-MOST_IN_SLICE = 100_000
 _LONGEST_END = 63
 _MOST_DASHES = 8
 
@@ -63,11 +67,7 @@ def to_domains(given: Assigned) -> v1beta1.TopologyAssignment:
 
 def from_domains(given: v1beta1.TopologyAssignment) -> Assigned:
     """Read the older form; raises ``InvalidError`` with everything that contradicts itself."""
-    problems = [
-        Problem(f"domains[{i}].values", f"There are {len(domain.values)}. Give one for each of levels.")
-        for i, domain in enumerate(given.domains)
-        if len(domain.values) != len(given.levels)
-    ]
+    problems = list(problems_of_domains(given))
     if problems:
         raise InvalidError(problems)
     return Assigned(
@@ -90,7 +90,7 @@ def to_slices(given: Assigned) -> v1beta2.TopologyAssignment:
 
 def from_slices(given: v1beta2.TopologyAssignment) -> Assigned:
     """Read the newer form; raises ``InvalidError`` with everything that contradicts itself."""
-    problems = [problem for i, piece in enumerate(given.slices) for problem in _problems(piece, given, i)]
+    problems = list(problems_of_slices(given))
     if problems:
         raise InvalidError(problems)
     domains: list[tuple[DomainPath, int]] = []
@@ -171,25 +171,3 @@ def _values(level: v1beta2.TopologyAssignmentSliceLevelValues, count: int) -> li
         return [level.universal or ""] * count
     prefix, suffix = level.individual.prefix or "", level.individual.suffix or ""
     return [f"{prefix}{root}{suffix}" for root in level.individual.roots]
-
-
-def _problems(
-    piece: v1beta2.TopologyAssignmentSlice, given: v1beta2.TopologyAssignment, number: int
-) -> Iterator[Problem]:
-    path, count = f"slices[{number}]", piece.domain_count
-    one_of = "Give exactly one of universal and individual."
-    if len(piece.values_per_level) != len(given.levels):
-        message = f"There are {len(piece.values_per_level)}. Give one for each of levels."
-        yield Problem(f"{path}.valuesPerLevel", message)
-    for i, level in enumerate(piece.values_per_level):
-        if (level.universal is None) == (level.individual is None):
-            yield Problem(f"{path}.valuesPerLevel[{i}]", one_of)
-        elif level.individual is not None and len(level.individual.roots) != count:
-            message = f"There are {len(level.individual.roots)} for {count} domains. Give one for each."
-            yield Problem(f"{path}.valuesPerLevel[{i}].individual.roots", message)
-    counts = piece.pod_counts
-    if (counts.universal is None) == (counts.individual is None):
-        yield Problem(f"{path}.podCounts", one_of)
-    elif counts.individual is not None and len(counts.individual) != count:
-        message = f"There are {len(counts.individual)} for {count} domains. Give one for each."
-        yield Problem(f"{path}.podCounts.individual", message)

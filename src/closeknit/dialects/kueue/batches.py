@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +80,15 @@ def is_kueues(metadata: Any, *templates: Any) -> bool:
         return True
     asked = (*keys.EARLY, *keys.TODAYS)
     return any(key in each.annotations for each in (metadata, *templates) for key in asked)
+
+
+def too_many(count: int, before: Iterable[Batched]) -> str | None:
+    """What is wrong with so many more pods in a workload, None where nothing is."""
+    sooner = sum(pod_set.count for pod_set in before)
+    if sooner + count <= MOST_PODS:
+        return None
+    added = f" with the {sooner} before them" if sooner else ""
+    return f"These are {sooner + count} pods{added}. At most {MOST_PODS} can be asked for."
 
 
 def group_problems(pod_sets: tuple[Batched, ...]) -> Iterator[Problem]:

@@ -16,8 +16,10 @@ from closeknit.dialects.kueue.batches import (
     group_problems,
     read_template,
     step_into,
+    too_many,
 )
-from closeknit.dialects.kueue.seats import labels, number, rank, seats
+from closeknit.dialects.kueue.seats import job_pods, labels, number, rank, seats
+from closeknit.dialects.kueue.whole_numbers import whole
 from closeknit.dialects.kueue.wishes import misplaced, read_wish
 from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.paths import join, within
@@ -79,9 +81,8 @@ def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iter
         found.extend(misplaced(annotations, f"{path}.template.metadata.annotations", right))
         each = _parallelism(replicated.template.spec, f"{path}.template.spec", found)
         count = max(replicas, 0) * each
-        if count > MOST_PODS:
-            message = f"These are {count} pods. At most {MOST_PODS} can be asked for."
-            found.append(Problem(f"{path}.replicas", message))
+        if (wrong := too_many(count, pod_sets)) is not None:
+            found.append(Problem(f"{path}.replicas", wrong))
             continue
         stem = f"{manifest.name}-{replicated.name}"
         cut = _Cut(
@@ -90,7 +91,7 @@ def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iter
             count,
             None,
             max(replicas, 1),
-            [f"{stem}-{job}-{pod}" for job in range(replicas) for pod in range(each)],
+            job_pods(stem, count, each),
             indexed=True,
             nested=True,
         )
@@ -190,11 +191,16 @@ def _minimum(annotations: Mapping[str, str], count: int, found: list[Problem]) -
     written = annotations.get(keys.MIN_PARALLELISM)
     if written is None:
         return None
-    if not written.isdecimal() or not 1 <= int(written[:9]) < max(count, 1):
-        message = f"{shown(written)} is not possible. Allowed are 1 to {max(count - 1, 1)}."
-        found.append(Problem(within("metadata.annotations", keys.MIN_PARALLELISM), message))
-        return None
-    return int(written)
+    pods = whole(written)
+    if pods is not None and 1 <= pods < count:
+        return pods
+    message = f"{shown(written)} is not possible. Allowed are 1 to {count - 1}."
+    if count < 2:
+        message = (
+            f"There {'is only one pod' if count else 'are no pods'}, so none can be missing. Leave it out."
+        )
+    found.append(Problem(within("metadata.annotations", keys.MIN_PARALLELISM), message))
+    return None
 
 
 def _is_finished(status: batch_v1.JobStatus) -> bool:

@@ -12,6 +12,7 @@ from closeknit.apis import core_v1
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import MOST_PODS, Batch, Batched
 from closeknit.dialects.kueue.seats import Seat, labels, seat
+from closeknit.dialects.kueue.whole_numbers import whole
 from closeknit.dialects.kueue.wishes import read_wish
 from closeknit.dialects.paths import within
 from closeknit.dialects.pods import ReadPod, Shape, Stage, by_rank
@@ -149,8 +150,13 @@ def _asked(pod: ReadPod) -> dict[str, str]:
 
 def _total(annotations: Mapping[str, str], found: list[Problem]) -> int:
     written = annotations.get(keys.POD_GROUP_COUNT, "")
-    if written.isdecimal() and 1 <= int(written[:9]) <= MOST_PODS:
-        return int(written)
+    pods = whole(written)
+    if pods is not None and pods > MOST_PODS:
+        message = f"{shown(written)} is out of range. Allowed are 1 to {MOST_PODS} pods."
+        found.append(Problem(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
+        return 0
+    if pods is not None and pods >= 1:
+        return pods
     said = f"{shown(written)} is not a number of pods" if written else "The number of pods is missing"
     message = f"{said}. Write how many pods the group has, from 1 on, in quotes."
     found.append(Problem(within("metadata.annotations", keys.POD_GROUP_COUNT), message))

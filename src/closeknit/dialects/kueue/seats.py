@@ -21,6 +21,14 @@ class Seat:
     """The labels of the domain that is kept for it, where that leaves several nodes."""
 
 
+def job_pods(stem: str, count: int, each: int) -> list[str]:
+    """The names of ``count`` pods, of which each Job has so many.
+
+    There may be any number of Jobs without pods, so it is the pods that are counted.
+    """
+    return [f"{stem}-{i // each}-{i % each}" for i in range(count)]
+
+
 def seats(names: list[str], pods: list[tuple[ReadPod, int | None]]) -> tuple[Seat, ...]:
     """Give each pod its place by rank; those without one take what is left, running ones first."""
     taken: list[Seat | None] = [None] * len(names)

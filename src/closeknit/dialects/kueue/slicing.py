@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from closeknit.dialects import json_text
 from closeknit.dialects.kueue import keys
+from closeknit.dialects.kueue.whole_numbers import whole
 from closeknit.dialects.paths import within
 from closeknit.dialects.spelling import found as worded
 from closeknit.hub.problems import Problem, shown
 
 MOST_LAYERS = 3
-
-_WHOLE = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
+_LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +58,14 @@ def _single(annotations: Mapping[str, str], path: str, found: list[Problem]) -> 
         found.append(Problem(within(path, keys.SLICE_SIZE), message))
         return ()
     where = within(path, keys.SLICE_SIZE)
-    if not _WHOLE.fullmatch(size) or int(size) < 1:
+    pods = whole(size)
+    if pods is None or pods < 1:
         found.append(Problem(where, f"{shown(size)} is not a size. Write a whole number from 1 on."))
         return ()
-    return (Layer(level, int(size), where),)
+    if pods > _LARGEST:
+        found.append(Problem(where, f"{shown(size)} is out of range. Allowed are 1 to {_LARGEST}."))
+        return ()
+    return (Layer(level, pods, where),)
 
 
 def _nested(written: str, path: str, found: list[Problem]) -> tuple[Layer, ...]:
@@ -82,7 +85,7 @@ def _nested(written: str, path: str, found: list[Problem]) -> tuple[Layer, ...]:
         size = layer.get("size") if isinstance(layer, dict) else None
         if not isinstance(level, str) or not level:
             found.append(Problem(f"{where}.topology", f"The level of the slices is missing. {example}"))
-        elif type(size) is not int or not 1 <= size < 2**31:
+        elif type(size) is not int or not 1 <= size <= _LARGEST:
             said = f"Found {worded(size)} where a whole number from 1 on is expected."
             found.append(Problem(f"{where}.size", f"{said} {example}"))
         else:

@@ -130,7 +130,7 @@ def _layers(pod_set: Batched, topology: Topology | None) -> tuple[Levels, list[_
         whole = Levels(wish.required, wish.preferred_in(topology))
         layers = [_Layer(layer.size, Levels(layer.level), "slice-") for layer in wish.layers]
     each = pod_set.count // max(pod_set.replicas, 1)
-    if pod_set.replicas <= 1:
+    if pod_set.replicas <= 1 or not each:
         return whole, layers
     if wish.early:
         return Levels(), [_Layer(each, whole, "")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +16,6 @@ from closeknit.hub.topology import Topology
 LONGEST_LEVEL = 63
 """Of a level in a topology request; a Topology itself may have longer ones."""
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
 _LEVELS = (keys.REQUIRED, keys.PREFERRED, keys.UNCONSTRAINED, *keys.EARLY)
 _TRUTH = {"true": True, "false": False}
 

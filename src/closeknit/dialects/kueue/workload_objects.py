@@ -15,8 +15,9 @@ from closeknit.dialects.kueue.batches import (
     group_problems,
     read_template,
     step_into,
+    too_many,
 )
-from closeknit.dialects.kueue.seats import labels, number, seats
+from closeknit.dialects.kueue.seats import job_pods, labels, number, seats
 from closeknit.dialects.kueue.wishes import read_wish
 from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.paths import join
@@ -72,6 +73,8 @@ def read_workload(manifest: Manifest[wire.Workload], pods: Iterable[ReadPod]) ->
             found.append(Problem(f"{path}.name", message))
             continue
         wrong = list(_count_problems(given, path))
+        if not wrong and (excess := too_many(given.count, pod_sets)) is not None:
+            wrong.append(Problem(f"{path}.count", excess))
         found.extend(wrong)
         if not wrong:
             own = [pod for pod in members if labels(pod).get(keys.POD_SET, given.name) == given.name]
@@ -135,7 +138,7 @@ def _pod_set(
     _, owner = owner_of(manifest)
     names = [f"{owner}-{given.name}-{i}" for i in range(given.count)]
     if asked.sub_group_index_label:
-        names = [f"{owner}-{given.name}-{job}-{pod}" for job in range(jobs) for pod in range(each)]
+        names = job_pods(f"{owner}-{given.name}", given.count, each)
     return Batched(
         name=given.name,
         path=where,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
+from closeknit.dialects.kueue.assignment_problems import MOST_SLICES
 from closeknit.dialects.kueue.assignments import (
-    MOST_SLICES,
     Assigned,
     assigned,
     from_domains,
@@ -162,12 +162,12 @@ def test_hosts_alone_are_named_where_they_are_the_lowest_level() -> None:
         ),
         pytest.param(
             {"domainCount": 2, "valuesPerLevel": [{"universal": "a"}], "podCounts": {"individual": [1]}},
-            "slices[0].podCounts.individual: There are 1 for 2 domains. Give one for each.",
+            "slices[0].podCounts.individual: There is 1 for 2 domains. Give one for each.",
             id="each domain has a number of pods",
         ),
         pytest.param(
             {"domainCount": 2, "valuesPerLevel": [{"individual": {"roots": ["a"]}}], "podCounts": {"universal": 1}},
-            "slices[0].valuesPerLevel[0].individual.roots: There are 1 for 2 domains. Give one for each.",
+            "slices[0].valuesPerLevel[0].individual.roots: There is 1 for 2 domains. Give one for each.",
             id="each domain has a value",
         ),
         pytest.param(
