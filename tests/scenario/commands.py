@@ -38,10 +38,10 @@ def planned(*files: str | Path, given: str | None = None) -> tuple[int, dict[str
     return result.exit_code, {outcome["workload"]["name"]: outcome for outcome in output["outcomes"]}
 
 
-def translated(target: str, *files: str | Path, options: tuple[str, ...] = ()) -> list[Json]:
-    """The objects that the files become; there must be no problem."""
+def translated(target: str, *files: str | Path, options: tuple[str, ...] = (), noted: str = "") -> list[Json]:
+    """The objects that the files become; there must be no problem, and nothing but ``noted`` to be told."""
     result = run("translate", *of(*files), "--to", target, *options)
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, noted)
     return [each for each in yaml.safe_load_all(result.stdout) if each is not None]
 
 
@@ -93,7 +93,7 @@ def journey(*files: str | Path, to: str, nodes: Path | None = None, noted: str =
     """
     checked = run("validate", *of(*files))
     assert (checked.exit_code, checked.stderr) == (0, noted)
-    objects = translated(to, *files)
+    objects = translated(to, *files, noted=noted)
     status, outcomes = planned(*files, *([nodes] if nodes else []))
     (outcome,) = outcomes.values()
     return Journey(objects, status, outcome)
