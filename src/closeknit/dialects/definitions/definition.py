@@ -48,6 +48,8 @@ class Definition:
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
+    columns_of_version: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)
+    """By version, the columns where they are other ones."""
     status: bool = True
     """Whether the status is a subresource, so that only its controller writes it."""
     selector: str = ""
@@ -101,8 +103,8 @@ class Definition:
             }
         if subresources:
             written["subresources"] = subresources
-        if self.columns:
-            written["additionalPrinterColumns"] = [column.written() for column in self.columns]
+        if columns := self.columns_of_version.get(version, self.columns):
+            written["additionalPrinterColumns"] = [column.written() for column in columns]
         return written
 
 
