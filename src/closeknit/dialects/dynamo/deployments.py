@@ -81,6 +81,11 @@ class Deployment:
         """Whether there is a constraint anywhere."""
         return self.constrained or any(component.domain is not None for component in self.components)
 
+    @property
+    def may_leave_out_topology(self) -> bool:
+        """Whether it speaks the words of the proposal, in which there is only one topology."""
+        return self.version == "v1alpha1"
+
 
 def read_alpha(
     given: alpha.DynamoGraphDeployment, problems: list[Problem], *, lenient: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from closeknit.dialects.dynamo import overrides
 from closeknit.dialects.dynamo.deployments import Component, Deployment
 from closeknit.dialects.grove.topologies import DOMAINS
 from closeknit.hub.problems import Problem, shown, suggestion
@@ -12,7 +13,6 @@ from closeknit.hub.problems import Problem, shown, suggestion
 MOST_COMPONENTS = 25
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?", re.ASCII)
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", re.ASCII)
-_GROVE = "grove.io/v1alpha1"
 
 
 def rules(given: Deployment, *, lenient: bool = False) -> Iterator[Problem]:
@@ -36,7 +36,8 @@ def rules(given: Deployment, *, lenient: bool = False) -> Iterator[Problem]:
             message = f"{shown(component.name)} is already the name of {first.path}, capitals aside."
             yield Problem(f"{component.path}.name", f"{message} Give each its own.")
     yield from _constraint_problems(given)
-    yield from _override_problems(given)
+    for place in overrides.places(given):
+        yield from overrides.problems(place, given, lenient=lenient)
 
 
 def _component_problems(given: Component) -> Iterator[Problem]:
@@ -59,7 +60,7 @@ def _component_problems(given: Component) -> Iterator[Problem]:
 def _constraint_problems(given: Deployment) -> Iterator[Problem]:
     path = "spec.topologyConstraint"
     inside = [component for component in given.components if component.domain is not None]
-    todays = given.version != "v1alpha1" or bool(given.topology)
+    todays = bool(given.topology) or not given.may_leave_out_topology
     if inside and not given.constrained and todays:
         message = (
             "A component has a constraint, so the topology must be named here. Write clusterTopologyName."
@@ -89,29 +90,3 @@ def _constraint_problems(given: Deployment) -> Iterator[Problem]:
         elif not todays and domain not in DOMAINS:
             message = f"{shown(domain)} is not a topology domain. {suggestion(domain, DOMAINS)}"
             yield Problem(where, message)
-
-
-def _override_problems(given: Deployment) -> Iterator[Problem]:
-    """What is written over in the objects that are made: constraints only, and not beside the plain ones."""
-    whole = "spec.template.topologyConstraint"
-    places = [("spec.providerOverride", given.override, whole)]
-    for component in given.components:
-        places.append((f"{component.path}.providerOverride", component.override, "topologyConstraint"))
-        for role, override in zip(("leader", "worker"), component.roles, strict=True):
-            path = f"{component.path}.multinode.{role}.providerOverride"
-            places.append((path, override, "topologyConstraint"))
-    for path, override, allowed in places:
-        if override is None:
-            continue
-        if override.api_version != _GROVE:
-            message = f"{shown(override.api_version)} cannot be written over. Allowed: {shown(_GROVE)}."
-            yield Problem(f"{path}.apiVersion", message)
-        if given.is_constrained:
-            message = "There are topology constraints in plain words as well. Use either these or this."
-            yield Problem(f"{path}.value", message)
-        inner: object = override.value
-        for step in allowed.split("."):
-            if not isinstance(inner, dict) or set(inner) != {step}:
-                yield Problem(f"{path}.value", f"Only {allowed} can be written over. Leave the rest out.")
-                break
-            inner = inner[step]

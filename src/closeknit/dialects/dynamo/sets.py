@@ -9,10 +9,11 @@ the set says holds for it anyway.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from closeknit.apis.nvidia_com_v1alpha1 import ProviderOverride
 from closeknit.dialects.dynamo.deployments import Component, Deployment
+from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
 from closeknit.dialects.grove.naming import LONGEST
 
 QUEUE_ANNOTATION = "nvidia.com/kai-scheduler-queue"
@@ -20,6 +21,23 @@ DEFAULT_QUEUE = "dynamo"
 _QUEUE = "kai.scheduler/queue"
 _LEADER, _WORKERS = "ldr", "wkr"
 _SHORTEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a clique or a scaling group was made of."""
+
+    component: Component
+    override: Place | None
+    """Where its constraint is written over; None where nothing can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """What the parts of a set were made of, in the order of its template."""
+
+    cliques: tuple[Origin, ...]
+    groups: tuple[Origin, ...]
 
 
 def set_name(given: Deployment) -> str:
@@ -32,18 +50,16 @@ def set_name(given: Deployment) -> str:
 
 def to_pod_clique_set(given: Deployment, namespace: str, topology: str) -> dict[str, Any]:
     """The PodCliqueSet of a deployment that is in order; ``topology`` names what its domains belong to."""
-    running = [component for component in given.components if component.replicas]
     cliques: list[dict[str, Any]] = []
     groups: list[dict[str, Any]] = []
-    # A deployment scaled to nothing still has cliques, of which there is no replica.
-    for component in running or given.components:
+    for component in _described(given):
         named = topology if not given.domain else ""
         close = _constraint(component.domain, named)
         replicas = max(component.replicas, 1)
         least = min(component.least or 1, replicas)
         if not component.scales_as_group:
             cliques.append({**_clique(given, component, component.key, replicas, least), **close})
-            _write_over(cliques[-1], component.override)
+            _write_over(cliques[-1], of_component(component))
             continue
         roles = _roles(component)
         for name, count, override in roles:
@@ -56,7 +72,7 @@ def to_pod_clique_set(given: Deployment, namespace: str, topology: str) -> dict[
             "minAvailable": least,
             **close,
         }
-        _write_over(group, component.override)
+        _write_over(group, of_component(component))
         groups.append(group)
     template: dict[str, Any] = {
         "cliqueStartupType": "CliqueStartupTypeAnyOrder",
@@ -68,22 +84,44 @@ def to_pod_clique_set(given: Deployment, namespace: str, topology: str) -> dict[
         template["podCliqueScalingGroups"] = groups
     if given.priority_class:
         template["priorityClassName"] = given.priority_class
-    made = {
+    _write_over(template, of_deployment(given))
+    running = any(component.replicas for component in given.components)
+    return {
         "apiVersion": "grove.io/v1alpha1",
         "kind": "PodCliqueSet",
         "metadata": _metadata(given, namespace),
         "spec": {"replicas": 1 if running else 0, "template": template},
     }
-    if given.override is not None:
-        _write_over(template, _inner(given.override))
-    return made
 
 
-def _roles(component: Component) -> list[tuple[str, int, ProviderOverride | None]]:
-    """The cliques of a scaling group: their names, their pods, and what is written over in each."""
+def origins(given: Deployment) -> Origins:
+    """What the cliques and scaling groups of a deployment's set are made of."""
+    cliques: list[Origin] = []
+    groups: list[Origin] = []
+    for component in _described(given):
+        own = Origin(component, of_component(component))
+        if component.scales_as_group:
+            groups.append(own)
+            cliques.extend(Origin(component, override) for _, _, override in _roles(component))
+        else:
+            cliques.append(own)
+    return Origins(tuple(cliques), tuple(groups))
+
+
+def _described(given: Deployment) -> list[Component]:
+    """The components that a set has cliques for.
+
+    One that is scaled to nothing has none; but a deployment of nothing else still has cliques, of
+    which there is no replica.
+    """
+    return [component for component in given.components if component.replicas] or list(given.components)
+
+
+def _roles(component: Component) -> list[tuple[str, int, Place | None]]:
+    """The cliques of a scaling group: their names, their pods, and where each is written over."""
     if component.nodes is None:
         return [(component.key, 1, None)]
-    leader, workers = component.roles
+    leader, workers = of_roles(component)
     return [
         (f"{component.key}-{_LEADER}", 1, leader),
         (f"{component.key}-{_WORKERS}", component.nodes - 1, workers),
@@ -138,15 +176,10 @@ def _constraint(domain: str | None, topology: str) -> dict[str, Any]:
     return {"topologyConstraint": {**named, "pack": {"required": domain}}}
 
 
-def _write_over(made: dict[str, Any], override: ProviderOverride | None) -> None:
-    if override is not None:
-        made.update(override.value)
-
-
-def _inner(override: ProviderOverride) -> ProviderOverride:
-    """The same for the template, which is where the set's constraint stands."""
-    value: Any = override.value
-    return ProviderOverride(api_version=override.api_version, value=value["spec"]["template"])
+def _write_over(made: dict[str, Any], place: Place | None) -> None:
+    written = place.written() if place is not None else None
+    if written is not None:
+        made["topologyConstraint"] = written
 
 
 def _length(component: Component) -> int:

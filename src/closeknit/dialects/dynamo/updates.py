@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from closeknit.dialects.dynamo.deployments import Deployment
+from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
+from closeknit.dialects.grove import constraints
+from closeknit.dialects.grove.updates import constraint_problems
 from closeknit.hub.problems import Problem, shown
 
 _RECREATE = "Delete the DynamoGraphDeployment and create it anew."
@@ -21,6 +24,7 @@ def update_problems(old: Deployment, new: Deployment) -> Iterator[Problem]:
         for field, was, now in zip((new.topology_field, "packDomain"), before, after, strict=True):
             if was != now:
                 yield Problem(f"{path}.{field}", _changed(was, now))
+    yield from _override_problems(of_deployment(old), of_deployment(new))
     existing = {component.key: component for component in old.components}
     for component in new.components:
         earlier = existing.pop(component.key, None)
@@ -33,6 +37,9 @@ def update_problems(old: Deployment, new: Deployment) -> Iterator[Problem]:
             yield Problem(path, _added_or_removed(added=earlier.domain is None))
         elif earlier.domain != component.domain:
             yield Problem(f"{path}.packDomain", _changed(earlier.domain or "", component.domain or ""))
+        yield from _override_problems(of_component(earlier), of_component(component))
+        for before_role, after_role in zip(of_roles(earlier), of_roles(component), strict=True):
+            yield from _override_problems(before_role, after_role)
         if (earlier.nodes is None) != (component.nodes is None):
             message = "A component cannot change between one node and several."
             yield Problem(f"{component.path}.multinode", f"{message} {_RECREATE}")
@@ -45,6 +52,12 @@ def update_problems(old: Deployment, new: Deployment) -> Iterator[Problem]:
     for gone in existing.values():
         message = f"{shown(gone.name)} is part of the deployment and cannot be removed. {_RECREATE}"
         yield Problem(f"spec.{new.listed}", message)
+
+
+def _override_problems(old: Place, new: Place) -> Iterator[Problem]:
+    """A constraint in Grove's words may change as far as Grove lets it: to another spelling of the same."""
+    after = constraints.Place(new.constraint_path, new.constraint(), None)
+    yield from constraint_problems(old.constraint(), after, _RECREATE)
 
 
 def _added_or_removed(*, added: bool) -> str:

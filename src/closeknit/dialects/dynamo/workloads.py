@@ -14,6 +14,7 @@ from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.dynamo.deployments import Deployment, read_alpha, read_beta
 from closeknit.dialects.dynamo.mapping import mapped
+from closeknit.dialects.dynamo.overrides import without_wrong_ones
 from closeknit.dialects.dynamo.rules import rules
 from closeknit.dialects.dynamo.sets import set_name, to_pod_clique_set
 from closeknit.dialects.dynamo.telling import told
@@ -104,8 +105,7 @@ def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator
 def _notes(one: Read, topologies: Known) -> tuple[Problem, ...]:
     if one.blueprint is None:
         return ()
-    lost = what_is_lost(one.blueprint.given, topologies)
-    return tuple(Problem("spec.topologyConstraint", note.message) for note in lost)
+    return tuple(told(what_is_lost(one.blueprint.given, topologies), one.deployment))
 
 
 def _read(
@@ -122,13 +122,48 @@ def _read(
             Problem(f"spec.{deployment.listed}", "There is nothing to deploy here. Describe at least one.")
         ]
     found = [*found, *rules(deployment, lenient=lenient)]
-    if found:
+    drafted, topology = _draft(deployment, topologies, fallback, lenient=lenient)
+    if not drafted.components:
         return Read(manifest, deployment, None, None, tuple(found))
-    made = to_pod_clique_set(deployment, manifest.namespace, deployment.topology or fallback)
+    made = to_pod_clique_set(drafted, manifest.namespace, topology)
     decoded = msgspec.convert(made, PodCliqueSet)
     # A deployment that stands in a cluster already has a set that does; what its topology lost is left out.
     given = msgspec.structs.replace(
         decoded, metadata=msgspec.structs.replace(decoded.metadata, uid=deployment.metadata.uid)
     )
     drawn, problems = blueprint(given, manifest.namespace, topologies, lenient=lenient)
-    return Read(manifest, deployment, made, drawn, tuple(told(problems, deployment, made)))
+    said = {problem.path for problem in found}
+    # What is wrong in itself is wrong for Grove as well, and told once.
+    found.extend(problem for problem in told(problems, drafted) if problem.path not in said)
+    if found:
+        return Read(manifest, deployment, None, None, tuple(found))
+    return Read(manifest, deployment, made, drawn, ())
+
+
+def _draft(given: Deployment, topologies: Known, fallback: str, *, lenient: bool) -> tuple[Deployment, str]:
+    """What can be looked at by way of a set, whatever else is wrong, and the topology that it speaks of.
+
+    A deployment that is in order stays as it is. In any other, what a set cannot be made of gives way to
+    something else: names that are given twice, and overrides and numbers that make no sense. Where it
+    fails to name its topology the only one that there is counts, and where there are several no
+    domain can be checked.
+    """
+    first = {component.key: component for component in reversed(given.components)}
+    components = tuple(
+        replace(
+            component,
+            # No name holds an underscore, so that this one is nobody else's.
+            name=component.name if first[component.key] is component else f"{component.key}_{i}",
+            replicas=component.replicas if component.replicas >= 0 else 1,
+            least=max(component.least, 1) if component.least is not None else None,
+            nodes=max(component.nodes, 2) if component.nodes is not None else None,
+        )
+        for i, component in enumerate(given.components)
+    )
+    draft = without_wrong_ones(replace(given, components=components), lenient=lenient)
+    if given.topology or given.may_leave_out_topology or not given.is_constrained:
+        return draft, given.topology or fallback
+    if len(topologies.topologies) == 1:
+        return draft, next(iter(topologies.topologies))
+    unbound = tuple(replace(component, domain=None) for component in draft.components)
+    return replace(draft, components=unbound, domain=""), fallback

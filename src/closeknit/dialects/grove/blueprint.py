@@ -32,6 +32,9 @@ from closeknit.hub.workload import ObjectName
 MOST_PODS = 150_000
 """How many pods one PodCliqueSet may have: as many as Kubernetes supports in a cluster."""
 
+TOO_MANY = "spec.replicas"
+"""Where it is told that there are too many pods."""
+
 ASSUMED_POD: dict[str, Any] = {
     "containers": [
         {
@@ -117,7 +120,7 @@ def blueprint(
     made = _assembled(given, namespace, close, cliques)
     if (pods := _pods(made)) > MOST_PODS:
         message = f"These would be {pods} pods in all. At most {MOST_PODS} are placed for one PodCliqueSet."
-        return None, [Problem("spec.replicas", message)]
+        return None, [Problem(TOO_MANY, message)]
     repeated = [Repeated(one.name, one.replicas, [each.name for each in one.cliques]) for one in made.groups]
     if clashing := list(clashes(given, repeated)):
         return None, clashing

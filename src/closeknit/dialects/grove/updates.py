@@ -21,28 +21,29 @@ def update_problems(old: wire.PodCliqueSet, new: wire.PodCliqueSet) -> Iterator[
     before = places(old)
     for name, place in places(new).items():
         if name in before:
-            yield from _constraint_problems(before[name], place)
+            yield from constraint_problems(before[name].given, place)
 
 
-def _constraint_problems(old: Place, new: Place) -> Iterator[Problem]:
-    if old.given is None and new.given is None:
+def constraint_problems(
+    old: wire.TopologyConstraint | None, new: Place, remedy: str = _RECREATE
+) -> Iterator[Problem]:
+    """Everything about a change of one constraint that cannot be made in place."""
+    if old is None and new.given is None:
         return
-    if old.given is None or new.given is None:
-        done = "added to" if old.given is None else "removed from"
-        yield Problem(new.path, f"A constraint cannot be {done} what exists. {_RECREATE}")
+    if old is None or new.given is None:
+        done = "added to" if old is None else "removed from"
+        yield Problem(new.path, f"A constraint cannot be {done} what exists. {remedy}")
         return
-    before, after = _said(old.given), _said(new.given)
+    before, after = _said(old), _said(new.given)
     for kind, was, now in zip(("required", "preferred"), before, after, strict=True):
         if was != now:
             path = f"{new.path}.pack.{kind}" if new.given.pack is not None else f"{new.path}.packDomain"
-            message = f"The {kind} domain cannot change from {_worded(was)} to {_worded(now)}. {_RECREATE}"
+            message = f"The {kind} domain cannot change from {_worded(was)} to {_worded(now)}. {remedy}"
             yield Problem(path, message)
-    named_late = not old.given.topology_name and bool(old.given.pack_domain)
-    if old.given.topology_name != new.given.topology_name and not named_late:
-        was, now = _worded(old.given.topology_name), _worded(new.given.topology_name)
-        yield Problem(
-            f"{new.path}.topologyName", f"The topology cannot change from {was} to {now}. {_RECREATE}"
-        )
+    named_late = not old.topology_name and bool(old.pack_domain)
+    if old.topology_name != new.given.topology_name and not named_late:
+        was, now = _worded(old.topology_name), _worded(new.given.topology_name)
+        yield Problem(f"{new.path}.topologyName", f"The topology cannot change from {was} to {now}. {remedy}")
 
 
 def _said(given: wire.TopologyConstraint) -> tuple[str, str]:

@@ -215,6 +215,48 @@ def coarser(domain: str, bound: str) -> str:
             ],
             id="names leave room for the names of pods",
         ),
+        pytest.param(
+            graph([service("A", 2, nodes=3), service("B", 150_000)]),
+            [
+                "2:spec.services[1].replicas: These would be 150006 pods in all."
+                " At most 150000 are placed for one DynamoGraphDeployment."
+            ],
+            id="too many pods are told at the service that has most of them",
+        ),
+        pytest.param(
+            beta(
+                service("A", domain="Zone"),
+                service("B", -1, domain="rak"),
+                service("C", domain="zone", nodes=1),
+                service("C", domain="hst"),
+                topologyConstraint={"clusterTopologyName": "grove-topology", "packDomain": "rack"},
+            ),
+            [
+                "2:spec.components[1].replicas: -1 is negative. Write zero or more.",
+                "2:spec.components[2].multinode.nodeCount: 1 is not several nodes. Write two or more, or leave multinode out.",
+                '2:spec.components[3].name: "C" is already the name of spec.components[2], capitals aside. Give each its own.',
+                '2:spec.components[0].topologyConstraint.packDomain: "Zone" is not a domain.'
+                " Write lower-case letters, digits and dashes, such as rack.",
+                f'2:spec.components[1].topologyConstraint.packDomain: Topology "grove-topology" has no domain "rak". Did you mean "rack"? Allowed: {LEVELS}.',
+                f'2:spec.components[3].topologyConstraint.packDomain: Topology "grove-topology" has no domain "hst". Did you mean "host"? Allowed: {LEVELS}.',
+                f"2:spec.components[2].topologyConstraint.packDomain: {coarser('zone', 'rack')}",
+            ],
+            id="what is wrong with names and numbers hides nothing about domains",
+        ),
+        pytest.param(
+            beta(
+                service("A", domain="zone"),
+                service("B", domain="hst"),
+                topologyConstraint={"packDomain": "rack"},
+            ),
+            [
+                "2:spec.topologyConstraint.clusterTopologyName: The topology whose domains are meant is missing."
+                " Write the name of a ClusterTopologyBinding.",
+                f'2:spec.components[1].topologyConstraint.packDomain: Topology "grove-topology" has no domain "hst". Did you mean "host"? Allowed: {LEVELS}.',
+                f"2:spec.components[0].topologyConstraint.packDomain: {coarser('zone', 'rack')}",
+            ],
+            id="a topology without a name hides nothing where there is only one",
+        ),
     ],
 )
 def test_what_is_refused(text: str, want: list[str]) -> None:
