@@ -153,7 +153,9 @@ def _range_checker(kind: Any) -> _Check:
         if type(value) is not int:
             notes.wrong(steps, _mismatch(value, "a whole number"))
         elif not meta.ge <= value <= meta.le:
-            notes.wrong(steps, f"{shown(value)} is out of range. Allowed are {meta.ge} to {meta.le}.")
+            # The other end is often narrower by a rule of the field, so it is not for this to tell.
+            limit = f"at least {meta.ge}" if value < meta.ge else f"at most {meta.le}"
+            notes.wrong(steps, f"{shown(value)} is out of range. Allowed is {limit}.")
 
     return check
 

@@ -49,12 +49,19 @@ def shown(value: object, *, limit: int = 80) -> str:
     # Cutting before quoting keeps a megabyte string from being escaped in full.
     text = value[: limit + 1] if isinstance(value, str) else value
     quoted = f'"{text}"' if isinstance(text, str) and text.isprintable() else repr(text)
-    return quoted if len(quoted) <= limit + 2 else f"{quoted[:limit]}…"
+    if len(quoted) <= limit + 2:
+        return quoted
+    return f"{quoted[:limit]}…{quoted[0] if isinstance(text, str) else ''}"
+
+
+def between(least: int, most: int) -> str:
+    """Word the remedy for a number that is out of range."""
+    return f"Write {least}." if least == most else f"Allowed are {least} to {most}."
 
 
 def suggestion(found: str, allowed: Iterable[str]) -> str:
     """Word the remedy for an unknown name: the nearest valid one, and all of them when few."""
-    choices = sorted(allowed)
+    choices = sorted(set(allowed))
     if not choices:
         return "There is none to choose from."
     listed = ", ".join(shown(choice) for choice in choices[:8])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from closeknit.apis.core_v1 import Node
+from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects import DIALECTS, Source, core_kinds, shapes
 from closeknit.dialects.catalogue import Catalogue
 from closeknit.dialects.documents import Document, parse
@@ -46,6 +47,8 @@ NODE = {
         "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
     },
 }
+
+CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "c"}}
 
 
 def documents() -> Iterator[tuple[type, dict[str, Any]]]:
@@ -124,3 +127,17 @@ def test_what_an_unknown_field_is_near_to_is_looked_up_once(monkeypatch: pytest.
         assert decode(Node, {**NODE, "status": {"conditions": [condition]}})[1] == ()
 
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("units", "told"),
+    [
+        pytest.param(10**30, "Allowed is at most 2147483647.", id="too many"),
+        pytest.param(-(10**30), "Allowed is at least -2147483648.", id="too few"),
+    ],
+)
+def test_a_number_out_of_range_is_told_the_end_it_passed(units: int, told: str) -> None:
+    _, (found,) = decode(PriorityClass, {**CLASS, "value": units})
+
+    assert found.path == "value"
+    assert found.message == f"{units} is out of range. {told}"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.hub.problems import InvalidError, Problem, nearest, shown, suggestion
+from closeknit.hub.problems import InvalidError, Problem, between, nearest, shown, suggestion
 
 LEVELS = ["block", "rack", "zone"]
 
@@ -30,7 +30,10 @@ def test_a_text_of_many_letters_is_not_compared_at_all() -> None:
         pytest.param("rack", '"rack"', id="a word is quoted"),
         pytest.param(7, "7", id="a number is not"),
         pytest.param("a\nb", "'a\\nb'", id="control characters are escaped"),
-        pytest.param("x" * 100, '"' + "x" * 79 + "…", id="a long text is cut"),
+        pytest.param("x" * 100, '"' + "x" * 79 + '…"', id="a long text is cut, and its quotes are closed"),
+        pytest.param("\n" * 100, "'" + ("\\n" * 40)[:79] + "…'", id="so is one with control characters"),
+        pytest.param(10**100, "1" + "0" * 79 + "…", id="a long number has no quotes to close"),
+        pytest.param("x" * 80, '"' + "x" * 80 + '"', id="a text that just fits is whole"),
     ],
 )
 def test_what_a_user_wrote_is_shown_safely(value: object, expected: str) -> None:
@@ -54,10 +57,22 @@ def test_what_a_user_wrote_is_shown_safely(value: object, expected: str) -> None
             "Allowed: " + ", ".join(f'"level-{i}"' for i in range(8)) + " and 2 more.",
             id="long lists are cut",
         ),
+        pytest.param("q", ["x", "y", "x"], 'Allowed: "x", "y".', id="what stands twice is told once"),
     ],
 )
 def test_suggestions(found: str, allowed: list[str], expected: str) -> None:
     assert suggestion(found, allowed) == expected
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        pytest.param(4, "Allowed are 1 to 4.", id="several numbers"),
+        pytest.param(1, "Write 1.", id="a single one"),
+    ],
+)
+def test_a_range_of_numbers(most: int, expected: str) -> None:
+    assert between(1, most) == expected
 
 
 def test_an_error_carries_every_problem_and_reads_as_one_line() -> None:

@@ -199,7 +199,7 @@ def close(required: str = "", preferred: str = "", topology: str = "tree") -> di
         pytest.param(
             {"minMember": 2**31},
             [
-                "2:spec.minMember: 2147483648 is out of range. Allowed are -2147483648 to 2147483647.",
+                "2:spec.minMember: 2147483648 is out of range. Allowed is at most 2147483647.",
             ],
             id="a number must fit 32 bits",
         ),

@@ -95,7 +95,7 @@ KEY = (
         pytest.param(
             topology(f"{'d' * 254}/rack", "Example.com/rack"),
             [
-                f'1:spec.levels[0].nodeLabel: "{"d" * 79}… {KEY}',
+                f'1:spec.levels[0].nodeLabel: "{"d" * 79}…" {KEY}',
                 f'1:spec.levels[1].nodeLabel: "Example.com/rack" {KEY}',
             ],
             id="the domain of a label is a domain",
