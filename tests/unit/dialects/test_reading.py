@@ -363,6 +363,24 @@ def test_items_of_a_typed_list_need_not_say_what_they_are() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param('"kind": "List", "items": null', id="items that are null"),
+        pytest.param('"kind": "List"', id="no items at all"),
+        pytest.param('"kind": "NodeList", "metadata": {"resourceVersion": "1"}', id="a typed list"),
+    ],
+)
+def test_a_list_without_items_is_empty(fields: str) -> None:
+    found = reading(f'{{"apiVersion": "v1", {fields}}}')
+
+    assert (found.problems, found.skipped) == ((), ())
+
+
+def test_a_list_whose_items_are_misspelt_is_not_taken_for_an_empty_one() -> None:
+    assert problems('{"apiVersion": "v1", "kind": "List", "itmes": []}') != []
+
+
 def test_problems_come_in_the_order_of_the_documents() -> None:
     sources = [
         Source("b", f"{pod('p', 'nope')}\n---\n{pod_group({'minMember': -1})}".encode()),
