@@ -62,7 +62,9 @@ class Catalogue:
             return
         identity = _identity(content, kind)
         decoded, problems = (
-            (None, (kind,)) if isinstance(kind, Problem) else _decoded(kind, content, lenient=lenient)
+            (None, (kind,))
+            if isinstance(kind, Problem)
+            else _decoded(kind, content, own_file, lenient=lenient)
         )
         here = f"{document.source}, document {document.number}" + (f", {prefix}" if prefix else "")
         key = (identity.api_version.rpartition("/")[0], identity.kind, identity.namespace, identity.name)
@@ -142,13 +144,16 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 def _unpacked(content: Any) -> Iterator[tuple[str, Any]]:
     """An object with its path, or in place of a list of objects its items, at any depth.
 
-    Items of a typed list such as ``PodList`` need not repeat what they are.
+    Items of a typed list such as ``PodList`` need not repeat what they are. A list that has nothing but
+    its kind and metadata is empty; one that has other fields is an object of its own, or misspelt.
     """
     pending = [("", content)]
     while pending:
         path, outer = pending.pop()
         kind = outer.get("kind") if isinstance(outer, dict) else None
         items = outer.get("items") if isinstance(outer, dict) else None
+        if isinstance(kind, str) and outer.keys() <= {"apiVersion", "kind", "metadata"}:
+            items = []
         if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
             yield path, outer
             continue
@@ -182,12 +187,19 @@ def _safe(text: str) -> str:
     return text if text.isprintable() and len(text) <= 316 else ascii(text[:80])[1:-1]
 
 
-def _decoded(kind: Kind, content: Any, *, lenient: bool) -> tuple[Any, tuple[Problem, ...]]:
-    """The object if it has the right shape and a name that Kubernetes would accept."""
+def _decoded(
+    kind: Kind, content: Any, own_file: OwnFile | None, *, lenient: bool
+) -> tuple[Any, tuple[Problem, ...]]:
+    """The object if it has the right shape and a name that Kubernetes would accept.
+
+    A name that was taken from a file of its own is judged by who knows such files, if they have a rule.
+    """
     decoded, problems = decode(kind.shape, content, lenient=lenient)
     if decoded is None:
         return None, problems
     metadata = cast(Named, decoded).metadata
+    if own_file is not None and own_file.own_names:
+        return decoded, problems
     if kind.named and not metadata.name:
         return None, (*problems, Problem("metadata.name", "An object needs a name."))
     wrong = tuple(_name_problems(metadata))

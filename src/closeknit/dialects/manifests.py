@@ -46,6 +46,8 @@ class OwnFile:
     """The name of a file that gives none."""
     together: tuple[tuple[str, ...], ...] = ()
     """Ways of keys at whose end several such files stand, in a document without apiVersion and kind."""
+    own_names: bool = False
+    """Whether names in such files have a rule of their own, which allows no more than Kubernetes does."""
 
     def whole(self, content: dict[str, Any], api_version: str, kind: str) -> dict[str, Any]:
         """The object that carries this file."""

@@ -127,7 +127,7 @@ OSMO = Dialect(
             "Workflow",
             ("v1alpha1",),
             Workflow,
-            own_file=OwnFile("workflow", ("workflow", "name")),
+            own_file=OwnFile("workflow", ("workflow", "name"), own_names=True),
         ),
     ),
     topologies=_topologies,

@@ -38,21 +38,25 @@ class PlacedWish:
     wish: Wish
 
 
-def resources(file: WorkflowFile, found: list[Problem]) -> dict[str, Resource]:
-    """The resources by name, from inside ``workflow`` and from beside it."""
+def resources(file: WorkflowFile, found: list[Problem]) -> tuple[dict[str, Resource], dict[str, Resource]]:
+    """The resources by name, from inside ``workflow`` and from beside it; then those that stand in both
+    places, as they are beside it.
+    """
     inside, beside = _PLACES
     read = {
         name: Resource(name, within(inside, name), given) for name, given in file.workflow.resources.items()
     }
+    again: dict[str, Resource] = {}
     for name, given in file.resources.items():
         path = within(beside, name)
         if name in read:
+            again[name] = Resource(name, path, given)
             message = f"Resource {shown(name)} stands in workflow.resources as well. Keep one of the two."
             found.append(Problem(path, message))
         else:
             read[name] = Resource(name, path, given)
     read.setdefault(DEFAULT, Resource(DEFAULT, within(inside, DEFAULT), _UNASKED))
-    return read
+    return read, again
 
 
 def wishes(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, PlacedWish]:

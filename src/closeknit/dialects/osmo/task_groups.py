@@ -13,6 +13,8 @@ from closeknit.dialects.spelling import found as worded
 from closeknit.hub.problems import Problem, shown, suggestion
 
 _MOST_LOOKED_UP = 20
+_LONGEST_NAME = 253
+"""What Kubernetes allows for the object that a workflow is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,9 @@ def name_problems(workflow: WorkflowSpec, groups: Sequence[GivenGroup]) -> Itera
                 taken_by = f"{shown(name)} is already the name of {first.removeprefix('spec.')}."
                 message = f'{taken_by} Give each its own; capitals do not count, and "_" is the same as "-".'
                 yield Problem(f"{path}.name", message)
+    if len(workflow.name) > _LONGEST_NAME:
+        message = f"The name has {len(workflow.name)} characters. Allowed are at most {_LONGEST_NAME}."
+        yield Problem("spec.workflow.name", message)
     for path, name in named:
         if not is_name(name):
             yield Problem(

@@ -104,7 +104,7 @@ def _read(manifests: Manifests) -> tuple[ReadWorkflow, ...]:
 def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
     file = manifest.content.spec
     found: list[Problem] = []
-    defined = resources(file, found)
+    defined, again = resources(file, found)
     groups = tuple(given_groups(file.workflow, found))
     found.extend(name_problems(file.workflow, groups))
     found.extend(lead_problems(groups))
@@ -112,16 +112,19 @@ def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
     if str(file.version) not in _VERSIONS:
         message = f"{shown(file.version)} is not a version that is read. Write {VERSION}, or leave it out."
         found.append(Problem("spec.version", message))
-    needs_keys = any(one.given.topology for one in defined.values())
+    needs_keys = any(one.given.topology for one in (*defined.values(), *again.values()))
     pool = _pool(file.workflow, known, found, needs_keys=needs_keys)
     reader = _Askings(pool)
     askings = {name: reader.read(one, found) for name, one in defined.items()}
+    # Of a resource that stands twice either may be the one to keep, so both are checked.
+    either = {**askings, **{name: reader.read(one, found) for name, one in again.items()}}
     found.extend(missing_resources(groups, defined))
     topology = pool.topology if pool is not None else None
     labels = topology.labels if topology is not None else ()
     for group in groups:
         names = dict.fromkeys(task.resource for _, task in group.tasks if task.resource in askings)
-        found.extend(disagreements([askings[name].placed for name in names], labels))
+        for used in (askings, either):
+            found.extend(disagreements([used[name].placed for name in names], labels))
     home = _namespace(manifest, pool)
     priority = priority_of(manifest, found)
     if found or manifest.problems:

@@ -517,3 +517,59 @@ def test_an_invalid_workflow_is_a_workload_with_its_problems() -> None:
 
     assert workload.request is None
     assert [problem.path for problem in workload.problems] == ["workflow.resources.default.topology[0].key"]
+
+
+NAME = (
+    "is not a valid name. Allowed are letters, digits, '-' and '_', with a letter at the start and a letter or"
+    " digit at the end."
+)
+
+
+def test_an_invalid_name_of_a_workflow_hides_nothing() -> None:
+    topology = [{"key": "rack"}, {"key": "rack", "group": "", "requirementType": "Required"}]
+    text = spec(
+        name="a b",
+        tasks=[{"name": "b c", "resource": "nope"}],
+        resources={"default": {"cpu": -1, "topology": topology}},
+    )
+    path = "2:workflow.resources.default"
+
+    assert problems(pool(), text) == [
+        f'2:workflow.name: "a b" {NAME}',
+        f'2:workflow.tasks[0].name: "b c" {NAME}',
+        f"{path}.cpu: -1 is negative. Write zero or more.",
+        f'{path}.topology[1].requirementType: "Required" is not a type of requirement. Did you mean "required"?'
+        ' Allowed: "preferred", "required".',
+        f'{path}.topology[1].group: The name of the group is empty. Leave it out to have "default".',
+        f'{path}.topology[1].key: Key "rack" stands in workflow.resources.default.topology[0] as well.'
+        " A task is in one group of a key; keep one entry.",
+        '2:workflow.tasks[0].resource: There is no resource "nope". Allowed: "default".',
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.b", "", "ä", "1", "-"])
+def test_the_name_of_a_workflow_follows_the_rule_of_osmo_alone(name: str) -> None:
+    assert problems(pool(), spec(name=name, tasks=[TASK])) == [f'2:workflow.name: "{name}" {NAME}']
+
+
+def test_the_name_of_a_workflow_has_its_limit() -> None:
+    assert problems(pool(), spec(name="a" * 253, tasks=[TASK])) == []
+    assert problems(pool(), spec(name="a" * 254, tasks=[TASK])) == [
+        "2:workflow.name: The name has 254 characters. Allowed are at most 253."
+    ]
+
+
+def test_a_resource_that_stands_twice_is_checked_in_both_places() -> None:
+    inside = {"a": near("rack=r"), "b": near("rack=r")}
+    beside = {"b": {**near("rack~r"), "cpu": 1.5}}
+    group = {"name": "g", "tasks": [{"name": name, "resource": name} for name in "ab"]}
+    text = json.dumps(
+        {"workflow": {"name": "w", "groups": [group], "resources": inside}, "resources": beside}
+    )
+
+    assert problems(pool(), text) == [
+        '2:resources.b: Resource "b" stands in workflow.resources as well. Keep one of the two.',
+        "2:resources.b.cpu: 1.5 is not whole. A task asks for whole CPUs; write 1 or more.",
+        '2:resources.b.topology[0].requirementType: Group "r" of key "rack" is preferred here and required'
+        " in workflow.resources.a.topology[0]. Write the same in both, or name another group.",
+    ]
