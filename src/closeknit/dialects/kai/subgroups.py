@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
-from closeknit.hub.problems import Problem, nearest, shown, suggestion
+from closeknit.hub.problems import Problem, between, nearest, shown, suggestion
 
 DEEPEST = 64
 """How deep subgroups may nest. A topology has at most 16 levels, so more says nothing about closeness."""
@@ -60,6 +60,7 @@ def tree(spec: wire.PodGroupSpec) -> Tree:
     if given is None and spec.subgroups is not None:
         field, given = "subgroups", spec.subgroups
     parts: dict[str, Part] = {}
+    again: list[Part] = []
     for i, subgroup in enumerate(given or ()):
         part = Part(f"spec.{field}[{i}]", subgroup)
         problems.extend(_name_problems(part))
@@ -69,6 +70,7 @@ def tree(spec: wire.PodGroupSpec) -> Tree:
         if first is not part:
             message = f"{shown(part.name)} is already the name of {first.path}. Give each its own."
             problems.append(Problem(f"{part.path}.name", message))
+            again.append(part)
     parents, lost = _parents(parts)
     children: dict[str, list[str]] = {name: [] for name in ("", *parts)}
     for name, parent in parents.items():
@@ -82,6 +84,10 @@ def tree(spec: wire.PodGroupSpec) -> Tree:
     meant = named | {nearest(name, parts) for name in named if name not in parts}
     for part in parts.values():
         problems.extend(_minimum_problems(part, frozen[part.name], looks_like_parent=part.name in meant))
+    for part in again:
+        # Whose the children are is not clear where a name stands twice, so nobody is told to have none.
+        problems.extend(_unknown_parent(part, parts))
+        problems.extend(_minimum_problems(part, (), looks_like_parent=part.name in meant))
     return Tree(parts, frozen, tuple(problems))
 
 
@@ -100,10 +106,8 @@ def _parents(parts: Mapping[str, Part]) -> tuple[dict[str, str], list[Problem]]:
     parents: dict[str, str] = {}
     for name, part in parts.items():
         parents[name] = part.given.parent
-        if part.given.parent and part.given.parent not in parts:
-            remedy = suggestion(part.given.parent, [other for other in parts if other != name])
-            message = f"There is no subgroup {shown(part.given.parent)}. {remedy}"
-            problems.append(Problem(f"{part.path}.parent", message))
+        if unknown := list(_unknown_parent(part, parts)):
+            problems.extend(unknown)
             parents[name] = ""
     settled = {""}
     for start in parts:
@@ -120,6 +124,13 @@ def _parents(parts: Mapping[str, Part]) -> tuple[dict[str, str], list[Problem]]:
             parents[name] = ""
         settled.update(trail)
     return parents, problems
+
+
+def _unknown_parent(part: Part, parts: Mapping[str, Part]) -> Iterator[Problem]:
+    if part.given.parent and part.given.parent not in parts:
+        remedy = suggestion(part.given.parent, [other for other in parts if other != part.name])
+        message = f"There is no subgroup {shown(part.given.parent)}. {remedy}"
+        yield Problem(f"{part.path}.parent", message)
 
 
 def _depth_problems(parts: Mapping[str, Part], children: Mapping[str, tuple[str, ...]]) -> Iterator[Problem]:
@@ -173,4 +184,4 @@ def _both_or_negative(path: str, min_member: int | None, min_sub_group: int | No
 
 
 def _too_many(path: str, wanted: int, children: int) -> Problem:
-    return Problem(path, f"{wanted} is more than there are children. Allowed are 0 to {children}.")
+    return Problem(path, f"{wanted} is more than there are children. {between(0, children)}")

@@ -76,6 +76,23 @@ def close(required: str = "", preferred: str = "", topology: str = "tree") -> di
             id="two subgroups cannot share a name",
         ),
         pytest.param(
+            {"subGroups": [{"name": "a", "minMember": 1}, {"name": "a", "parent": "b"}]},
+            [
+                '2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.',
+                '2:spec.subGroups[1].parent: There is no subgroup "b". There is none to choose from.',
+                '2:spec.subGroups[1].minMember: "a" needs minMember: how many of its pods must run at once.',
+            ],
+            id="a name that stands twice does not hide what else is wrong there",
+        ),
+        pytest.param(
+            {
+                "minSubGroup": 1,
+                "subGroups": [{"name": "a"}, {"name": "a"}, {"name": "b", "parent": "a", "minMember": 1}],
+            },
+            ['2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.'],
+            id="nor is the second taken for a leaf where others name it as their parent",
+        ),
+        pytest.param(
             {
                 "subgroups": [
                     {"name": "workers"},
