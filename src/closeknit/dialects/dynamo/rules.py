@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 from closeknit.dialects.dynamo import overrides
 from closeknit.dialects.dynamo.deployments import Component, Deployment
+from closeknit.dialects.grove.naming import own_name_problems
 from closeknit.dialects.grove.topologies import DOMAINS
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, between, shown, suggestion
 
 MOST_COMPONENTS = 25
+_LONGEST = 63
+"""How long a deployment's name may be: as long as a label, by which all that is made of it is known."""
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?", re.ASCII)
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", re.ASCII)
 
@@ -20,6 +23,7 @@ def rules(given: Deployment, *, lenient: bool = False) -> Iterator[Problem]:
 
     The latter is passed over where all is lenient.
     """
+    yield from own_name_problems(given.metadata.name, _LONGEST)
     if len(given.components) > MOST_COMPONENTS:
         message = f"There are {len(given.components)} {given.listed}. At most {MOST_COMPONENTS} are allowed."
         yield Problem(f"spec.{given.listed}", message)
@@ -51,7 +55,7 @@ def _component_problems(given: Component) -> Iterator[Problem]:
         yield Problem(f"{given.path}.replicas", f"{given.replicas} is negative. Write zero or more.")
     elif given.least is not None and not 1 <= given.least <= (given.replicas or given.least):
         message = f"{given.least} of {given.replicas} replicas cannot be the least."
-        yield Problem(f"{given.path}.minAvailable", f"{message} Allowed are 1 to {max(given.replicas, 1)}.")
+        yield Problem(f"{given.path}.minAvailable", f"{message} {between(1, max(given.replicas, 1))}")
     if given.nodes is not None and given.nodes < 2:
         message = f"{given.nodes} is not several nodes. Write two or more, or leave multinode out."
         yield Problem(f"{given.path}.multinode.nodeCount", message)

@@ -105,7 +105,8 @@ def blueprint(
     """
     lost = Lost.LEAVE_OUT if given.metadata.uid else Lost.REFUSE
     close = constraints(given, known, lost)
-    problems = [*rules(given), *close.problems]
+    unruly = list(rules(given))
+    problems = [*unruly, *close.problems]
     cliques: dict[str, Clique] = {}
     for i, template in enumerate(given.spec.template.cliques):
         path = f"spec.template.cliques[{i}].spec.podSpec"
@@ -115,16 +116,19 @@ def blueprint(
         least = replicas if template.spec.min_available is None else template.spec.min_available
         levels = close.levels[of_clique(template.name)]
         cliques[template.name] = Clique(template.name, replicas, least, levels, shape, raw, template)
-    if problems:
+    if unruly:
+        # Names and numbers must be in order before anything can be said of what becomes of them.
         return None, problems
     made = _assembled(given, namespace, close, cliques)
     if (pods := _pods(made)) > MOST_PODS:
         message = f"These would be {pods} pods in all. At most {MOST_PODS} are placed for one PodCliqueSet."
-        return None, [Problem(TOO_MANY, message)]
-    repeated = [Repeated(one.name, one.replicas, [each.name for each in one.cliques]) for one in made.groups]
-    if clashing := list(clashes(given, repeated)):
-        return None, clashing
-    return made, []
+        problems.append(Problem(TOO_MANY, message))
+    else:
+        repeated = [
+            Repeated(one.name, one.replicas, [each.name for each in one.cliques]) for one in made.groups
+        ]
+        problems.extend(clashes(given, repeated))
+    return (None, problems) if problems else (made, [])
 
 
 def _assembled(

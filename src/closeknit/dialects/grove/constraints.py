@@ -74,20 +74,24 @@ class Constraints:
 
 
 def places(given: wire.PodCliqueSet) -> dict[str, Place]:
-    """All places of a PodCliqueSet by name, parents first; cliques and scaling groups carry a prefix."""
+    """All places of a PodCliqueSet by name, parents first; cliques and scaling groups carry a prefix.
+
+    Of several with one name, which is a mistake, all but the first carry their number as well.
+    """
     template = given.spec.template
     found = {SET: Place("spec.template.topologyConstraint", template.topology_constraint, None)}
     above: dict[str, str] = {}
     for i, group in enumerate(template.pod_clique_scaling_groups):
         name = of_group(group.name)
         path = f"spec.template.podCliqueScalingGroups[{i}].topologyConstraint"
-        found.setdefault(name, Place(path, group.topology_constraint, SET))
+        found[name if name not in found else f"{name} {i}"] = Place(path, group.topology_constraint, SET)
         for clique in group.clique_names:
             above.setdefault(clique, name)
     for i, template_clique in enumerate(template.cliques):
         path = f"spec.template.cliques[{i}].topologyConstraint"
         place = Place(path, template_clique.topology_constraint, above.get(template_clique.name, SET))
-        found.setdefault(of_clique(template_clique.name), place)
+        name = of_clique(template_clique.name)
+        found[name if name not in found else f"{name} {i}"] = place
     return found
 
 
@@ -116,9 +120,10 @@ def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE
     problems = [problem for place in used.values() for problem in _form_problems(place)]
     unnamed: list[Problem] = []
     name = topology_name(where, unnamed)
-    topology = known.topologies.get(name) if name is not None else None
     if lost is Lost.REFUSE:
         problems.extend(unnamed)
+        name = name or _likely(used, known)
+    topology = known.topologies.get(name) if name is not None else None
     if topology is None:
         if name is not None and lost is Lost.REFUSE:
             problems.append(_no_topology(name, used, known))
@@ -168,6 +173,16 @@ def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | 
                 )
             )
     return first[0] if first is not None and not unnamed else None
+
+
+def _likely(used: Mapping[str, Place], known: Known) -> str | None:
+    """The topology that is likely meant where a name is missing, so that domains can be checked all the same.
+
+    It is the one that another constraint names, or the only one that there is.
+    """
+    named = (place.given.topology_name for place in used.values() if place.given is not None)
+    only = next(iter(known.topologies)) if len(known.topologies) == 1 else None
+    return next(filter(None, named), only)
 
 
 def _inherited(place: Place, where: Mapping[str, Place]) -> str:

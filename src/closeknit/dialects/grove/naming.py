@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.dialects.naming import workload_name
+from closeknit.hub.problems import Problem, shown
 
 POD_CLIQUE = "grove.io/podclique"
 POD_GANG = "grove.io/podgang"
@@ -23,6 +25,8 @@ PART_OF = "app.kubernetes.io/part-of"
 NAME = "app.kubernetes.io/name"
 COMPONENT = "app.kubernetes.io/component"
 OPERATOR = "grove-operator"
+
+_USUAL = re.compile(r"[-.a-z0-9]+", re.ASCII)
 
 LONGEST = 45
 """How long the names of a set, a scaling group and a clique may be together, so that pods can be named."""
@@ -63,3 +67,19 @@ def workload_of(pod: Pod, namespace: str) -> str | None:
 def is_managed(labels: Mapping[str, str]) -> bool:
     """Whether Grove's operator made the object with these labels."""
     return labels.get(MANAGED_BY) == OPERATOR
+
+
+def own_name_problems(name: str, longest: int) -> Iterator[Problem]:
+    """Why an object of this name cannot be had, because its name becomes part of others.
+
+    Pods have it in their host names and subgroups in their own, and neither may hold a dot. What no object
+    may be called is told already, whoever reads it.
+    """
+    usual = len(name) <= 253 and _USUAL.fullmatch(name)
+    if usual and ("." in name or len(name) > longest):
+        near = name.replace(".", "-")[:longest].strip("-")
+        yield Problem(
+            "metadata.name",
+            f"{shown(name)} cannot be part of the host names of pods. Allowed are at most {longest}"
+            f" lower-case letters, digits and dashes, with a letter or digit at both ends, such as {shown(near)}.",
+        )

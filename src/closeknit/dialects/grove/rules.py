@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.grove.constraints import places
-from closeknit.dialects.grove.naming import LONGEST
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.dialects.grove.naming import LONGEST, own_name_problems
+from closeknit.hub.problems import Problem, between, shown, suggestion
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _EXPLICIT = "CliqueStartupTypeExplicit"
@@ -21,6 +21,7 @@ _STARTUP_TYPES = ("CliqueStartupTypeAnyOrder", "CliqueStartupTypeInOrder", _EXPL
 def rules(given: wire.PodCliqueSet) -> Iterator[Problem]:
     """Everything that Grove would refuse, whatever the topology."""
     template = given.spec.template
+    yield from own_name_problems(given.metadata.name, LONGEST - 1)
     if given.spec.replicas < 0:
         yield Problem("spec.replicas", f"{given.spec.replicas} is negative. Write zero or more.")
     if not template.cliques:
@@ -57,7 +58,8 @@ def _name_problems(path: str, name: str, before: Sequence[str], where: str) -> I
 
 def _length(path: str, pod_clique_set: str, parts: tuple[str, ...]) -> Iterator[Problem]:
     length = len(pod_clique_set) + sum(len(part) for part in parts)
-    if length > LONGEST:
+    # A set whose name alone leaves no room is told at its own name, and not at every clique.
+    if length > LONGEST > len(pod_clique_set):
         joined = ", ".join(shown(part) for part in (pod_clique_set, *parts))
         yield Problem(
             path,
@@ -74,9 +76,7 @@ def _clique_problems(
     if spec.replicas is not None and spec.replicas < 0:
         yield Problem(f"{path}.replicas", f"{spec.replicas} is negative. Write one or more.")
     elif spec.min_available is not None and not 1 <= spec.min_available <= replicas:
-        message = (
-            f"{spec.min_available} of {replicas} replicas cannot be the least. Allowed are 1 to {replicas}."
-        )
+        message = f"{spec.min_available} of {replicas} replicas cannot be the least. {between(1, replicas)}"
         yield Problem(f"{path}.minAvailable", message)
     if spec.auto_scaling_config is not None:
         if scaled:
@@ -86,7 +86,7 @@ def _clique_problems(
             yield Problem(f"{path}.autoScalingConfig", message)
         least = replicas if spec.min_available is None else spec.min_available
         yield from _autoscaling(f"{path}.autoScalingConfig", spec.auto_scaling_config, replicas, least)
-    if startup != _EXPLICIT:
+    if startup != _EXPLICIT and startup in ("", *_STARTUP_TYPES):
         return
     for i, other in enumerate(spec.starts_after):
         if other == clique.name:
@@ -143,7 +143,9 @@ def _role_problems(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Proble
 
 def _circles(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:
     """Cliques that wait for each other."""
-    after = {clique.name: clique.spec.starts_after for clique in cliques}
+    after: dict[str, list[str]] = {}
+    for clique in cliques:
+        after.setdefault(clique.name, []).extend(clique.spec.starts_after)
     waiting = {name: {other for other in others if other in after} - {name} for name, others in after.items()}
     while ready := [name for name, others in waiting.items() if not others]:
         for name in ready:
@@ -191,7 +193,7 @@ def _scaling_group_problems(given: wire.PodCliqueSet, names: Sequence[str]) -> I
         if replicas < 1:
             yield Problem(f"{path}.replicas", f"{replicas} is not possible. Write one or more.")
         elif not 1 <= least <= replicas:
-            message = f"{least} of {replicas} replicas cannot be the least. Allowed are 1 to {replicas}."
+            message = f"{least} of {replicas} replicas cannot be the least. {between(1, replicas)}"
             yield Problem(f"{path}.minAvailable", message)
         if group.scale_config is not None:
             yield from _autoscaling(f"{path}.scaleConfig", group.scale_config, replicas, least)

@@ -13,6 +13,10 @@ from tests.unit.dialects.kit import problems, reading
 
 SEVEN = '"block", "datacenter", "host", "numa", "rack", "region", "zone"'
 LEVELS = '"block", "host", "rack", "zone"'
+PART = (
+    "cannot be part of the host names of pods. Allowed are at most 63 lower-case letters, digits and dashes,"
+    " with a letter or digit at both ends,"
+)
 NAMED = {"topologyConstraint": {"clusterTopologyName": "grove-topology"}}
 
 
@@ -214,6 +218,19 @@ def coarser(domain: str, bound: str) -> str:
                 " At most 45 leave room for the names of pods; shorten one of them.",
             ],
             id="names leave room for the names of pods",
+        ),
+        pytest.param(
+            graph([service("A")], name="my.app"),
+            [f'2:metadata.name: "my.app" {PART} such as "my-app".'],
+            id="a name holds no dot",
+        ),
+        pytest.param(
+            graph([service("A", -1)], name="n" * 64),
+            [
+                f'2:metadata.name: "{"n" * 64}" {PART} such as "{"n" * 63}".',
+                "2:spec.services[0].replicas: -1 is negative. Write zero or more.",
+            ],
+            id="a name is no longer than a label",
         ),
         pytest.param(
             graph([service("A", 2, nodes=3), service("B", 150_000)]),

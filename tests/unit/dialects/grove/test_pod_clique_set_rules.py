@@ -234,7 +234,7 @@ def test_the_table_of_hierarchical_strictness(parent: str, child: str, valid: bo
             ),
             [
                 f"{T}.podCliqueScalingGroups[0].replicas: 0 is not possible. Write one or more.",
-                f"{T}.podCliqueScalingGroups[1].minAvailable: 2 of 1 replicas cannot be the least. Allowed are 1 to 1.",
+                f"{T}.podCliqueScalingGroups[1].minAvailable: 2 of 1 replicas cannot be the least. Write 1.",
             ],
             id="a scaling group needs at least one and at most all of its replicas",
         ),
@@ -352,3 +352,88 @@ def test_without_any_topology_a_constraint_has_nothing_to_speak_of() -> None:
 
 def test_a_set_without_constraints_needs_no_topology() -> None:
     assert problems(pod_clique_set(clique("a"))) == []
+
+
+PART = (
+    "cannot be part of the host names of pods. Allowed are at most 44 lower-case letters, digits and dashes"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("my.app", "my-app"), ("n" * 45, "n" * 44)], ids=["a dot", "no room for a clique"]
+)
+def test_the_name_of_a_set_becomes_part_of_host_names(name: str, near: str) -> None:
+    text = pod_clique_set(clique("a", replicas=-1), name=name)
+
+    assert problems(text) == [
+        f'1:metadata.name: "{name}" {PART}, with a letter or digit at both ends, such as "{near}".',
+        "1:spec.template.cliques[0].spec.replicas: -1 is negative. Write one or more.",
+    ]
+
+
+UNKNOWN = 'Topology "grove-topology" has no domain "hst". Did you mean "host"? Allowed: "block", "host", "rack", "zone".'
+
+
+def test_names_that_are_given_twice_hide_nothing() -> None:
+    text = pod_clique_set(
+        clique("a"),
+        clique("a", roleName="b", domain="zone", startsAfter=["c"]),
+        clique("d"),
+        groups=[group("g", "d"), group("g", "a", domain="hst")],
+        domain="rack",
+        cliqueStartupType="CliqueStartupTypeExplicit",
+    )
+
+    assert problems(topology(), text) == [
+        f'{T}.cliques[1].name: "a" is already the name of spec.template.cliques[0]. Give each its own.',
+        f'{T}.cliques[1].spec.startsAfter[0]: There is no clique "c". Allowed: "a", "d".',
+        f'{T}.podCliqueScalingGroups[1].name: "g" is already the name of spec.template.podCliqueScalingGroups[0].'
+        " Give each its own.",
+        f"{T}.podCliqueScalingGroups[1].topologyConstraint.packDomain: {UNKNOWN}",
+        f"{T}.cliques[1].topologyConstraint.packDomain: {coarser('zone', 'rack', 'topologyConstraint.packDomain')}",
+    ]
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["another names it", "it is the only one"])
+def test_a_missing_topology_name_hides_nothing(named: bool) -> None:
+    others = clique("b") | packed("grove-topology" if named else None, required="hst")
+    outer = group("g", "c") | packed(None, required="rack")
+    inner = clique("c") | packed(None, required="zone")
+    missing = (
+        "The topology whose domains are meant is missing, and there is none to inherit."
+        " Write the name of a ClusterTopologyBinding."
+    )
+    unnamed = ["podCliqueScalingGroups[0]", *(() if named else ("cliques[0]",)), "cliques[1]"]
+
+    assert problems(topology(), pod_clique_set(others, inner, groups=[outer])) == [
+        *(f"{T}.{place}.topologyConstraint.topologyName: {missing}" for place in unnamed),
+        f"{T}.cliques[0].topologyConstraint.pack.required: {UNKNOWN}",
+        f"{T}.cliques[1].topologyConstraint.pack.required:"
+        f" {coarser('zone', 'rack', 'podCliqueScalingGroups[0].topologyConstraint.pack.required')}",
+    ]
+
+
+def test_a_missing_topology_name_leaves_domains_alone_where_several_could_be_meant() -> None:
+    text = pod_clique_set(clique("a"), **packed(None, required="hst"))
+    (found,) = problems(topology(), topology(name="other"), text)
+
+    assert found.startswith("3:spec.template.topologyConstraint.topologyName: The topology whose domains")
+
+
+def test_an_unknown_way_to_start_hides_nothing() -> None:
+    text = pod_clique_set(clique("a", startsAfter=["c"]), cliqueStartupType="Explicit")
+
+    assert [line.partition(" ")[0] for line in problems(text)] == [
+        "1:spec.template.cliqueStartupType:",
+        "1:spec.template.cliques[0].spec.startsAfter[0]:",
+    ]
+
+
+def test_names_that_clash_are_told_beside_unknown_domains() -> None:
+    text = pod_clique_set(
+        clique("g-0-w"), clique("w", domain="hst"), groups=[group("g", "w")], cliqueStartupType=""
+    )
+    found = problems(topology(), text)
+
+    assert f"{T}.cliques[1].topologyConstraint.packDomain: {UNKNOWN}" in found
+    assert any("This leads to the name" in line for line in found)
