@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from closeknit.hub.nodes import NodeFilter
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, between, shown, suggestion
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
@@ -136,9 +136,7 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
             found.extend(_pod_set_problems(path, member))
         if not 0 <= member.least <= max(size, 0):
             found.append(
-                Problem(
-                    f"{path}.minimum", f"{member.least} is not possible. Allowed are 0 to {max(size, 0)}."
-                )
+                Problem(f"{path}.minimum", f"{member.least} is not possible. {between(0, max(size, 0))}")
             )
         if isinstance(member, PodSet):
             continue

@@ -24,7 +24,7 @@ from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.naming import lone_holder
 from closeknit.dialects.paths import within
 from closeknit.dialects.pods import ReadPod
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, between, shown, suggestion
 
 _PATH = "spec.leaderWorkerTemplate"
 _LEADER, _WORKERS = "leader", "workers"
@@ -207,7 +207,7 @@ def _segment_size(
     if own is not None:
         if allowed[0] <= own <= allowed[1]:
             return _not_too_many(own, size, f"{_PATH}.subGroupPolicy.subGroupSize", found)
-        message = f"{own} is not possible. Allowed are {allowed[0]} to {allowed[1]}."
+        message = f"{own} is not possible. {between(*allowed)}"
         found.append(Problem(f"{_PATH}.subGroupPolicy.subGroupSize", message))
         return None
     for noted, path in (

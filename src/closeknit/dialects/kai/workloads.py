@@ -142,9 +142,9 @@ def _crews(
             if isinstance(made, Crew):
                 crews[leaf] = made
                 continue
+            there = "1 is given" if least - made == 1 else f"{least - made} are given"
             message = (
-                f"{least} pods must run at once, and {least - made} are given."
-                f" Give {made} more, or none to have them assumed."
+                f"{least} pods must run at once, and {there}. Give {made} more, or none to have them assumed."
             )
             found.append(Problem(f"{path}.minMember", message))
             continue

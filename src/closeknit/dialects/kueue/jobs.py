@@ -24,7 +24,7 @@ from closeknit.dialects.kueue.wishes import misplaced, read_wish
 from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.paths import join, within
 from closeknit.dialects.pods import ReadPod
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, between, shown
 
 
 def read_job(manifest: Manifest[batch_v1.Job], pods: Iterable[ReadPod]) -> Batch:
@@ -194,7 +194,7 @@ def _minimum(annotations: Mapping[str, str], count: int, found: list[Problem]) -
     pods = whole(written)
     if pods is not None and 1 <= pods < count:
         return pods
-    message = f"{shown(written)} is not possible. Allowed are 1 to {count - 1}."
+    message = f"{shown(written)} is not possible. {between(1, count - 1)}"
     if count < 2:
         message = (
             f"There {'is only one pod' if count else 'are no pods'}, so none can be missing. Leave it out."

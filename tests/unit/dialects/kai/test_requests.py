@@ -239,7 +239,7 @@ NESTED = {
         pytest.param(
             {"minMember": 3},
             pod("p", "g"),
-            "1:spec.minMember: 3 pods must run at once, and 1 are given. Give 2 more, or none to have them assumed.",
+            "1:spec.minMember: 3 pods must run at once, and 1 is given. Give 2 more, or none to have them assumed.",
             id="too few pods for the minimum are reported",
         ),
         pytest.param(
