@@ -78,8 +78,8 @@ def own_name_problems(name: str, longest: int) -> Iterator[Problem]:
     usual = len(name) <= 253 and _USUAL.fullmatch(name)
     if usual and ("." in name or len(name) > longest):
         near = name.replace(".", "-")[:longest].strip("-")
-        yield Problem(
-            "metadata.name",
-            f"{shown(name)} cannot be part of the host names of pods. Allowed are at most {longest}"
-            f" lower-case letters, digits and dashes, with a letter or digit at both ends, such as {shown(near)}.",
+        message = (
+            f"{shown(name)} cannot be part of the host names of pods. Allowed are at most {longest} lower-case"
+            " letters, digits and dashes, with a letter or digit at both ends,"
         )
+        yield Problem("metadata.name", f"{message} such as {shown(near)}.")
