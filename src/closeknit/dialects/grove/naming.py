@@ -79,7 +79,7 @@ def own_name_problems(name: str, longest: int) -> Iterator[Problem]:
     if usual and ("." in name or len(name) > longest):
         near = name.replace(".", "-")[:longest].strip("-")
         message = (
-            f"{shown(name)} cannot be part of the host names of pods. Allowed are at most {longest} lower-case"
-            " letters, digits and dashes, with a letter or digit at both ends,"
+            f"{shown(name)} cannot be part of the host names of pods. Allowed are at most {longest}"
+            " lower-case letters, digits and dashes, with a letter or digit at both ends,"
         )
         yield Problem("metadata.name", f"{message} such as {shown(near)}.")
