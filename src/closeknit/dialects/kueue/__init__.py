@@ -16,8 +16,9 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.dialect import Dialect, Surroundings
 from closeknit.dialects.kueue.express import express
 from closeknit.dialects.kueue.objects import to_kueue, to_pods
+from closeknit.dialects.kueue.ownership import workload_of
 from closeknit.dialects.kueue.topologies import problems, to_topology
-from closeknit.dialects.kueue.workloads import DIALECT, Read, holdings, read_all, workload_of
+from closeknit.dialects.kueue.workloads import DIALECT, Read, holdings, read_all
 from closeknit.dialects.manifests import Kind, Manifests
 from closeknit.dialects.places import Located
 from closeknit.hub import topology as hub

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 import msgspec
 
 from closeknit.dialects.dialect import Object, Surroundings
+from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.asking import topology_request
 from closeknit.dialects.kueue.assignments import Assigned, assigned, to_slices
 from closeknit.dialects.kueue.batches import Batched
 from closeknit.dialects.kueue.choices import Admission
-from closeknit.dialects.kueue.starting import OURS, gated_pods, started, workload_object_name
+from closeknit.dialects.kueue.ownership import said_owner
+from closeknit.dialects.kueue.starting import OURS, gated_pods, owner_reference, started, workload_object_name
 from closeknit.dialects.kueue.workloads import Read, read_all
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.places import Located
@@ -89,18 +91,12 @@ def _metadata(read: Read) -> Object:
     if owner.kind == "Workload":
         kept = read.batch.manifest.written["metadata"]
         return {**{key: kept[key] for key in OURS if key in kept}, **made}
-    if given.uid and owner.kind != "Pod":
-        made["labels"] = {"kueue.x-k8s.io/job-uid": given.uid}
-        made["ownerReferences"] = [
-            {
-                "apiVersion": owner.api_version,
-                "kind": owner.kind,
-                "name": owner.name,
-                "uid": given.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ]
+    if owner.kind != "Pod" and not given.uid:
+        # An owner reference is nothing without a uid, so the owner is named in Kueue's other way.
+        made["annotations"] = said_owner(owner.api_version, owner.kind, owner.name)
+    elif owner.kind != "Pod":
+        made["labels"] = {keys.JOB_UID: given.uid}
+        made["ownerReferences"] = [owner_reference(owner, given.uid)]
     return made
 
 

@@ -14,8 +14,10 @@ from closeknit.dialects.kueue.assignments import Assigned
 from closeknit.dialects.kueue.batches import Batched
 from closeknit.dialects.kueue.choices import Admission
 from closeknit.dialects.kueue.flavors import Flavor
+from closeknit.dialects.kueue.ownership import owner_of
 from closeknit.dialects.kueue.workloads import Read
 from closeknit.hub.nodes import Toleration
+from closeknit.hub.workload import ObjectName
 
 _LONGEST_NAME = 253
 OURS = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
@@ -64,35 +66,59 @@ def gated_pods(read: Read, admission: Admission) -> Iterator[Object]:
     owner = read.batch.object
     for pod_set in read.batch.pod_sets:
         template = _template(read, pod_set, admission, None)
+        metadata = template["metadata"]
         each = pod_set.count // pod_set.replicas
         for rank, seat in enumerate(pod_set.seats):
             if seat.node:
                 continue
-            job, index = divmod(rank, each)
-            nested = owner.kind == "JobSet"
-            job_name = f"{owner.name}-{pod_set.name}-{job}" if nested else owner.name
-            # Who will make the pods of a lone Workload is not known.
-            labels = {keys.JOB_NAME: job_name} if owner.kind != "Workload" else {}
-            if pod_set.index_label:
-                labels[keys.COMPLETION_INDEX] = str(index)
-            if nested:
-                labels |= {
-                    keys.JOBSET_NAME: owner.name,
-                    keys.REPLICATED_JOB: pod_set.name,
-                    keys.JOB_INDEX: str(job),
-                }
-            metadata = template["metadata"]
+            made: Object = {
+                "name": seat.name,
+                "namespace": owner.namespace,
+                "labels": {**metadata["labels"], **_maker_labels(read, pod_set, *divmod(rank, each))},
+                "annotations": dict(metadata["annotations"]),
+            }
+            uid = read.batch.manifest.content.metadata.uid
+            if owner.kind == "Job" and uid:
+                made["ownerReferences"] = [owner_reference(owner, uid)]
             yield {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {
-                    "name": seat.name,
-                    "namespace": owner.namespace,
-                    "labels": {**metadata["labels"], **labels},
-                    "annotations": dict(metadata["annotations"]),
-                },
+                "metadata": made,
                 "spec": copy.deepcopy(template["spec"]),
             }
+
+
+def owner_reference(owner: ObjectName, uid: str) -> Object:
+    """How an object names the one that made it."""
+    return {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _maker_labels(read: Read, pod_set: Batched, job: int, index: int) -> dict[str, str]:
+    """The labels that the Job controllers give a pod, by which it is known as theirs."""
+    kind, name = read.batch.object.kind, read.batch.object.name
+    if kind == "Workload":
+        kind, name = owner_of(read.batch.manifest)
+    labels: dict[str, str] = {}
+    if kind == "Job":
+        labels[keys.JOB_NAME] = name
+    if pod_set.index_label:
+        labels[pod_set.index_label] = str(index)
+    if pod_set.sub_index_label:
+        labels[pod_set.sub_index_label] = str(job)
+    if kind == "JobSet":
+        labels |= {
+            keys.JOB_NAME: f"{name}-{pod_set.name}-{job}",
+            keys.JOBSET_NAME: name,
+            keys.REPLICATED_JOB: pod_set.name,
+        }
+    return labels
 
 
 def _template(read: Read, pod_set: Batched, admission: Admission, placed: Assigned | None) -> Object:

@@ -17,12 +17,13 @@ from closeknit.dialects.kueue.batches import (
     step_into,
     too_many,
 )
+from closeknit.dialects.kueue.ownership import owner_of
 from closeknit.dialects.kueue.seats import job_pods, labels, number, seats
 from closeknit.dialects.kueue.wishes import read_wish
 from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.paths import join
 from closeknit.dialects.pods import ReadPod
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, between, shown
 
 _FIELDS = {
     keys.SLICE_LAYERS: "podsetSliceRequiredTopologyConstraints",
@@ -34,20 +35,6 @@ _FIELDS = {
     keys.GROUP: "podSetGroupName",
 }
 """The fields of a topology request for what annotations say; no key stands before one that begins with it."""
-
-_QUEUED_KINDS = ("Job", "JobSet")
-
-
-def owner_of(manifest: Manifest[wire.Workload]) -> tuple[str, str]:
-    """The kind and name of what a Workload was made from: itself where it does not say.
-
-    A group of pods has many owners, and gives the Workload its name.
-    """
-    owners = manifest.content.metadata.owner_references
-    controller = next((owner for owner in owners if owner.controller), None)
-    if controller is not None and controller.kind in _QUEUED_KINDS:
-        return controller.kind, controller.name
-    return ("Pod" if any(owner.kind == "Pod" for owner in owners) else "Workload"), manifest.name
 
 
 def is_over(workload: wire.Workload) -> bool:
@@ -112,7 +99,7 @@ def _count_problems(given: wire.PodSet, path: str) -> Iterator[Problem]:
         message = f"{given.count} is out of range. Allowed are 0 to {MOST_PODS}."
         yield Problem(f"{path}.count", message)
     elif given.min_count is not None and not 1 <= given.min_count <= max(given.count, 1):
-        message = f"{given.min_count} is not possible. Allowed are 1 to {max(given.count, 1)}."
+        message = f"{given.min_count} is not possible. {between(1, max(given.count, 1))}"
         yield Problem(f"{path}.minCount", message)
     jobs = given.topology_request.sub_group_count
     if jobs is not None and (jobs < 0 or (jobs and given.count % jobs)):

@@ -15,12 +15,14 @@ from closeknit.dialects.kueue.batches import Batch, is_kueues
 from closeknit.dialects.kueue.choices import Admission, admissions, without_queue
 from closeknit.dialects.kueue.flavors import read_flavors
 from closeknit.dialects.kueue.jobs import read_job, read_job_set
+from closeknit.dialects.kueue.ownership import Listed, Pods, owner_of, workload_of
 from closeknit.dialects.kueue.pod_groups import read_pod_group
 from closeknit.dialects.kueue.queues import Queue, read_queues
+from closeknit.dialects.kueue.seats import labels
 from closeknit.dialects.kueue.waiting import World, priority_of, queue_of
-from closeknit.dialects.kueue.workload_objects import in_fields, is_over, owner_of, read_workload
+from closeknit.dialects.kueue.workload_objects import in_fields, is_over, read_workload
 from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.naming import lone_holder, workload_name
+from closeknit.dialects.naming import workload_name
 from closeknit.dialects.places import Located
 from closeknit.dialects.pods import ReadPod
 from closeknit.dialects.queueing import created
@@ -39,22 +41,6 @@ class Read:
     queue: Queue | None
     admissions: tuple[Admission, ...]
     workload: Workload
-
-
-def workload_of(pod: core_v1.Pod, namespace: str) -> str | None:
-    """The workload of a pod that queues by itself or in a group, or that Kueue has marked as part of one."""
-    labels = pod.metadata.labels
-    owner = next((each for each in pod.metadata.owner_references if each.controller), None)
-    if keys.POD_GROUP in labels and keys.QUEUE in labels:
-        return workload_name(namespace, labels[keys.POD_GROUP])
-    if keys.POD_SET in labels or keys.WORKLOAD in pod.metadata.annotations:
-        if labels.get(keys.JOBSET_NAME):
-            return workload_name(namespace, labels[keys.JOBSET_NAME])
-        if owner is not None and owner.kind == "Job":
-            return workload_name(namespace, owner.name)
-    if keys.QUEUE in labels and owner is None:
-        return workload_name(namespace, pod.metadata.name)
-    return None
 
 
 def read_all(manifests: Manifests, surroundings: Surroundings) -> Iterator[Read | Located]:
@@ -102,19 +88,19 @@ def holdings(manifests: Manifests, surroundings: Surroundings) -> Iterator[Holdi
 
 def _admitted_batches(world: World) -> Iterator[Batch | Located]:
     """Every batch, with what its Workload says of it; and Workloads that stand for themselves."""
-    listed = {(each.namespace, *owner_of(each)): each for each in reversed(world.manifests.of(wire.Workload))}
-    for batch in _batches(world.manifests, world.surroundings):
-        owned = listed.pop((batch.object.namespace, batch.object.kind, batch.object.name), None)
+    listed = Listed(world.manifests.of(wire.Workload))
+    members = Pods(world.surroundings.pods)
+    for batch in _batches(world.manifests, world.surroundings, members):
+        owned = listed.take(batch)
         if owned is None or is_over(owned.content):
             yield batch
             continue
         known, wrong = with_admission(batch, owned, world.nodes)
         yield from (owned.located(problem) for problem in wrong)
         yield known
-    for manifest in reversed(listed.values()):
+    for manifest in listed.left():
         kind, name = owner_of(manifest)
-        pods = _pods_of(world.surroundings, manifest.namespace, name, kind)
-        batch = read_workload(manifest, pods)
+        batch = read_workload(manifest, members.of(kind, manifest.namespace, name))
         if batch.problems or batch.finished:
             yield batch
             continue
@@ -122,10 +108,10 @@ def _admitted_batches(world: World) -> Iterator[Batch | Located]:
         yield replace(known, problems=tuple(wrong))
 
 
-def _batches(manifests: Manifests, surroundings: Surroundings) -> Iterator[Batch]:
+def _batches(manifests: Manifests, surroundings: Surroundings, members: Pods) -> Iterator[Batch]:
     for job in manifests.of(batch_v1.Job):
         if is_kueues(job.content.metadata, job.content.spec.template.metadata) and not _is_owned(job.content):
-            yield read_job(job, _pods_of(surroundings, job.namespace, job.name, "Job"))
+            yield read_job(job, members.of("Job", job.namespace, job.name))
     for job_set in manifests.of(jobset_x_k8s_io_v1alpha2.JobSet):
         templates = [
             metadata
@@ -133,7 +119,7 @@ def _batches(manifests: Manifests, surroundings: Surroundings) -> Iterator[Batch
             for metadata in (each.template.metadata, each.template.spec.template.metadata)
         ]
         if is_kueues(job_set.content.metadata, *templates):
-            yield read_job_set(job_set, _pods_of(surroundings, job_set.namespace, job_set.name, "JobSet"))
+            yield read_job_set(job_set, members.of("JobSet", job_set.namespace, job_set.name))
     for name, pods in _pod_groups(surroundings):
         yield read_pod_group(name, pods)
 
@@ -143,20 +129,16 @@ def _is_owned(job: batch_v1.Job) -> bool:
     return any(owner.controller for owner in job.metadata.owner_references)
 
 
-def _pods_of(surroundings: Surroundings, namespace: str, name: str, kind: str) -> tuple[ReadPod, ...]:
-    """The pods of an object: those that Kueue has marked, and those that only say who made them."""
-    marked = surroundings.pods.get(workload_name(namespace, name), ())
-    return (*marked, *surroundings.pods.get(lone_holder(kind, namespace, name), ()))
-
-
 def _pod_groups(surroundings: Surroundings) -> Iterator[tuple[str, list[ReadPod]]]:
     for name in sorted(surroundings.pods):
         queued = [
             pod
             for pod in surroundings.pods[name]
             if workload_of(pod.manifest.content, pod.manifest.namespace) == name
-            and keys.QUEUE in pod.manifest.content.metadata.labels
+            and keys.QUEUE in labels(pod)
             and not any(owner.controller for owner in pod.manifest.content.metadata.owner_references)
+            # The pods of a Job may carry the label of its queue, and do not queue by themselves.
+            and (keys.POD_GROUP in labels(pod) or name == workload_name(pod.manifest.namespace, pod.name))
         ]
         if queued:
             yield name.rpartition("/")[2], queued

@@ -481,4 +481,5 @@ def test_a_workload_is_written_as_it_is_read() -> None:
     pods = translate([Source("all", "\n".join((*QUEUES, text)).encode())], "pods").objects
     assert [each["metadata"]["name"] for each in pods] == [f"train-main-{i}" for i in range(4)]
     assert all(each["metadata"]["annotations"][f"{K}workload"] == "waits" for each in pods)
-    assert pods[0]["metadata"]["labels"] == {f"{K}podset": "main", f"{K}tas": "true"}
+    named = {"batch.kubernetes.io/job-name": "train"}
+    assert pods[0]["metadata"]["labels"] == {f"{K}podset": "main", f"{K}tas": "true", **named}
