@@ -226,7 +226,9 @@ def test_rule_2_check_for_hierarchical_strictness(
 
     if valid:
         assert run("validate", "-f", tmp_path).exit_code == 0
-        assert {required(gang["spec"]) for gang in translated("podgang", tmp_path)} == {
+        binding, *gangs = translated("podgang", tmp_path)
+        assert binding["kind"] == "ClusterTopologyBinding"
+        assert {required(gang["spec"]) for gang in gangs} == {
             each if each in KEYS else keys[each] for each in (parent, child)
         }
     else:

@@ -87,7 +87,7 @@ def test_one_file_may_hold_them_all(outcomes: dict[str, Json]) -> None:
     [
         ("kai", {"Topology": 4, "Queue": 2, "PodGroup": 7, "Pod": 16}),
         ("grove", {"ClusterTopologyBinding": 3, "PodCliqueSet": 4, "PodClique": 3}),
-        ("podgang", {"PodGang": 7}),
+        ("podgang", {"ClusterTopologyBinding": 3, "PodGang": 7, "Pod": 6 + 8 + 8}),
         ("pods", {"Pod": 6 + 7 + 8 + 8 + 9}),
     ],
 )

@@ -1,16 +1,24 @@
-"""What pods ask for where none are given: an annotation tells, or else it is one GPU."""
+"""What pods ask for where none are given: an annotation tells, or else it is one GPU.
+
+The annotation says it once for all pods, or for each leaf, which is a group that has pods: a subgroup of a
+PodGroup, or a pod group of a PodGang.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 from closeknit.dialects import json_text
 from closeknit.dialects.amounts import resources
 from closeknit.dialects.paths import within
 from closeknit.dialects.pods import Shape
 from closeknit.dialects.spelling import found as worded
-from closeknit.hub.problems import Problem, shown
-from closeknit.hub.quantities import Rounding
+from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.quantities import Rounding, written
 from closeknit.hub.resources import Resources
 
 RESOURCES_ANNOTATION = "closeknit.dev/pod-resources"
@@ -18,21 +26,73 @@ ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))
 """What an assumed pod asks for unless the annotation says otherwise."""
 _PATH = within("metadata.annotations", RESOURCES_ANNOTATION)
 _EXAMPLE = 'Write quantities by resource, such as {"nvidia.com/gpu": "8"}.'
+_BY_LEAF = 'Write quantities for each, such as {"workers": {"nvidia.com/gpu": "8"}, "router": {"cpu": "4"}}.'
 
 
-def assumed_shape(annotations: Mapping[str, str], found: list[Problem]) -> Shape:
-    """What each pod of a workload with these annotations asks for; problems are added to ``found``."""
-    written = annotations.get(RESOURCES_ANNOTATION)
-    if written is None:
-        return ONE_GPU
-    documents = json_text.load(written)
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What the pods of each leaf ask for of which none are given."""
+
+    everywhere: Shape = ONE_GPU
+    by_leaf: Mapping[str, Shape] = field(default_factory=dict)
+    """Where it is something else than everywhere."""
+
+    def of(self, leaf: str) -> Shape:
+        """What each pod of this leaf asks for."""
+        return self.by_leaf.get(leaf, self.everywhere)
+
+
+def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found: list[Problem]) -> Assumed:
+    """What each pod of a workload with these annotations and leaves asks for; problems go to ``found``."""
+    given = annotations.get(RESOURCES_ANNOTATION)
+    if given is None:
+        return Assumed()
+    documents = json_text.load(given)
     if documents is None or len(documents) != 1 or not isinstance(documents[0][0], dict):
-        found.append(Problem(_PATH, f"{shown(written)} is not a JSON object. {_EXAMPLE}"))
-        return ONE_GPU
-    content = documents[0][0]
+        found.append(Problem(_PATH, f"{shown(given)} is not a JSON object. {_EXAMPLE}"))
+        return Assumed()
+    content: dict[str, Any] = documents[0][0]
+    if not any(isinstance(value, dict) for value in content.values()):
+        return Assumed(_shape(content, _PATH, found))
+    known = frozenset(leaves)
+    shapes: dict[str, Shape] = {}
+    for name, value in content.items():
+        path = within(_PATH, name)
+        if not isinstance(value, dict):
+            message = f"Found {worded(value)} beside what single leaves ask for. {_BY_LEAF}"
+            found.append(Problem(path, message))
+            continue
+        shapes[name] = _shape(value, path, found)
+        if name not in known:
+            message = f"No leaf that has pods is called {shown(name)}. {suggestion(name, known)}"
+            found.append(Problem(path, message))
+    return Assumed(by_leaf=shapes)
+
+
+def assuming(asked: Mapping[str, Resources]) -> dict[str, str]:
+    """The annotation by which the pods of these leaves are read again, or none where it says nothing new."""
+    different = set(asked.values())
+    if different <= {ONE_GPU.resources}:
+        return {}
+    said: Mapping[str, Any] = (
+        _quantities(*different)
+        if len(different) == 1
+        else {leaf: _quantities(each) for leaf, each in asked.items()}
+    )
+    return {RESOURCES_ANNOTATION: json.dumps(said)}
+
+
+@lru_cache(maxsize=256)
+def _quantities(asked: Resources) -> Mapping[str, str]:
+    return {name: written(name, units) for name, units in asked.items()}
+
+
+def _shape(content: Mapping[str, Any], path: str, found: list[Problem]) -> Shape:
+    quantities: dict[str, Any] = {}
     for name, quantity in content.items():
-        if type(quantity) not in (str, int, float):
+        if type(quantity) in (str, int, float):
+            quantities[name] = quantity
+        else:
             message = f"Found {worded(quantity)} where a quantity is expected. {_EXAMPLE}"
-            found.append(Problem(within(_PATH, name), message))
-    quantities = {name: quantity for name, quantity in content.items() if type(quantity) in (str, int, float)}
-    return Shape(resources(quantities, _PATH, Rounding.UP, found))
+            found.append(Problem(within(path, name), message))
+    return Shape(resources(quantities, path, Rounding.UP, found))

@@ -24,6 +24,8 @@ _ON_THE_WAY = {"podgang": "grove", "pods": "kai"}
 """Targets that are no family of their own, and the family whose objects lead to them."""
 _AMONG = {"pods": "Pod"}
 """Targets that stand among the objects of that family, and their kind."""
+_TOPOLOGIES = ("ClusterTopologyBinding", "Topology")
+"""The kinds by which families describe levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,11 @@ def _said_over(
         again = Source(f"<{speaker.name}>", "\n".join(json.dumps(made) for made in said).encode())
         further = gather(dialects, [again], lenient=lenient)
         yield from (_unsaid(found, workload, speaker.name, one.problem) for one in further.problems)
-        yield from speaker.translations[target](further.manifests, further.seen_by[speaker.name])
+        view = further.seen_by[speaker.name]
+        # Nobody else writes the topology and the pods of a set that is only on the way, and gangs name both.
+        yield from (made for made in said if made["kind"] in _TOPOLOGIES)
+        for step in (target, "pods"):
+            yield from speaker.translations[step](further.manifests, view)
 
 
 def _impossible(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from textwrap import dedent
+
 import pytest
 
 from closeknit.dialects import TARGETS, Source, Translation, translate
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.translation import translate_with
-from tests.unit.dialects.kit import TOPOLOGY, pod, pod_group
+from tests.unit.dialects.kit import TOPOLOGY, pod, pod_group, reading
 
 GROUP = """
 apiVersion: scheduling.run.ai/v2alpha2
@@ -93,3 +96,73 @@ def test_documents_that_nobody_reads_are_told_of() -> None:
     found = translated("kai", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}")
 
     assert [(each.document, each.kind) for each in found.skipped] == [(1, "Deployment")]
+
+
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, labels: {kueue.x-k8s.io/queue-name: q}}
+spec:
+  parallelism: 3
+  completions: 3
+  completionMode: Indexed
+  template:
+    spec:
+      nodeSelector: {pool: a}
+      containers: [{name: main, image: i, resources: {requests: {nvidia.com/gpu: 2}}}]
+---
+{apiVersion: kueue.x-k8s.io/v1beta1, kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: c}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta1, kind: ResourceFlavor, metadata: {name: f}}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: c}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(JOB, id="a Job of Kueue"),
+        pytest.param(f"{TOPOLOGY}\n---\n{GROUP}".replace("minSubGroup: 2", ""), id="PodGroups of KAI"),
+    ],
+)
+def test_gangs_refer_to_pods_that_are_written_beside_them(given: str) -> None:
+    found = translated("podgang", given)
+    pods = {each["metadata"]["name"] for each in found.objects if each["kind"] == "Pod"}
+    gangs = [each for each in found.objects if each["kind"] == "PodGang"]
+    references = {
+        one["name"] for gang in gangs for group in gang["spec"]["podgroups"] for one in group["podReferences"]
+    }
+    again = reading(*(json.dumps(each) for each in found.objects))
+
+    assert found.problems == again.problems == ()
+    assert references == pods
+    assert pods
+    assert len(again.workloads) == len(gangs) == len(reading(given).workloads)
+
+
+@pytest.mark.parametrize("target", ["kai", "podgang"])
+def test_a_topology_of_settings_is_written_for_the_deployments_that_speak_of_it(target: str) -> None:
+    settings = """
+    operator: {topologyAwareScheduling: {domainToLabelMapping: {rack: topology/rack}}}
+    """
+    deployment = """
+    apiVersion: nvidia.com/v1alpha1
+    kind: DynamoGraphDeployment
+    metadata: {name: NAME}
+    spec: {services: {Worker: {replicas: 2, topologyConstraint: {packDomain: rack}}}}
+    """
+    two = [deployment.replace("NAME", name) for name in ("a", "b")]
+    found = translated(target, *(dedent(each) for each in (settings, *two)))
+    again = reading(*(json.dumps(each) for each in found.objects))
+
+    assert found.problems == again.problems == ()
+    assert [each.name for each in again.cluster.topologies] == ["dynamo-domains"]
+    assert len(again.workloads) == 2

@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 
 from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.dynamo.mapping import mapped
 from closeknit.dialects.dynamo.workloads import Read, read_all, topologies_for
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.gangs import to_gangs
-from closeknit.dialects.grove.objects import Objects, kai_names, pod_groups_of
+from closeknit.dialects.grove.objects import Objects, kai_names, pod_groups_of, to_binding
 from closeknit.dialects.grove.pod_objects import to_pods
+from closeknit.dialects.kai.objects import to_topology_object
 from closeknit.dialects.manifests import Manifests
+from closeknit.hub.topology import Topology
 
 
 def grove_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
@@ -23,8 +26,8 @@ def grove_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
 
 
 def gang_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
-    """The PodGangs of every deployment."""
-    return _of_blueprints(manifests, surroundings, to_gangs)
+    """The PodGangs of every deployment, with the topology of the operator's settings where it is meant."""
+    return _of_blueprints(manifests, surroundings, _with_mapping(manifests, to_binding, to_gangs))
 
 
 def pod_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
@@ -33,9 +36,33 @@ def pod_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
 
 
 def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
-    """A PodGroup of KAI for every gang; the topologies are Grove's to translate."""
+    """A PodGroup of KAI for every gang, with the topology of the operator's settings where it is meant.
+
+    All other topologies are Grove's to translate.
+    """
     elsewhere, known = kai_names(manifests), topologies_for(manifests).topologies
-    return _of_blueprints(manifests, surroundings, lambda made: pod_groups_of(made, elsewhere, known))
+
+    def pod_groups(made: Blueprint) -> Iterator[dict[str, Any]]:
+        return pod_groups_of(made, elsewhere, known)
+
+    return _of_blueprints(manifests, surroundings, _with_mapping(manifests, to_topology_object, pod_groups))
+
+
+def _with_mapping(
+    manifests: Manifests,
+    written: Callable[[Topology], dict[str, Any]],
+    made_of: Callable[[Blueprint], Iterator[dict[str, Any]]],
+) -> Callable[[Blueprint], Iterator[dict[str, Any]]]:
+    """The same objects, after the topology that a mapping describes for those that speak of it."""
+    mapping = mapped(manifests)
+
+    def made(one: Blueprint) -> Iterator[dict[str, Any]]:
+        if mapping is not None and one.topology == mapping.name:
+            # Equal objects are written once, however many deployments speak of it.
+            yield written(mapping)
+        yield from made_of(one)
+
+    return made
 
 
 def _of_blueprints(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
+from closeknit.dialects.assumed_pods import Assumed
 from closeknit.dialects.crews import Crew, crew
 from closeknit.dialects.grove.gang_rules import GANG
 from closeknit.dialects.grove.naming import POD_CLIQUE, pod_name
@@ -65,12 +66,11 @@ def gang_request(
     topology: str | None,
     levels: Mapping[str, Levels],
     pods: Mapping[str, Sequence[ReadPod]],
-    *,
-    assumed: Shape,
+    not_there: Assumed,
 ) -> Request:
     """The request of a gang that is in order; all of it is placed at once.
 
-    ``assumed`` is what pods ask for of whose group none is there.
+    ``not_there`` says what pods ask for of whose group none is there.
     """
     within_config = {
         each: config
@@ -81,7 +81,7 @@ def gang_request(
     outermost: list[str | Member] = []
     for group in given.spec.podgroups:
         own = levels[group.name]
-        filled = _crew(group, name, pods.get(group.name, ()), assumed)
+        filled = _crew(group, name, pods.get(group.name, ()), not_there.of(group.name))
         made = Group(group.name, filled.members, own.required, own.preferred, filled.minimum)
         config = within_config.get(group.name)
         if config is None:

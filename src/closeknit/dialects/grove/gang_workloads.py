@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from closeknit.apis import grove_io_v1alpha1 as grove
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
-from closeknit.dialects.assumed_pods import assumed_shape
+from closeknit.dialects.assumed_pods import assumed_pods
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.grove.blueprint import MOST_PODS
 from closeknit.dialects.grove.gang_requests import gang_request, sorted_in
@@ -72,7 +72,8 @@ def _read(
     own.extend(() if surroundings.lenient else unknown)
     since = created(manifest, own)
     own.extend(_too_many(given))
-    shape = assumed_shape(given.metadata.annotations, own)
+    leaves = [group.name for group in given.spec.podgroups]
+    not_there = assumed_pods(given.metadata.annotations, leaves, own)
     members, inner = sorted_in(given, pods)
     if not surroundings.lenient:
         inner.extend((pod, each) for pod in pods if pod.stage is Stage.OPEN for each in pod.unsayable)
@@ -84,7 +85,7 @@ def _read(
         dialect=DIALECT,
         request=None
         if broken
-        else gang_request(given, name, close.topology, close.levels, members, assumed=shape),
+        else gang_request(given, name, close.topology, close.levels, members, not_there),
         problems=tuple(broken),
         priority=priority,
         created=since,

@@ -3,6 +3,7 @@
 Each replica of the set has a base gang with the constraint of the set. In it, each replica
 of a scaling group that has a constraint is a group configuration. Each replica of a scaling group past
 ``minAvailable`` is a gang of its own, with the constraint of the scaling group or else of the set.
+What the pods ask for is noted on each, so that gangs can be planned before there are pods.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from closeknit.dialects.assumed_pods import RESOURCES_ANNOTATION, assuming
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.cliques import default_labels, metadata
 from closeknit.dialects.grove.naming import (
@@ -59,18 +61,21 @@ def _gang(made: Blueprint, name: str, members: Sequence[Part]) -> dict[str, Any]
     return {
         "apiVersion": "scheduler.grove.io/v1alpha1",
         "kind": "PodGang",
-        "metadata": _metadata(made, name, constrained=any(levels != Levels() for levels in close)),
+        "metadata": _metadata(made, name, members, constrained=any(levels != Levels() for levels in close)),
         "spec": spec,
     }
 
 
-def _metadata(made: Blueprint, name: str, *, constrained: bool) -> dict[str, Any]:
+def _metadata(made: Blueprint, name: str, members: Sequence[Part], *, constrained: bool) -> dict[str, Any]:
     given = made.given.metadata
     labels = {key: value for key, value in given.labels.items() if not key.startswith(_OWN)}
     annotations = {key: value for key, value in given.annotations.items() if not key.startswith(_OWN)}
     scheduler = scheduler_of(made)
     labels.update(default_labels(made))
     labels.update({COMPONENT: "podgang", SCHEDULER_NAME: scheduler})
+    # What the cliques say of their pods counts, whatever somebody wrote on the set.
+    annotations.pop(RESOURCES_ANNOTATION, None)
+    annotations.update(assuming({part.name: part.clique.shape.resources for part in members}))
     if made.topology is not None and constrained:
         annotations[TOPOLOGY_NAME] = made.topology
     if scheduler == KAI_SCHEDULER:

@@ -46,11 +46,7 @@ def grove_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
     every PodGang that has none.
     """
     topologies = known(manifests)
-    configured = any(
-        one.content.topology_aware_scheduling.levels for one in manifests.of(OperatorConfiguration)
-    )
-    if configured and MANAGED in topologies.topologies:
-        yield to_binding(topologies.topologies[MANAGED])
+    yield from _configured(manifests, topologies)
     yield from _of_sets(manifests, surroundings, topologies, to_cliques)
     yield from _of_gangs(
         manifests, surroundings, lambda gang: express(gang.workload, surroundings.topologies)
@@ -58,8 +54,14 @@ def grove_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
 
 
 def gang_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
-    """The PodGangs of every PodCliqueSet, and as they are those that have none."""
-    yield from _of_sets(manifests, surroundings, known(manifests), to_gangs)
+    """The PodGangs of every PodCliqueSet, and as they are those that have none.
+
+    Before them stands the topology of an OperatorConfiguration; all others are in the files as objects.
+    """
+    topologies = known(manifests)
+    there = {one.name for one in manifests.named(wire.ClusterTopologyBinding)}
+    yield from (made for made in _configured(manifests, topologies) if MANAGED not in there)
+    yield from _of_sets(manifests, surroundings, topologies, to_gangs)
     yield from _of_gangs(manifests, surroundings, lambda gang: iter((_as_written(gang.manifest),)))
 
 
@@ -106,6 +108,15 @@ def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
         )
 
     yield from _of_gangs(manifests, surroundings, pod_group)
+
+
+def _configured(manifests: Manifests, topologies: Known) -> Iterator[dict[str, Any]]:
+    """The topology that an OperatorConfiguration describes, as the object that Grove makes of it."""
+    configured = any(
+        one.content.topology_aware_scheduling.levels for one in manifests.of(OperatorConfiguration)
+    )
+    if configured and MANAGED in topologies.topologies:
+        yield to_binding(topologies.topologies[MANAGED])
 
 
 def kai_names(manifests: Manifests) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
@@ -16,10 +15,9 @@ from closeknit.apis.scheduling_run_ai_v2alpha2 import (
     SubGroup,
     TopologyConstraint,
 )
-from closeknit.dialects.assumed_pods import ONE_GPU, RESOURCES_ANNOTATION
+from closeknit.dialects.assumed_pods import assuming
 from closeknit.dialects.kai.naming import subgroup_names
 from closeknit.dialects.manifests import DEFAULT_NAMESPACE
-from closeknit.hub.quantities import written
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import Topology
 
@@ -137,13 +135,9 @@ def _constraint(group: Group, topology: str | None) -> TopologyConstraint:
 
 
 def _annotations(request: Request) -> dict[str, str]:
-    asked = {pods.resources for pods in request.root.pod_sets()}
-    if len(asked) != 1 or asked == {ONE_GPU.resources}:
-        return {}
-    (resources,) = asked
-    return {
-        RESOURCES_ANNOTATION: json.dumps({name: written(name, units) for name, units in resources.items()})
-    }
+    asked = {pods.name: pods.resources for pods in request.root.pod_sets()}
+    # Where they differ, the pods that are written beside the PodGroup tell it.
+    return assuming(asked) if len(set(asked.values())) == 1 else {}
 
 
 def _plain(value: msgspec.Struct) -> dict[str, Any]:

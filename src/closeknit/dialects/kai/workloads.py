@@ -7,18 +7,18 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
-from closeknit.dialects.assumed_pods import assumed_shape
+from closeknit.dialects.assumed_pods import Assumed, assumed_pods
 from closeknit.dialects.crews import Crew
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.further_fields import field_problems
-from closeknit.dialects.kai.members import assumed, given, share_problems, subgroup_of
+from closeknit.dialects.kai.members import DEFAULT, assumed, given, share_problems, subgroup_of
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import Tree, tree
 from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.naming import workload_name
 from closeknit.dialects.places import Located
-from closeknit.dialects.pods import ReadPod, Shape, Stage
+from closeknit.dialects.pods import ReadPod, Stage
 from closeknit.dialects.queueing import created
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Group, Request
@@ -66,9 +66,10 @@ def read_pod_group(
     wrong_queue = list(queues.problems(group.spec.queue, "spec.queue"))
     priority = _priority(group, surroundings, own)
     since = created(manifest, own)
-    shape = assumed_shape(group.metadata.annotations, own)
+    leaves = _leaves(group, subgroups)
+    not_given = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], own)
     members, inner = _sorted_in(pods, name, subgroups, lenient=surroundings.lenient)
-    crews = _crews(name, _leaves(group, subgroups), members, shape, own)
+    crews = _crews(name, leaves, members, not_given, own)
     broken = [
         *manifest.problems,
         *own,
@@ -130,7 +131,7 @@ def _crews(
     name: str,
     leaves: Mapping[str, tuple[str, int]],
     members: Mapping[str, list[ReadPod]],
-    shape: Shape,
+    not_given: Assumed,
     found: list[Problem],
 ) -> dict[str, Crew]:
     """What every leaf consists of, from its pods or, where it has none, assumed."""
@@ -153,7 +154,7 @@ def _crews(
             message = f"Pods are assumed where none are given, but at most {MOST_ASSUMED} for one PodGroup."
             found.append(Problem(f"{path}.minMember", message))
             break
-        crews[leaf] = assumed(name, leaf, least, shape)
+        crews[leaf] = assumed(name, leaf, least, not_given.of(leaf or DEFAULT))
     return crews
 
 

@@ -436,3 +436,24 @@ def test_nothing_is_made_of_a_gang_with_problems(target: str) -> None:
 
     assert found.objects == ()
     assert len(found.problems) == 1
+
+
+def test_pods_of_which_none_is_there_may_ask_for_something_else_in_each_group() -> None:
+    told = '{"a": {"nvidia.com/gpu": "8"}, "b": {"cpu": 2}}'
+    asked = {"annotations": {"closeknit.dev/pod-resources": told}}
+    found = request(gang(members("a", 2), members("b"), members("c"), metadata=asked)).root.pod_sets()
+
+    assert {pods.name: dict(pods.resources.items()) for pods in found} == {
+        "a/1": {"nvidia.com/gpu": 8},
+        "b/1": {"cpu": 2_000_000_000},
+        "c/1": {"nvidia.com/gpu": 1},
+    }
+
+
+def test_a_group_that_the_annotation_names_must_be_there() -> None:
+    asked = {"annotations": {"closeknit.dev/pod-resources": '{"worker": {"cpu": 1}}'}}
+
+    assert problems(gang(members("workers"), metadata=asked)) == [
+        '1:metadata.annotations["closeknit.dev/pod-resources"].worker: No leaf that has pods is called'
+        ' "worker". Did you mean "workers"? Allowed: "workers".'
+    ]

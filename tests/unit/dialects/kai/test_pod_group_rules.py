@@ -505,3 +505,51 @@ def test_the_annotation_for_assumed_pods_cannot_be(annotation: str, want: str) -
 
     assert found.startswith('1:metadata.annotations["closeknit.dev/pod-resources"]')
     assert want.replace('"', "") in found.replace('"', "")
+
+
+_TOLD = 'metadata.annotations["closeknit.dev/pod-resources"]'
+
+
+@pytest.mark.parametrize(
+    ("annotation", "want"),
+    [
+        pytest.param(
+            '{"prefil": {"cpu": 1}}',
+            f'1:{_TOLD}.prefil: No leaf that has pods is called "prefil". Did you mean "prefill"?'
+            ' Allowed: "prefill", "router".',
+            id="a leaf that is not there",
+        ),
+        pytest.param(
+            '{"both": {"cpu": 1}}',
+            f'1:{_TOLD}.both: No leaf that has pods is called "both". Allowed: "prefill", "router".',
+            id="a group that has no pods of its own",
+        ),
+        pytest.param(
+            '{"prefill": {"cpu": 1}, "nvidia.com/gpu": 8}',
+            f'1:{_TOLD}["nvidia.com/gpu"]: Found 8, a number, beside what single leaves ask for. Write'
+            ' quantities for each, such as {"workers": {"nvidia.com/gpu": "8"}, "router": {"cpu": "4"}}.',
+            id="a quantity for all beside one for a leaf",
+        ),
+        pytest.param(
+            '{"prefill": {"cpu": {}}}',
+            f"1:{_TOLD}.prefill.cpu: Found a mapping where a quantity is expected. Write quantities by"
+            ' resource, such as {"nvidia.com/gpu": "8"}.',
+            id="a mapping for a quantity of a leaf",
+        ),
+        pytest.param(
+            '{"prefill": {"cpu": "-1"}}',
+            f'1:{_TOLD}.prefill.cpu: "-1" is negative. Write zero or more.',
+            id="a negative quantity of a leaf",
+        ),
+    ],
+)
+def test_the_annotation_for_the_assumed_pods_of_leaves_cannot_be(annotation: str, want: str) -> None:
+    spec = {
+        "subGroups": [
+            {"name": "both"},
+            {"name": "prefill", "parent": "both", "minMember": 1},
+            {"name": "router", "parent": "both", "minMember": 1},
+        ]
+    }
+
+    assert problems(pod_group(spec, annotations={"closeknit.dev/pod-resources": annotation})) == [want]

@@ -308,3 +308,30 @@ def test_a_pod_set_filters_nodes_as_its_pods_do() -> None:
     (pods,) = sets(request(pod_group({}), pod("p", "g", nodeSelector={"b": "1", "a": "2"}))).values()
 
     assert pods.filter == NodeFilter(selector=(("a", "2"), ("b", "1")))
+
+
+TWO_LEAVES = {"subGroups": [{"name": "prefill", "minMember": 2}, {"name": "router", "minMember": 1}]}
+
+
+def test_assumed_pods_of_each_leaf_ask_for_what_the_annotation_says_of_it() -> None:
+    told = '{"prefill": {"nvidia.com/gpu": "8", "cpu": 2}}'
+    found = sets(request(pod_group(TWO_LEAVES, annotations={"closeknit.dev/pod-resources": told})))
+
+    assert {name: pods.resources for name, pods in found.items()} == {
+        "prefill/1": Resources({"nvidia.com/gpu": 8, "cpu": 2_000_000_000}),
+        "router/1": GPU,
+    }
+
+
+def test_a_leaf_may_ask_for_nothing() -> None:
+    told = '{"prefill": {"nvidia.com/gpu": 8}, "router": {}}'
+    found = sets(request(pod_group(TWO_LEAVES, annotations={"closeknit.dev/pod-resources": told})))
+
+    assert found["router/1"].resources == Resources()
+
+
+def test_the_pods_of_a_pod_group_without_subgroups_are_called_as_kai_calls_them() -> None:
+    told = '{"default": {"nvidia.com/gpu": 8}}'
+    (pods,) = sets(request(pod_group({}, annotations={"closeknit.dev/pod-resources": told}))).values()
+
+    assert pods.resources == Resources({"nvidia.com/gpu": 8})
