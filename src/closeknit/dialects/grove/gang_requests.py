@@ -66,6 +66,7 @@ def gang_request(
     topology: str | None,
     levels: Mapping[str, Levels],
     pods: Mapping[str, Sequence[ReadPod]],
+    *,
     not_there: Assumed,
 ) -> Request:
     """The request of a gang that is in order; all of it is placed at once.

@@ -85,7 +85,7 @@ def _read(
         dialect=DIALECT,
         request=None
         if broken
-        else gang_request(given, name, close.topology, close.levels, members, not_there),
+        else gang_request(given, name, close.topology, close.levels, members, not_there=not_there),
         problems=tuple(broken),
         priority=priority,
         created=since,
