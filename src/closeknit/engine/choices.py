@@ -139,6 +139,21 @@ class Choices:
                     return False
         return True
 
+    def room(self, knot: Knot, place: Place) -> list[int]:
+        """Per shape, how many pods a domain and all those around it have left for a group that is made."""
+        rooms = []
+        for shape, table in enumerate(self._problem.tables):
+            left = table.total
+            for at in range(-1, place.level + 1):
+                around = self._tree.above(place.level, place.domain, at)
+                left = min(left, table.capacity(at, around) - self.loads.count(at, around, shape))
+            rooms.append(left + knot.need[shape])
+        return rooms
+
+    def pods_in(self, level: int, domain: int) -> int:
+        """How many pods are confined to a domain for certain."""
+        return sum(self.loads.count(level, domain, shape) for shape in range(len(self._open)))
+
     def fits_by_sum(self, place: Place) -> bool:
         """Whether the free amounts of each domain on the way cover all that is confined to it."""
         problem = self._problem
@@ -161,7 +176,7 @@ class Choices:
 
     def fits_in(self, pool: Pool) -> bool:
         """Whether the cluster takes as many pods of any shape as the choices need."""
-        return sum(self.loads.count(-1, 0, shape) for shape in range(len(self._open))) <= pool.total
+        return self.pods_in(-1, 0) <= pool.total
 
     def cost(self, pool: Pool | None) -> list[int]:
         """What the choices cost at least, field by field; a pool makes it closer where shapes differ."""

@@ -54,6 +54,12 @@ class Incumbent:
             self.fields = fields
             self._floor = None
             self.spread, self.wishes = spread, wishes
+        return self.is_best()
+
+    def is_best(self) -> bool:
+        """Whether no placement can be better than the one that is known, as far as it is worth asking."""
+        if self.fields is None:
+            return False
         if self._problem.heed is Heed.CONSTRAINTS:
             return True
         # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.

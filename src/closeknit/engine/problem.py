@@ -6,8 +6,6 @@ every decision that follows.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
@@ -172,51 +170,3 @@ def need_of(part: Part, shapes: int) -> list[int]:
     if isinstance(part, Knot):
         return part.need
     return [part.need if s == part.shape else 0 for s in range(shapes)]
-
-
-def memberships(knot: Knot, heed: Heed) -> Iterator[tuple[list[Part], int]]:
-    """Which members to form, fewest pods left out first, with the number of those.
-
-    Members formed by running pods alone are always in. Of twins, those first by name are in.
-    """
-    fixed = [part for part in knot.members if formed(part)]
-    lacking = [part for part in knot.members if not formed(part)]
-    spare = min(len(lacking), len(fixed) + len(lacking) - knot.least)
-    if spare <= 0:
-        yield knot.members, 0
-        return
-    classes: dict[str, list[Part]] = {}
-    for part in lacking:
-        classes.setdefault(part.twin, []).append(part)
-    kinds = sorted(classes.values(), key=lambda parts: parts[0].name)
-    sizes = [_open_pods(parts[0]) for parts in kinds]
-    for left_out, dropped in _droppings(kinds, sizes, spare):
-        if heed is Heed.CONSTRAINTS and sum(dropped) < spare:
-            continue
-        kept = [
-            part for parts, drop in zip(kinds, dropped, strict=True) for part in parts[: len(parts) - drop]
-        ]
-        yield sorted([*fixed, *kept], key=lambda part: part.name), left_out
-
-
-def _open_pods(part: Part) -> int:
-    return part.open if isinstance(part, Leaf) else sum(part.open)
-
-
-def _droppings(
-    kinds: list[list[Part]], sizes: list[int], spare: int
-) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """All ways to drop up to ``spare`` members, by kind, in order of the pods dropped."""
-    heap: list[tuple[int, tuple[int, ...]]] = [(0, (0,) * len(kinds))]
-    seen = {heap[0][1]}
-    while heap:
-        pods, dropped = heapq.heappop(heap)
-        yield pods, dropped
-        if sum(dropped) == spare:
-            continue
-        for i, parts in enumerate(kinds):
-            if dropped[i] < len(parts):
-                more = (*dropped[:i], dropped[i] + 1, *dropped[i + 1 :])
-                if more not in seen:
-                    seen.add(more)
-                    heapq.heappush(heap, (pods + sizes[i], more))

@@ -27,8 +27,9 @@ from closeknit.engine.contents import Content
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layout, Layouts
 from closeknit.engine.likeness import Likeness
+from closeknit.engine.memberships import Room, has_choice, memberships
 from closeknit.engine.pool import Pool
-from closeknit.engine.problem import Knot, Leaf, Part, Problem, formed, memberships
+from closeknit.engine.problem import Knot, Leaf, Part, Problem, formed
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Wishes
@@ -161,11 +162,15 @@ class Search:
     def _open(self, knot: Knot, place: Place, colors: tuple[int, ...], rest: Agenda) -> None:
         """Hand the decided domain to the members, for each way to choose which of them to form."""
         made = self._made
-        for members, left_out in memberships(knot, self._problem.heed):
+        for members, left_out in memberships(knot, self._problem.heed, self._room(knot, place)):
             if self._incumbent.leaves_out_fewer(left_out):
                 # Whatever follows leaves out at least as many.
                 return
             self._steps.take()
+            if self._incumbent.is_best():
+                raise _NothingBetterError
+            if members is None:
+                continue
             made.form(knot, members, left_out, place, 1)
             whole = len(members) == len(knot.members) or self._room_for(knot, members, place)
             if whole and self._possible(place) and self._incumbent.hopeful():
@@ -260,6 +265,17 @@ class Search:
         return (
             len(self._problem.tables) == 1 or not self._incumbent.drags_on() or self._made.fits_in(self._pool)
         )
+
+    def _room(self, knot: Knot, place: Place) -> Room:
+        """What counts leave for a group in a domain, where that matters: if it can do with fewer members."""
+        if not has_choice(knot):
+            return Room((), 0)
+        by_shape = self._made.room(knot, place)
+        if len(by_shape) <= 1 or not self._incumbent.drags_on():
+            return Room(by_shape, sum(by_shape))
+        start, end = self._tree.bounds(place.level, place.domain)
+        others = self._made.pods_in(place.level, place.domain) - knot.size
+        return Room(by_shape, int(self._pool.fit[start:end].sum()) - others)
 
     def _room_for(self, knot: Knot, members: list[Part], place: Place) -> bool:
         """Whether a domain takes as many whole groups as the members chosen bring along."""
