@@ -61,8 +61,9 @@ def test_what_a_deployment_becomes_for_kueue_is_placed_there(tmp_path: Path) -> 
             "spec": {"clusterQueue": "serving"},
         },
     ]
-    files = (KUEUE / "operator.yaml", KUEUE / "service-level.yaml")
-    (tmp_path / "kueue.yaml").write_text(yaml.safe_dump_all([*queues, *translated("kueue", *files)]))
+    (tmp_path / "queues.yaml").write_text(yaml.safe_dump_all(queues))
+    files = (KUEUE / "operator.yaml", KUEUE / "service-level.yaml", tmp_path / "queues.yaml")
+    (tmp_path / "kueue.yaml").write_text(yaml.safe_dump_all(translated("kueue", *files)))
 
     status, outcomes = planned(tmp_path, KUEUE / "nodes.yaml")
 

@@ -178,12 +178,16 @@ def test_operator_configuration_domain_to_label_mapping_leads_to_kueue() -> None
         "cloud.provider.com/topology-rack",
         "kubernetes.io/hostname",
     ]
-    worker, frontend = (each["spec"]["replicatedJobs"][0] for each in made.made("JobSet"))
-    assert (worker["replicas"], worker["template"]["spec"]["parallelism"]) == (2, 4)
-    assert worker["template"]["spec"]["template"]["metadata"]["annotations"] == {
+    (flavor,) = made.made("ResourceFlavor")
+    assert flavor["spec"]["topologyName"] == topology["metadata"]["name"]
+    (worker,) = made.made("Job")
+    assert worker["metadata"]["annotations"] == {"kueue.x-k8s.io/job-min-parallelism": "4"}
+    assert worker["spec"]["parallelism"] == 2 * 4
+    assert worker["spec"]["template"]["metadata"]["annotations"] == {
         "kueue.x-k8s.io/podset-slice-required-topology": "cloud.provider.com/topology-rack",
         "kueue.x-k8s.io/podset-slice-size": "4",
     }
+    (frontend,) = (each["spec"]["replicatedJobs"][0] for each in made.made("JobSet"))
     assert "annotations" not in frontend["template"]["spec"]["template"]["metadata"]
     assert made.placed
     for replica in (0, 1):

@@ -1,94 +1,152 @@
-"""A deployment for Kueue, where there is no Grove: a JobSet for each component that is to run.
+"""A deployment for Kueue, where there is no Grove: a batch for each component that is to run.
 
 Domains become node labels by the operator's ``domainToLabelMapping``, or by the topology that the
 deployment speaks of. A component's pods share one domain; of one that runs on several nodes, each
-replica does, as a slice of the pods, within the domain of the deployment. That several components
-share a domain is nothing that Kueue can be told, and so it is a problem.
+replica does, as a slice of the pods, within the domain of the deployment. A component all of whose replicas
+are needed is a JobSet; where fewer will do it is a Job, because Kueue admits no other with part of its
+pods. That several components share a domain is nothing that Kueue can be told, and so it is a problem.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.dialect import Object, Surroundings
 from closeknit.dialects.dynamo.deployments import Component
+from closeknit.dialects.dynamo.overrides import places
+from closeknit.dialects.dynamo.queues import Queues
 from closeknit.dialects.dynamo.sets import checksum
 from closeknit.dialects.dynamo.workloads import Read, read_all, topologies_for
+from closeknit.dialects.grove.members import DEPLOYMENT
 from closeknit.dialects.grove.objects import Objects
+from closeknit.dialects.kueue import keys
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.node_levels import level_of_nodes
+from closeknit.dialects.paths import within
 from closeknit.hub.problems import Problem, shown
+from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
 
-QUEUE = "kueue.x-k8s.io/queue-name"
 DEFAULT_QUEUE = "dynamo"
-_REQUIRED = "kueue.x-k8s.io/podset-required-topology"
-_SLICE_LEVEL = "kueue.x-k8s.io/podset-slice-required-topology"
-_SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
+_COMPONENT = "nvidia.com/dynamo-component"
+_QUEUE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _LONGEST = 40
 """So that a pod's name, which adds a job's name and numbers, keeps within 63 characters."""
 
 
 def kueue_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
-    """Kueue's Topology for each that is spoken of, and the JobSets of every deployment."""
+    """The batches of every deployment, after the queues that they need and the files do not hold.
+
+    A deployment that Kueue cannot be told of in full has none, and problems instead.
+    """
     known = topologies_for(manifests)
-    spoken_of: set[str] = set()
+    queues = Queues(manifests)
+    batches: list[Object] = []
     for one in read_all(manifests, lenient=surroundings.lenient):
-        yield from (one.manifest.located(problem) for problem in one.problems)
-        if one.problems or one.blueprint is None:
+        topology = known.topologies.get(one.blueprint.topology or "") if one.blueprint is not None else None
+        problems = one.problems or tuple(_unsayable(one, topology))
+        yield from (one.manifest.located(problem) for problem in problems)
+        if problems or one.blueprint is None:
             continue
-        topology = known.topologies.get(one.blueprint.topology or "")
-        if topology is not None and topology.name not in spoken_of:
-            spoken_of.add(topology.name)
-            levels = [{"nodeLabel": label} for label in topology.down_to_nodes().labels]
-            yield {
-                "apiVersion": "kueue.x-k8s.io/v1beta2",
-                "kind": "Topology",
-                "metadata": {"name": topology.name},
-                "spec": {"levels": levels},
-            }
-        running = [component for component in one.deployment.components if component.replicas]
-        if one.deployment.domain and len(running) > 1:
+        shapes = {clique.given.labels[_COMPONENT]: clique.shape for clique in one.blueprint.all_cliques()}
+        for component in _running(one):
+            pods = component.replicas * (component.nodes or 1)
+            asked = shapes[component.name].resources * pods
+            queues.ask(one.manifest.namespace, _queue(one), topology, Resources({**asked, "pods": pods}))
+            batches.append(_batch(one, component, topology))
+    yield from queues.objects()
+    yield from batches
+
+
+def _running(one: Read) -> list[Component]:
+    return [component for component in one.deployment.components if component.replicas]
+
+
+def _queue(one: Read) -> str:
+    return one.deployment.metadata.labels.get(keys.QUEUE) or DEFAULT_QUEUE
+
+
+def _unsayable(one: Read, topology: Topology | None) -> Iterator[Problem]:
+    """What Kueue has no words for."""
+    running = _running(one)
+    if not _QUEUE_NAME.fullmatch(_queue(one)):
+        message = (
+            f"{shown(_queue(one))} is not the name of a queue. Write lower-case letters, digits and dashes."
+        )
+        yield Problem(within("metadata.labels", keys.QUEUE), message)
+    for place in places(one.deployment):
+        if place.given is not None:
+            message = "This is for Grove, and Kueue is not told of it. Use constraints in plain words."
+            yield Problem(f"{place.path}.value", message)
+    if one.deployment.domain and len(running) > 1:
+        message = (
+            f"Kueue places each component in one {shown(one.deployment.domain)}, but cannot be told that"
+            f" all {len(running)} share it. Constrain each by itself, or use Grove."
+        )
+        yield Problem("spec.topologyConstraint.packDomain", message)
+    for component in running:
+        least = _least(component)
+        if (
+            component.nodes is not None
+            and least < component.replicas
+            and not _asked(one, component, topology)
+        ):
             message = (
-                f"Kueue places each component in one {shown(one.deployment.domain)}, but cannot be told that"
-                f" all {len(running)} share it. Constrain each by itself, or use Grove."
+                f"{least} of the {component.replicas} replicas of {shown(component.name)} will do, each on"
+                f" {component.nodes} nodes; Kueue can say that of replicas with a domain only. Constrain it,"
+                f" write minAvailable: {component.replicas}, or use Grove."
             )
-            yield one.manifest.located(Problem("spec.topologyConstraint.packDomain", message))
-        yield from (_job_set(one, component, topology) for component in running)
+            yield Problem(f"{component.path}.minAvailable", message)
 
 
-def _job_set(one: Read, component: Component, topology: Topology | None) -> dict[str, Any]:
-    given = one.deployment
-    labels = given.metadata.labels
+def _least(component: Component) -> int:
+    """How many replicas must run at once."""
+    return min(component.least or 1, component.replicas)
+
+
+def _batch(one: Read, component: Component, topology: Topology | None) -> Object:
+    least = _least(component)
+    metadata: Object = {
+        "name": _name(f"{one.deployment.metadata.name}-{component.key}"),
+        "namespace": one.manifest.namespace,
+        "labels": {keys.QUEUE: _queue(one), DEPLOYMENT: one.deployment.metadata.name},
+    }
+    if least < component.replicas:
+        pods = component.replicas * (component.nodes or 1)
+        metadata["annotations"] = {keys.MIN_PARALLELISM: str(least * (component.nodes or 1))}
+        spec = {"suspend": True, **_job(one, component, topology, pods)}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
     each = component.replicas if component.nodes is None else component.nodes
-    metadata = {
+    jobs = {
+        "name": "pods",
+        "replicas": 1 if component.nodes is None else component.replicas,
+        "template": {"spec": _job(one, component, topology, each)},
+    }
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": metadata,
+        "spec": {"suspend": True, "replicatedJobs": [jobs]},
+    }
+
+
+def _job(one: Read, component: Component, topology: Topology | None, pods: int) -> Object:
+    """The spec of a Job with this many pods of a component."""
+    metadata: dict[str, Any] = {
         "annotations": {**component.annotations, **_asked(one, component, topology)},
-        "labels": {**component.labels, "nvidia.com/dynamo-component": component.name},
+        "labels": {**component.labels, _COMPONENT: component.name},
     }
     pod = {key: value for key, value in component.pod_spec.items() if key != "schedulerName"}
-    spec = {
-        "parallelism": each,
-        "completions": each,
+    return {
+        "parallelism": pods,
+        "completions": pods,
         "completionMode": "Indexed",
         "template": {
             "metadata": {key: value for key, value in metadata.items() if value},
             "spec": {**pod, "restartPolicy": "OnFailure"},
         },
-    }
-    jobs = {"name": "pods", "replicas": 1 if component.nodes is None else component.replicas}
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {
-            "name": _name(f"{given.metadata.name}-{component.key}"),
-            "namespace": one.manifest.namespace,
-            "labels": {
-                QUEUE: labels.get(QUEUE, DEFAULT_QUEUE),
-                "nvidia.com/dynamo-graph-deployment-name": given.metadata.name,
-            },
-        },
-        "spec": {"suspend": True, "replicatedJobs": [{**jobs, "template": {"spec": spec}}]},
     }
 
 
@@ -96,12 +154,17 @@ def _asked(one: Read, component: Component, topology: Topology | None) -> dict[s
     """The annotations by which Kueue is asked for closeness; an own domain goes before an inherited one."""
     whole = _label(one.deployment.domain, topology)
     own = _label(component.domain or "", topology)
-    if component.nodes is None or not own:
+    if component.nodes is None:
         # Each pod of a forced scaling group may be somewhere else, so its own domain asks for nothing.
-        required = whole if component.forced else own or whole
-        return {_REQUIRED: required} if required else {}
-    slices = {_SLICE_LEVEL: own, _SLICE_SIZE: str(component.nodes)}
-    return {_REQUIRED: whole, **slices} if whole else slices
+        shared = whole if component.forced else own or whole
+        return {keys.REQUIRED: shared} if shared else {}
+    required = {keys.REQUIRED: whole} if whole else {}
+    if not own and _least(component) == component.replicas:
+        return required
+    if not (own or whole):
+        return {}
+    # Slices keep replicas whole where some of them may be missing, even if they ask for nothing more.
+    return {**required, keys.SLICE_LEVEL: own or whole, keys.SLICE_SIZE: str(component.nodes)}
 
 
 def _label(domain: str, topology: Topology | None) -> str:

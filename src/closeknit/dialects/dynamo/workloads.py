@@ -10,7 +10,9 @@ import msgspec
 
 from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
+from closeknit.apis.batch_v1 import Job
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
+from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.dynamo.deployments import Deployment, read_alpha, read_beta
 from closeknit.dialects.dynamo.mapping import mapped
@@ -20,10 +22,11 @@ from closeknit.dialects.dynamo.sets import set_name, to_pod_clique_set
 from closeknit.dialects.dynamo.telling import told
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint
 from closeknit.dialects.grove.drift import what_is_lost
-from closeknit.dialects.grove.members import lone_gangs, pods_by_set, set_of
+from closeknit.dialects.grove.members import DEPLOYMENT, lone_gangs, pods_by_set, set_of
 from closeknit.dialects.grove.requests import to_request
 from closeknit.dialects.grove.topologies import MANAGED, Known, known
 from closeknit.dialects.grove.workloads import pod_problems, priority_of
+from closeknit.dialects.kueue.keys import QUEUE
 from closeknit.dialects.manifests import Manifest, Manifests
 from closeknit.dialects.naming import workload_name
 from closeknit.dialects.places import Located
@@ -68,7 +71,11 @@ def read_all(manifests: Manifests, *, lenient: bool) -> Iterator[Read]:
 
 
 def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
-    """The workload of every deployment of which nothing is made yet, after its problems."""
+    """The workload of every deployment of which nothing is made yet, after its problems.
+
+    Otherwise what was made of it is the workload, and asks for the same pods.
+    """
+    queued = _queued(manifests)
     made_already = {(one.namespace, one.name) for one in manifests.named(PodCliqueSet)}
     made_already.update((one.namespace, set_of(one.content.metadata)) for one in lone_gangs(manifests))
     by_set = pods_by_set(surroundings.pods)
@@ -84,8 +91,8 @@ def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator
             own.extend(Problem("spec.priorityClassName", problem.message) for problem in unknown)
         since = created(manifest, own)
         yield from (manifest.located(problem) for problem in own)
-        if (manifest.namespace, set_name(one.deployment)) in made_already:
-            # The set or the gangs that were made of it are the workloads, and ask for the same pods.
+        made_of_it = (manifest.namespace, set_name(one.deployment)) in made_already
+        if made_of_it or (manifest.namespace, manifest.name) in queued:
             continue
         broken = [*manifest.problems, *own, *pod_problems(pods)]
         yield Workload(
@@ -100,6 +107,17 @@ def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator
     for shape in (alpha.DynamoGraphDeployment, beta.DynamoGraphDeployment):
         for unreadable in manifests.broken(shape):
             yield Workload(unreadable.object, DIALECT, request=None, problems=unreadable.problems)
+
+
+def _queued(manifests: Manifests) -> set[tuple[str, str]]:
+    """Namespace and name of the deployments that were made Jobs and JobSets of, which queue by themselves."""
+    batches: list[Manifest[Job | JobSet]] = [*manifests.of(Job), *manifests.of(JobSet)]
+    labelled = ((one.namespace, one.content.metadata.labels) for one in batches)
+    return {
+        (namespace, labels[DEPLOYMENT])
+        for namespace, labels in labelled
+        if DEPLOYMENT in labels and QUEUE in labels
+    }
 
 
 def _notes(one: Read, topologies: Known) -> tuple[Problem, ...]:

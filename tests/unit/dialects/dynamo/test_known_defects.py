@@ -362,8 +362,8 @@ def test_a_forced_scaling_group_leaves_room_for_both_names() -> None:
 
 def test_a_forced_scaling_group_asks_kueue_for_the_domain_of_the_deployment_alone() -> None:
     for domain, want in (("zone", {"kueue.x-k8s.io/podset-required-topology": "topology/zone"}), ("", {})):
-        *_, jobs = translated("kueue", topology(), beta(service("A", 2, "rack", **FORCED), domain=domain))
-        job = jobs["spec"]["replicatedJobs"][0]["template"]["spec"]
+        *_, made = translated("kueue", topology(), beta(service("A", 2, "rack", **FORCED), domain=domain))
+        job = made["spec"]
 
         assert job["parallelism"] == 2
         assert job["template"]["metadata"].get("annotations", {}) == want
