@@ -99,6 +99,8 @@ def _seated(
     if not 0 <= count <= pod_set.count:
         message = f"{count} pods are admitted, but there are {pod_set.count}. Write 0 to {pod_set.count}."
         problems.append(Problem(f"{path}.count", message))
+        if given.topology_assignment is not None:
+            _places_given(given.topology_assignment, path, problems)
         return pod_set
     waiting = count - sum(bool(seat.node) for seat in pod_set.seats)
     kept: list[Seat] = []
@@ -115,12 +117,8 @@ def _seated(
     )
     if given.topology_assignment is None:
         return smaller
-    try:
-        assigned = _read(given.topology_assignment)
-    except InvalidError as error:
-        problems.extend(
-            Problem(f"{path}.topologyAssignment.{each.path}", each.message) for each in error.problems
-        )
+    assigned = _places_given(given.topology_assignment, path, problems)
+    if assigned is None:
         return pod_set
     total = sum(pods for _, pods in assigned.domains)
     if total != count:
@@ -129,6 +127,16 @@ def _seated(
         return pod_set
     places = Places.at(assigned.levels, nodes)
     return replace(smaller, seats=tuple(_filled(kept, assigned, places)))
+
+
+def _places_given(given: wire.TopologyAssignment, path: str, problems: list[Problem]) -> Assigned | None:
+    try:
+        return _read(given)
+    except InvalidError as error:
+        problems.extend(
+            Problem(f"{path}.topologyAssignment.{each.path}", each.message) for each in error.problems
+        )
+        return None
 
 
 def _read(given: wire.TopologyAssignment) -> Assigned:

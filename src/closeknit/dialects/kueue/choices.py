@@ -9,7 +9,7 @@ from itertools import islice, product
 from closeknit.dialects.kueue.batches import Batch, Batched
 from closeknit.dialects.kueue.eligibility import Refusal, eligible, narrowed, worded
 from closeknit.dialects.kueue.flavors import Flavor
-from closeknit.dialects.kueue.queues import Queue, Queues
+from closeknit.dialects.kueue.queues import BROKEN, Queue, Queues
 from closeknit.dialects.kueue.quotas import Covered, Quota
 from closeknit.dialects.kueue.trees import tree
 from closeknit.dialects.kueue.wishes import level_problems
@@ -75,6 +75,21 @@ def admissions(
     if not made and refused:
         found.append(Problem(batch.queue_path, refused))
     return made
+
+
+def apart_problems(batch: Batch, queue: Queue) -> Iterator[Problem]:
+    """What is wrong with a batch in a queue, whatever else is: no quota for a resource, or no such level."""
+    if queue.inactive == BROKEN:
+        # Flavors may be missing that have what is asked for.
+        return
+    topologies = {
+        each.flavor.topology.name: each.flavor.topology for each in queue.quotas() if each.flavor.topology
+    }
+    for pod_set in batch.pod_sets:
+        yield from _uncovered(pod_set, queue)
+        told = [list(level_problems(pod_set.wish, topology)) for topology in topologies.values()]
+        if all(told):
+            yield from (problem for each in told for problem in each)
 
 
 def _slots(batch: Batch, queue: Queue, found: list[Problem]) -> Iterator[_Slot]:

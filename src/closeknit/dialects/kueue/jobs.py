@@ -34,8 +34,9 @@ def read_job(manifest: Manifest[batch_v1.Job], pods: Iterable[ReadPod]) -> Batch
     found.extend(
         misplaced(job.metadata.annotations, "metadata.annotations", "spec.template.metadata.annotations")
     )
-    count = _parallelism(job.spec, "spec", found)
-    minimum = _minimum(job.metadata.annotations, count, found)
+    given = _parallelism(job.spec, "spec", found)
+    count = given or 0
+    minimum = _minimum(job.metadata.annotations, given, found)
     indexed = job.spec.completion_mode == "Indexed"
     names = [f"{manifest.name}-{i}" for i in range(count)]
     pod_set = _batched(
@@ -72,18 +73,17 @@ def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iter
                 f"{shown(replicated.name)} is already the name of spec.replicatedJobs[{before}]. Rename one."
             )
             found.append(Problem(f"{path}.name", message))
-            continue
         replicas = 1 if replicated.replicas is None else replicated.replicas
         if replicas < 0:
             found.append(Problem(f"{path}.replicas", f"{replicas} is negative. Write zero or more."))
         annotations = replicated.template.metadata.annotations
         right = f"{path}.template.spec.template.metadata.annotations"
         found.extend(misplaced(annotations, f"{path}.template.metadata.annotations", right))
-        each = _parallelism(replicated.template.spec, f"{path}.template.spec", found)
+        each = _parallelism(replicated.template.spec, f"{path}.template.spec", found) or 0
         count = max(replicas, 0) * each
         if (wrong := too_many(count, pod_sets)) is not None:
             found.append(Problem(f"{path}.replicas", wrong))
-            continue
+            count = 0
         stem = f"{manifest.name}-{replicated.name}"
         cut = _Cut(
             replicated.name,
@@ -97,7 +97,9 @@ def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iter
         )
         own = [(pod, rank(pod, each)) for pod in members if labels(pod).get(keys.REPLICATED_JOB) == cut.name]
         template = replicated.template.spec.template
-        pod_sets.append(_batched(cut, template, inherited, manifest=manifest, pods=own, found=found))
+        read = _batched(cut, template, inherited, manifest=manifest, pods=own, found=found)
+        if before == i:
+            pod_sets.append(read)
     return _batch(manifest, tuple(pod_sets), found, finished=_is_finished(job_set.status))
 
 
@@ -176,20 +178,23 @@ def _inherited(annotations: Mapping[str, str]) -> dict[str, str]:
     return {key: annotations[key] for key in keys.EARLY if key in annotations}
 
 
-def _parallelism(spec: batch_v1.JobSpec, path: str, found: list[Problem]) -> int:
-    """How many pods run side by side: never more than are left to complete."""
+def _parallelism(spec: batch_v1.JobSpec, path: str, found: list[Problem]) -> int | None:
+    """How many pods run side by side: never more than are left to complete. None where that cannot be."""
+    possible = True
     for name, value in (("parallelism", spec.parallelism), ("completions", spec.completions)):
         if value is not None and not 0 <= value <= MOST_PODS:
             message = f"{value} is out of range. Allowed are 0 to {MOST_PODS}."
             found.append(Problem(f"{path}.{name}", message))
-            return 0
+            possible = False
+    if not possible:
+        return None
     count = 1 if spec.parallelism is None else spec.parallelism
     return count if spec.completions is None else min(count, spec.completions)
 
 
-def _minimum(annotations: Mapping[str, str], count: int, found: list[Problem]) -> int | None:
+def _minimum(annotations: Mapping[str, str], count: int | None, found: list[Problem]) -> int | None:
     written = annotations.get(keys.MIN_PARALLELISM)
-    if written is None:
+    if written is None or count is None:
         return None
     pods = whole(written)
     if pods is not None and 1 <= pods < count:

@@ -17,6 +17,8 @@ _MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
 _PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 _CHECKS = {_MULTI_KUEUE: "MultiKueue", _PROVISIONING: "ProvisioningRequest"}
 _STOPS = ("None", "Hold", "HoldAndDrain")
+BROKEN = "it has problems of its own"
+"""Why a ClusterQueue that could not be read in full is not active."""
 _STOP, _NEXT = "MayStopSearch", "TryNextFlavor"
 _PREFERENCES = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 
@@ -74,7 +76,7 @@ def read_queues(manifests: Manifests, flavors: Mapping[str, Flavor], found: list
         problems.extend(_check_problems(spec, queue, checks, known=bool(checks)))
         found.extend(manifest.located(problem) for problem in problems)
         if problems or manifest.problems:
-            queue = replace(queue, inactive="it has problems of its own")
+            queue = replace(queue, inactive=BROKEN)
         cluster[manifest.name] = queue
         if cohort:
             cohorts.join(cohort, covered)

@@ -23,8 +23,11 @@ class Layer:
 
     level: str
     size: int
+    """0 where it cannot be read, which is a problem of its own."""
     path: str
-    """The annotation that says so."""
+    """The annotation that gives the size."""
+    level_path: str
+    """The annotation that names the level."""
 
 
 def read_layers(
@@ -53,19 +56,22 @@ def _single(annotations: Mapping[str, str], path: str, found: list[Problem]) -> 
         message = f"This must be given where {keys.SLICE_SIZE} is. Name the level of a slice."
         found.append(Problem(within(path, keys.SLICE_LEVEL), message))
         return ()
+    where = within(path, keys.SLICE_SIZE)
     if size is None:
         message = f"This must be given where {keys.SLICE_LEVEL} is. Write how many pods make a slice."
         found.append(Problem(within(path, keys.SLICE_SIZE), message))
-        return ()
-    where = within(path, keys.SLICE_SIZE)
-    pods = whole(size)
-    if pods is None or pods < 1:
-        found.append(Problem(where, f"{shown(size)} is not a size. Write a whole number from 1 on."))
-        return ()
-    if pods > _LARGEST:
-        found.append(Problem(where, f"{shown(size)} is out of range. Allowed are 1 to {_LARGEST}."))
-        return ()
-    return (Layer(level, pods, where),)
+    return (Layer(level, _size(size, where, found), where, within(path, keys.SLICE_LEVEL)),)
+
+
+def _size(written: str | None, path: str, found: list[Problem]) -> int:
+    pods = whole(written) if written is not None else 0
+    if pods is not None and 1 <= pods <= _LARGEST:
+        return pods
+    if written is not None and pods is not None and pods > _LARGEST:
+        found.append(Problem(path, f"{shown(written)} is out of range. Allowed are 1 to {_LARGEST}."))
+    elif written is not None:
+        found.append(Problem(path, f"{shown(written)} is not a size. Write a whole number from 1 on."))
+    return 0
 
 
 def _nested(written: str, path: str, found: list[Problem]) -> tuple[Layer, ...]:
@@ -85,12 +91,13 @@ def _nested(written: str, path: str, found: list[Problem]) -> tuple[Layer, ...]:
         size = layer.get("size") if isinstance(layer, dict) else None
         if not isinstance(level, str) or not level:
             found.append(Problem(f"{where}.topology", f"The level of the slices is missing. {example}"))
-        elif type(size) is not int or not 1 <= size <= _LARGEST:
+        if type(size) is not int or not 1 <= size <= _LARGEST:
             said = f"Found {worded(size)} where a whole number from 1 on is expected."
             found.append(Problem(f"{where}.size", f"{said} {example}"))
-        else:
-            layers.append(Layer(level, size, where))
-    return tuple(layers) if len(layers) == len(content) else ()
+            size = 0
+        if isinstance(level, str) and level:
+            layers.append(Layer(level, size, where, where))
+    return tuple(layers)
 
 
 def _cut_problems(layers: tuple[Layer, ...], count: int) -> Iterator[Problem]:
@@ -98,13 +105,13 @@ def _cut_problems(layers: tuple[Layer, ...], count: int) -> Iterator[Problem]:
     if outer.size > count:
         message = f"A slice has {outer.size} pods, but there are only {count}. Write at most {count}."
         yield Problem(outer.path, message)
-    elif count % outer.size:
+    elif outer.size and count % outer.size:
         yield Problem(
             outer.path,
             f"{count} pods cannot be cut into slices of {outer.size}: {count % outer.size} would be left."
             f" Choose a size that divides {count}.",
         )
     for above, below in pairwise(layers):
-        if above.size % below.size:
+        if below.size and above.size % below.size:
             message = f"The inner slice size {below.size} must evenly divide {above.size}, the one around it."
             yield Problem(below.path, message)

@@ -117,17 +117,15 @@ def level_problems(wish: Wish, topology: Topology) -> Iterator[Problem]:
         level = wish.required if key in (keys.REQUIRED, keys.REQUIRE) else wish.preferred
         if level and (key in keys.EARLY) == wish.early and not (wish.early and level == keys.AUTO):
             named.append((within(wish.path, key), level, False))
-    named.extend((layer.path, layer.level, True) for layer in wish.layers)
-    unknown = False
+    named.extend((layer.level_path, layer.level, True) for layer in wish.layers)
     for path, level, _ in named:
         if level not in labels:
-            unknown = True
             allowed = [*labels, keys.AUTO] if path.endswith(f'{keys.PREFER}"]') else labels
             message = f"Topology {shown(topology.name)} has no level {shown(level)}."
             yield Problem(path, f"{message} {suggestion(level, allowed)}")
-    if unknown:
-        return
-    for (_, outer, both_layers), (path, inner, _) in pairwise(named):
+    for (_, outer, both_layers), (path, inner, is_layer) in pairwise(named):
+        if not is_layer or outer not in labels or inner not in labels:
+            continue
         above, depth = labels.index(outer), labels.index(inner)
         if depth < above or (depth == above and both_layers):
             wanted = "a finer level" if both_layers else f"{shown(outer)} or a finer level"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import (
@@ -58,14 +60,14 @@ def read_workload(manifest: Manifest[wire.Workload], pods: Iterable[ReadPod]) ->
         if (before := first.setdefault(given.name, i)) != i:
             message = f"{shown(given.name)} is already the name of spec.podSets[{before}]. Rename one."
             found.append(Problem(f"{path}.name", message))
-            continue
         wrong = list(_count_problems(given, path))
         if not wrong and (excess := too_many(given.count, pod_sets)) is not None:
             wrong.append(Problem(f"{path}.count", excess))
         found.extend(wrong)
-        if not wrong:
-            own = [pod for pod in members if labels(pod).get(keys.POD_SET, given.name) == given.name]
-            pod_sets.append(_pod_set(given, path, manifest, own, found))
+        own = [pod for pod in members if labels(pod).get(keys.POD_SET, given.name) == given.name]
+        read = _pod_set(_without_pods(given) if wrong else given, path, manifest, own, found)
+        if before == i:
+            pod_sets.append(read)
     if sum(given.min_count is not None for given in spec.pod_sets) > 1:
         message = "Only one pod set can have minCount. Leave out the others."
         found.append(Problem("spec.podSets", message))
@@ -92,6 +94,12 @@ def in_fields(problem: Problem) -> Problem:
         path = path.replace(f'["{key}"]', f".{field}")
         message = message.replace(key, field)
     return Problem(path, message)
+
+
+def _without_pods(given: wire.PodSet) -> wire.PodSet:
+    """A pod set whose numbers cannot be, so that the rest of it can be looked at."""
+    asked = msgspec.structs.replace(given.topology_request, sub_group_count=None)
+    return msgspec.structs.replace(given, count=0, min_count=None, topology_request=asked)
 
 
 def _count_problems(given: wire.PodSet, path: str) -> Iterator[Problem]:

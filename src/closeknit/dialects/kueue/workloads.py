@@ -12,7 +12,7 @@ from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.admitted import is_admitted, with_admission
 from closeknit.dialects.kueue.batches import Batch, is_kueues
-from closeknit.dialects.kueue.choices import Admission, admissions, without_queue
+from closeknit.dialects.kueue.choices import Admission, admissions, apart_problems, without_queue
 from closeknit.dialects.kueue.flavors import read_flavors
 from closeknit.dialects.kueue.jobs import read_job, read_job_set
 from closeknit.dialects.kueue.ownership import Listed, Pods, owner_of, workload_of
@@ -161,6 +161,8 @@ def _read(name: str, batch: Batch, world: World, own: list[Problem]) -> Read:
             made = without_queue(name, batch, surroundings.topologies)
             if not made:
                 own.append(Problem(batch.queue_path, "No topology is known that has the levels asked for."))
+    if own and queue is not None:
+        own.extend(apart_problems(batch, queue))
     made = _running_on(made, batch, world.nodes)
     if batch.object.kind == "Workload":
         own[:] = [in_fields(problem) for problem in own]

@@ -161,6 +161,11 @@ def found(*texts: str, lenient: bool = False) -> list[str]:
                     "The name of the level is too long: Workloads take 63 characters of a label."
                     " Label the nodes with a shorter key.",
                 ),
+                at(
+                    TEMPLATE,
+                    "podset-required-topology",
+                    f'Topology "tree" has no level "{LONG}". Allowed: "{BLOCK}", "{RACK}", "{HOST}".',
+                ),
             ],
             id="a level's name is one that a Workload takes",
         ),
@@ -243,7 +248,7 @@ def found(*texts: str, lenient: bool = False) -> list[str]:
             [
                 at(
                     TEMPLATE,
-                    "podset-slice-size",
+                    "podset-slice-required-topology",
                     f'The slice level "{BLOCK}" is coarser than "{RACK}" around it. Name "{RACK}" or a finer level.',
                 )
             ],
