@@ -50,7 +50,7 @@ format: $(READY) ## format the code and fix what ruff can fix
 oracle: $(READY) ## compare the engine with the exact oracle on N random requests (N=20000 SEED=1)
 	$(BIN)/python -m closeknit.testing.oracle_run -n $(N) --seed $(SEED) $(ARGS)
 
-fuzz: $(READY) ## read and translate N damaged manifests (N=50000 SEED=1)
+fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 	$(BIN)/python -m closeknit.testing.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes

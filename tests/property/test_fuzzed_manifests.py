@@ -1,8 +1,11 @@
-"""Whatever is done to the example manifests, they end in problems with a place, never in an exception."""
+"""Whatever is done to valid manifests, they end in problems with a place, never in an exception."""
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -11,11 +14,14 @@ import pytest
 from typer.testing import CliRunner
 
 from closeknit.cli.app import app
-from closeknit.dialects import Located, Reading, Source, Translation
+from closeknit.dialects import Located, Reading, Source, Translation, read
+from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.outcome import Outcome
 from closeknit.hub.problems import Problem
+from closeknit.hub.request import Request
 from closeknit.testing import fuzz_run
-from closeknit.testing.mutations import mutant
+from closeknit.testing.mutations import SEEDS, Example, examples, mutant
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 A_FEW = 300
@@ -32,14 +38,14 @@ def failures(seeds: range) -> list[str]:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_damaged_examples_are_read_and_translated_without_an_exception(part: int) -> None:
+def test_damaged_examples_are_read_translated_and_planned_without_an_exception(part: int) -> None:
     size = A_FEW // 4
 
     assert failures(range(part * size, (part + 1) * size)) == []
 
 
 @pytest.mark.slow
-def test_many_damaged_examples_are_read_and_translated_without_an_exception() -> None:
+def test_many_damaged_examples_are_read_translated_and_planned_without_an_exception() -> None:
     assert failures(range(A_FEW, A_FEW + MANY)) == []
 
 
@@ -69,6 +75,59 @@ def test_a_mutant_is_made_of_its_seed_alone() -> None:
 
     assert mutant(Random(7), corpus) == mutant(Random(7), corpus)
     assert len({mutant(Random(seed), corpus)[0].content for seed in range(50)}) > 45
+
+
+@pytest.mark.parametrize("seed", examples(SEEDS), ids=lambda seed: seed.name)
+def test_what_the_test_kit_adds_is_valid_before_it_is_damaged(seed: Example) -> None:
+    text = "\n".join(json.dumps(document) for document in seed.documents)
+    reading = read([Source(seed.name, text.encode())])
+
+    assert [str(problem) for problem in reading.problems] == []
+    assert reading.workloads != ()
+
+
+def test_what_is_read_without_problems_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> Outcome:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(Engine, "solve", broken)
+
+    assert any("KeyError" in fuzz_run.tried(seed, EXAMPLES).failure for seed in range(20))
+
+
+def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Request] = []
+    solve = Engine.solve
+
+    def counted(engine: Engine, request: Request) -> Outcome:
+        asked.append(request)
+        return solve(engine, request)
+
+    monkeypatch.setattr(Engine, "solve", counted)
+    monkeypatch.setattr(fuzz_run, "_MOST_PLANNED", 1)
+    for seed in range(20):
+        before = len(asked)
+        fuzz_run.tried(seed, EXAMPLES)
+        assert len(asked) <= before + 1
+    monkeypatch.setattr(fuzz_run, "_MOST_PODS", -1)
+    before = len(asked)
+    fuzz_run.tried(0, EXAMPLES)
+    assert len(asked) == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Other systems do not limit what a process may take.")
+def test_a_trial_that_takes_too_much_memory_is_a_failure() -> None:
+    program = (
+        "from pathlib import Path\n"
+        "from closeknit.testing import fuzz_run\n"
+        "fuzz_run._limited()\n"
+        "fuzz_run.read = lambda *_, **__: bytearray(fuzz_run._MEMORY)\n"
+        f"print(fuzz_run.tried(1, Path({str(EXAMPLES)!r})).failure)\n"
+    )
+
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert told.stdout.startswith("MemoryError")
 
 
 @pytest.mark.parametrize(

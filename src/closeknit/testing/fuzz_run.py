@@ -1,35 +1,44 @@
-"""Reads and translates damaged manifests, and counts what goes wrong.
+"""Reads, translates and plans damaged manifests, and counts what goes wrong.
 
-Whatever is in a file, ``read`` and ``translate`` end in problems with their places, soon,
-and never in an exception. Ends with status 1 if any trial fails.
+Whatever is in a file, ``read`` and ``translate`` end in problems with their places, soon, in little
+memory and never in an exception; and what was read without problems is placed, or it is told why not.
+Ends with status 1 if any trial fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
-import resource
 import signal
 import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
 from types import FrameType
 
-from closeknit.dialects import TARGETS, Located, Source, read, translate
-from closeknit.testing.mutations import Example, examples, mutant
+from closeknit.dialects import TARGETS, Located, Reading, Source, read, translate
+from closeknit.engine import Engine
+from closeknit.engine.budget import Budget
+from closeknit.hub.outcome import Placed
+from closeknit.testing.mutations import SEEDS, Example, examples, mutant
 from closeknit.testing.trial import seed_of
 
 _AT_A_TIME = 50
-_SECONDS = 20
+_SECONDS = 60
 """A trial that takes longer is stuck."""
 _MEMORY = 4 * 2**30
 """What one process may take in all; a trial that wants more fails."""
+_SHORT = Budget(find=2_000, improve=200)
+"""What a trial's decisions may cost: it is about errors, not about the best of all places."""
+_MOST_PLANNED = 4
+"""Of how many workloads a place is sought."""
+_MOST_PODS = 2_000
+"""Larger workloads are left out of plans; the tests of the engine are about size."""
 _SHOWN = 4000
 
 
@@ -65,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def tried(seed: int, folder: Path) -> FuzzTrial:
-    """Read and translate the mutant with this seed."""
+    """Read and translate the mutant with this seed, and plan it where its reading allows."""
     rng = Random(seed)
     sources = mutant(rng, corpus(folder))
     lenient, target = rng.random() < 0.25, rng.choice(TARGETS)
@@ -73,6 +82,7 @@ def tried(seed: int, folder: Path) -> FuzzTrial:
         with _alarm():
             reading = read(sources, lenient=lenient)
             translation = translate(sources, target, lenient=lenient)
+            _plan(reading)
     except (Exception, StuckError) as error:  # noqa: BLE001  A run goes on and counts its failures.
         where = traceback.extract_tb(error.__traceback__)[-1]
         failure = f"{type(error).__name__} in {Path(where.filename).name}, {where.name}"
@@ -86,8 +96,22 @@ def tried(seed: int, folder: Path) -> FuzzTrial:
 
 @cache
 def corpus(folder: Path) -> tuple[Example, ...]:
-    """The examples, read once a process."""
-    return examples(folder)
+    """The examples and what the test kit adds to them, read once a process."""
+    return (*examples(folder), *examples(SEEDS))
+
+
+def _plan(reading: Reading) -> None:
+    """Seek a place for the first few workloads, each seeing the earlier ones placed."""
+    requests = [workload.request for workload in reading.workloads if workload.request is not None]
+    small = [one for one in requests if sum(pods.count for pods in one.root.pod_sets()) <= _MOST_PODS]
+    if not small:
+        return
+    engine = Engine(reading.cluster, _SHORT)
+    for request in small[:_MOST_PLANNED]:
+        outcome = engine.solve(request)
+        if isinstance(outcome, Placed):
+            engine.explain(request, outcome)
+            engine.apply(request, outcome)
 
 
 def _wrong(located: Located, sources: Sequence[Source]) -> str:
@@ -126,7 +150,14 @@ def _trial(job: tuple[int, Path]) -> FuzzTrial:
 
 
 def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    """Let a trial that wants too much memory fail by itself, where the system knows such limits."""
+    try:
+        import resource  # noqa: PLC0415  Not every system has it.
+    except ImportError:
+        return
+    # Some systems know the limit by name and refuse to set it.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
 
 def _say(line: str) -> None:
@@ -177,4 +208,5 @@ def _replay(seed: int, folder: Path) -> int:
 
 
 if __name__ == "__main__":
+    _limited()
     sys.exit(main())

@@ -21,6 +21,9 @@ from closeknit.dialects.places import Source
 Step: TypeAlias = str | int
 Place: TypeAlias = tuple[Step, ...]
 
+SEEDS = Path(__file__).parent / "seeds"
+"""Valid manifests for what the examples do not show: fields that people seldom write, and what runs."""
+
 _NODES_KEPT = 4
 """More nodes would only make every trial slower."""
 _DEEP = "\ue000deep\ue000"
