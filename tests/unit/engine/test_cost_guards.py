@@ -5,18 +5,19 @@ Nothing here looks at a clock: the counts of ``Statistics`` are the same on ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
 import pytest
 
-from bench.clusters import BLOCK, RACK, ZONE, half_full_cluster, node, pod
+from bench.clusters import BLOCK, RACK, ZONE, empty_cluster, half_full_cluster, node, pod
 from bench.requests import gang, rack_gang, too_large_for_a_rack
 from closeknit.engine import Engine
+from closeknit.engine.explanation import variants
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.outcome import Placed, Statistics, Unplaceable
-from closeknit.hub.request import Request
+from closeknit.hub.request import Group, PodSet, Request
 
 SMALL = 1_000
 LARGE = [
@@ -240,3 +241,23 @@ def test_a_shape_that_nobody_asks_for_is_not_recounted(large: Asked) -> None:
 def test_shapes_that_are_forgotten_do_not_blur_the_counts(small: Asked) -> None:
     for i in range(300):
         assert small.cost(rack_gang("asked", cpu=f"{i + 1}m")).nodes_touched == SMALL
+
+
+def test_trees_are_changed_for_all_groups_at_once_when_levels_are_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A request of many groups is explained without making its tree anew for each of them."""
+    calls = 0
+    relevel = variants.releveled
+
+    def counted(group: Group, levels: Mapping[str, str | None]) -> Group:
+        nonlocal calls
+        calls += 1
+        return relevel(group, levels)
+
+    monkeypatch.setattr(variants, "releveled", counted)
+    groups = tuple(Group(f"g{i}", (PodSet(f"p{i}", 1, pod(8)),), required=RACK) for i in range(200))
+    outcome = Engine(empty_cluster(64)).solve(Request("many", Group("all", groups), topology="bench"))
+
+    assert isinstance(outcome, Unplaceable)
+    assert calls < 50

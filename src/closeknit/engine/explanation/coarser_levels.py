@@ -50,20 +50,22 @@ class CoarserLevels:
         None where nothing can change.
         """
         changed = root
-        levels: dict[object, int] = {}
+        standing: dict[object, int] = {}
+        to: list[tuple[str, int]] = []
         for culprit in culprits:
             if culprit.core.required is not None:
-                if culprit.twin not in levels:
-                    levels[culprit.twin] = self._standing(culprit)
-                changed = self._raised(changed, culprit.core.name, levels[culprit.twin])
+                if culprit.twin not in standing:
+                    standing[culprit.twin] = self._standing(culprit)
+                to.append((culprit.core.name, standing[culprit.twin]))
             else:
                 # The culprit has no level to give up, so the groups inside it must.
+                changed = self._raised(changed, to)
                 inner = _innermost(_named(changed, culprit.core.name))
                 single = self._single(changed, inner)
                 if single is not None:
                     return single
-                for group in inner:
-                    changed = self._raised(changed, group.name, self._depth(group.required) - 1)
+                to = [(group.name, self._depth(group.required) - 1) for group in inner]
+        changed = self._raised(changed, to)
         return None if changed == root else changed
 
     def _standing(self, culprit: Culprit) -> int:
@@ -78,16 +80,26 @@ class CoarserLevels:
         """The root with one of these groups at a coarser level, if that is enough."""
         for group in inner[:_SINGLES]:
             for level in range(self._depth(group.required) - 1, -2, -1):
-                trial = self._raised(root, group.name, level)
+                trial = self._raised(root, [(group.name, level)])
                 if self._trials.placeable(trial):
                     return trial
         return None
 
-    def _raised(self, root: Group, name: str, level: int) -> Group:
-        """The root with one group, and so all groups around it, at this level or a coarser one."""
-        label = self._labels[level] if level >= 0 else None
-        around = [group for group in _path_to(root, name) if self._depth(group.required) > level]
-        return variants.releveled(root, {group.name: label for group in around})
+    def _raised(self, root: Group, to: Sequence[tuple[str, int]]) -> Group:
+        """The root with some groups, and so all groups around them, each at its level or a coarser one."""
+        if not to:
+            return root
+        parents = {member.name: parent for member, parent in root.walk()}
+        groups = {member.name: member for member, _ in root.walk() if isinstance(member, Group)}
+        levels: dict[str, int] = {}
+        for name, level in to:
+            at: Group | None = groups[name]
+            while at is not None:
+                if levels.get(at.name, self._depth(at.required)) > level:
+                    levels[at.name] = level
+                at = parents[at.name]
+        labels = {name: self._labels[level] if level >= 0 else None for name, level in levels.items()}
+        return variants.releveled(root, labels)
 
     def _pruned(self, root: Group, relaxed: Group) -> dict[str, str | None]:
         """The changes from one root to the other, each taken back as far as the request stays placeable."""
@@ -130,17 +142,6 @@ def _levels(root: Group) -> dict[str, str | None]:
 
 def _named(root: Group, name: str) -> Group:
     return next(member for member, _ in root.walk() if isinstance(member, Group) and member.name == name)
-
-
-def _path_to(root: Group, name: str) -> list[Group]:
-    """The groups from the root down to one of them."""
-    parents = {member.name: parent for member, parent in root.walk()}
-    path: list[Group] = []
-    at: Group | None = _named(root, name)
-    while at is not None:
-        path.append(at)
-        at = parents[at.name]
-    return path[::-1]
 
 
 def _innermost(group: Group) -> list[Group]:
