@@ -203,7 +203,8 @@ def _decoded(
     if kind.named and not metadata.name:
         return None, (*problems, Problem("metadata.name", "An object needs a name."))
     wrong = tuple(_name_problems(metadata))
-    return None if wrong else decoded, (*problems, *wrong)
+    # A file of its own is no object yet, so its rules can be told beside a name that none could have.
+    return None if wrong and own_file is None else decoded, (*problems, *wrong)
 
 
 def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:

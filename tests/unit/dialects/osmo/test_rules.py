@@ -573,3 +573,23 @@ def test_a_resource_that_stands_twice_is_checked_in_both_places() -> None:
         '2:resources.b.topology[0].requirementType: Group "r" of key "rack" is preferred here and required'
         " in workflow.resources.a.topology[0]. Write the same in both, or name another group.",
     ]
+
+
+def test_an_invalid_name_of_a_pool_or_backend_hides_nothing() -> None:
+    name = (
+        "is not a valid name. Allowed are at most 253 lower-case letters, digits, dashes and dots, with a letter"
+        " or digit at both ends of each part."
+    )
+    cluster = {"name": "b c", "k8s_namespace": "A", "scheduler_settings": {}}
+    texts = (json.dumps(cluster), pool("a b", ["rack", "rack"], backend="b c"), workflow(["a"], pool="a b"))
+
+    assert problems(*texts) == [
+        f'1:name: "b c" {name}',
+        '1:k8s_namespace: "A" is not a namespace. Allowed are at most 63 lower-case letters, digits and dashes,'
+        " with a letter or digit at both ends.",
+        f'2:name: "a b" {name}',
+        '2:topology_keys[1].key: "rack" is already the key of topology_keys[0]. Each has its own.',
+        '2:topology_keys[1].label: "t/rack" is already the label of topology_keys[0]. Each has its own.',
+        '2:backend: Backend "b c" has problems of its own. Correct them first.',
+        '3:workflow.pool: Pool "a b" has problems of its own. Correct them first.',
+    ]
