@@ -12,7 +12,7 @@ import typer
 from closeknit import dialects
 from closeknit.cli import loading, manifests, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_noted, remark_skipped
-from closeknit.cli.wording import title
+from closeknit.cli.wording import printable, title
 from closeknit.dialects.grove.earlier import in_earlier_spelling
 from closeknit.dialects.places import Located
 
@@ -57,10 +57,22 @@ def translate(
     complain(problems)
     remark_skipped(translation.skipped)
     remark_noted(translation.noted)
+    sys.stderr.writelines(f"note: {note}\n" for note in _renamed(translation))
     sys.stderr.writelines(f"note: {note}\n" for note in _unwritten(translation, to.value))
     write = manifests.as_yaml if output is options.Manifests.YAML else manifests.as_json
     sys.stdout.writelines(write(objects))
     finish(ExitStatus.INVALID if problems else ExitStatus.DONE)
+
+
+def _renamed(translation: dialects.Translation) -> Iterator[str]:
+    """What to look for under another name than it was given."""
+    for each in translation.renamed:
+        if each.topology:
+            what = f'its topology "{printable(each.topology)}" is written as'
+        else:
+            what = "it is written as"
+        other = title(each.other) if each.other is not None else "another of that name"
+        yield f'{title(each.object)}: {what} "{printable(each.name)}", to tell it from {other}.'
 
 
 def _unwritten(translation: dialects.Translation, target: str) -> Iterator[str]:

@@ -7,25 +7,21 @@ knows of it. Whatever the way, the objects are plain data in today's spelling.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from closeknit.dialects.dialect import Dialect, Object
+from closeknit.dialects.identities import TOPOLOGIES, Makers, Renamed, Written, same
 from closeknit.dialects.places import Located, Skipped, Source
 from closeknit.dialects.queueing import queue_order
 from closeknit.dialects.reading import Gathered, gather, in_order
-from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.dialects.saying_over import TARGETS, SayingOver, at
+from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.workload import ObjectName, Workload
 
-TARGETS = ("kai", "grove", "podgang", "kueue", "pods")
-"""What can be translated to."""
-_ON_THE_WAY = {"podgang": "grove", "pods": "kai"}
-"""Targets that are no family of their own, and the family whose objects lead to them."""
-_AMONG = {"pods": "Pod"}
-"""Targets that stand among the objects of that family, and their kind."""
-_TOPOLOGIES = ("ClusterTopologyBinding", "Topology")
-"""The kinds by which families describe levels."""
+_Result: TypeAlias = Object | Located | ObjectName | Renamed
+"""What becomes of something; a name stands for a workload that nothing became of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +29,7 @@ class Translation:
     """Objects to write, and all that was wrong on the way."""
 
     objects: tuple[Object, ...]
-    """In the order of the documents they come from; equal ones once."""
+    """In the order of the documents they come from, each identity once."""
     problems: tuple[Located, ...]
     unwritten: tuple[ObjectName, ...] = ()
     """The workloads that ask for something, and of which nothing is left to write for this target."""
@@ -41,6 +37,8 @@ class Translation:
     """Documents of kinds that nobody here reads."""
     noted: tuple[Workload, ...] = ()
     """The workloads of which something is worth knowing, in queue order."""
+    renamed: tuple[Renamed, ...] = ()
+    """What is written under another name, because two of one name cannot stand side by side."""
 
 
 def translate_with(
@@ -51,111 +49,72 @@ def translate_with(
         message = f"{shown(target)} is no target. Allowed: {', '.join(TARGETS)}."
         raise InvalidError([Problem("--to", message)])
     found = gather(dialects, sources, lenient=lenient)
-    problems = list(found.problems)
-    objects: list[Object] = []
-    unwritten: list[ObjectName] = []
-    namesakes: dict[tuple[object, ...], list[Object]] = {}
-    for dialect in dialects:
-        for result in _translated(dialects, dialect, found, target, lenient=lenient):
-            if isinstance(result, Located):
-                problems.append(result)
-                continue
-            if isinstance(result, ObjectName):
-                unwritten.append(result)
-                continue
-            # Only objects of one name can be equal, and there are seldom two.
-            alike = namesakes.setdefault(_named(result), [])
-            if result not in alike:
-                alike.append(result)
-                objects.append(result)
-    told = in_order(dict.fromkeys(problems), sources)
+    written = Written(found.workloads)
+    saying_over = SayingOver(dialects, found, target, written, lenient=lenient)
+    results: dict[str, list[_Result]] = {}
+    # Names that operators give cannot be changed, so they come first, whatever the order of writing.
+    for dialect in sorted(dialects, key=lambda one: target not in one.translations):
+        sound = [
+            each for each in found.workloads if each.dialect == dialect.name and each.request is not None
+        ]
+        if target in dialect.translations:
+            results[dialect.name] = list(_by_own_rules(dialect, found, target, written, sound))
+        else:
+            results[dialect.name] = list(saying_over.said(dialect, sound))
+    every = [result for dialect in dialects for result in results[dialect.name]]
+    problems = dict.fromkeys([*found.problems, *(each for each in every if isinstance(each, Located))])
     noted = sorted((each for each in found.workloads if each.notes), key=queue_order)
-    return Translation(tuple(objects), told, tuple(unwritten), tuple(found.skipped), tuple(noted))
+    return Translation(
+        objects=tuple(each for each in every if isinstance(each, dict)),
+        problems=in_order(problems, sources),
+        unwritten=tuple(each for each in every if isinstance(each, ObjectName)),
+        skipped=tuple(found.skipped),
+        noted=tuple(noted),
+        renamed=tuple(each for each in every if isinstance(each, Renamed)),
+    )
 
 
-def _named(made: Object) -> tuple[object, ...]:
-    metadata = made.get("metadata", {})
-    return made.get("kind"), metadata.get("namespace"), metadata.get("name")
-
-
-def _translated(
-    dialects: Sequence[Dialect], dialect: Dialect, found: Gathered, target: str, *, lenient: bool
-) -> Iterator[Object | Located | ObjectName]:
-    """What becomes of a dialect's objects; a name stands for a workload that nothing became of."""
-    sound = [each for each in found.workloads if each.dialect == dialect.name and each.request is not None]
-    own = dialect.translations.get(target)
-    if own is not None:
-        nothing = True
-        for result in own(found.manifests, found.seen_by[dialect.name]):
-            nothing = False
+def _by_own_rules(
+    dialect: Dialect, found: Gathered, target: str, written: Written, sound: Sequence[Workload]
+) -> Iterator[_Result]:
+    """What the family's operator makes of its objects."""
+    nothing = True
+    clashing: list[tuple[Object, Object]] = []
+    for result in dialect.translations[target](found.manifests, found.seen_by[dialect.name]):
+        nothing = False
+        if isinstance(result, Located) or (there := written.taken_by(result)) is None:
             yield result
-        yield from (workload.object for workload in sound if nothing)
-        return
-    family = _ON_THE_WAY.get(target, target)
-    speaker = next((one for one in dialects if one.name == family and one.express is not None), None)
-    for workload in sound:
-        if speaker is None:
-            yield _impossible(dialects, dialect, found, workload, target)
+        elif not same(result, there):
+            clashing.append((result, there))
+    if nothing:
+        yield from (workload.object for workload in sound)
+    if clashing and sound:
+        yield from _clashes(found, sound, clashing)
+
+
+def _clashes(
+    found: Gathered, sound: Sequence[Workload], clashing: Sequence[tuple[Object, Object]]
+) -> Iterator[Located]:
+    """Objects of one identity that differ, where operators' rules give both their name.
+
+    Two workloads may have thousands of pods that clash; the first of each kind is told. What was made
+    for no workload, because another object speaks for it by now, gives way.
+    """
+    own, all_makers = Makers(sound), Makers(found.workloads)
+    told: set[tuple[str, ObjectName]] = set()
+    for made, there in clashing:
+        what = f"{made['kind']} {shown(made['metadata']['name'])} would be written twice"
+        if made["kind"] in TOPOLOGIES:
+            message = f"{what}, with different levels. Rename one of the topologies."
+            yield at(found, sound[0], message)
             continue
-        said = list(_said_over(dialects, speaker, found, workload, target, lenient=lenient))
-        yield from said
-        if not said:
-            yield workload.object
+        mine, other = own.of(made), all_makers.of(there)
+        if mine is None or other is None or mine is other or (made["kind"], mine.object) in told:
+            continue
+        told.add((made["kind"], mine.object))
+        message = f"{what}: for {_title(other)} and for {_title(mine)}."
+        yield at(found, mine, f"{message} Its name follows from theirs, so rename one of them.")
 
 
-def _said_over(
-    dialects: Sequence[Dialect],
-    speaker: Dialect,
-    found: Gathered,
-    workload: Workload,
-    target: str,
-    *,
-    lenient: bool,
-) -> Iterator[Object | Located]:
-    """A workload in the words of the target's family, or what these words cannot say."""
-    assert speaker.express is not None
-    try:
-        said = list(speaker.express(workload, found.seen_by[workload.dialect].topologies))
-    except InvalidError as error:
-        yield from (_unsaid(found, workload, speaker.name, problem) for problem in error.problems)
-        return
-    if speaker.name == target:
-        yield from said
-    elif target in _AMONG:
-        yield from (made for made in said if made["kind"] == _AMONG[target])
-    else:
-        # Values in a row are read as JSON, which is faster than YAML.
-        again = Source(f"<{speaker.name}>", "\n".join(json.dumps(made) for made in said).encode())
-        further = gather(dialects, [again], lenient=lenient)
-        yield from (_unsaid(found, workload, speaker.name, one.problem) for one in further.problems)
-        view = further.seen_by[speaker.name]
-        # Nobody else writes the topology and the pods of a set that is only on the way, and gangs name both.
-        yield from (made for made in said if made["kind"] in _TOPOLOGIES)
-        for step in (target, "pods"):
-            yield from speaker.translations[step](further.manifests, view)
-
-
-def _impossible(
-    dialects: Sequence[Dialect], dialect: Dialect, found: Gathered, workload: Workload, target: str
-) -> Located:
-    """A target for which nobody has words, and those that there are."""
-    speakers = {one.name for one in dialects if one.express is not None}
-    possible = [
-        each for each in TARGETS if each in dialect.translations or _ON_THE_WAY.get(each, each) in speakers
-    ]
-    name = workload.object
-    message = f"{name.kind} {shown(name.name)} cannot be translated to {target}. {suggestion('', possible)}"
-    return _at(found, workload, message)
-
-
-def _unsaid(found: Gathered, workload: Workload, family: str, problem: Problem) -> Located:
-    """What the target has no words for."""
-    name = workload.object
-    message = f"{name.kind} {shown(name.name)} cannot be said in the words of {family}: {problem.message}"
-    return _at(found, workload, message)
-
-
-def _at(found: Gathered, workload: Workload, message: str) -> Located:
-    """A problem with translating a workload, at the object that asks for it."""
-    origin = found.manifests.origin(workload.object)
-    return replace(origin.located(Problem("metadata.name", message)), object=workload.object)
+def _title(workload: Workload) -> str:
+    return f"{workload.object.kind} {shown(workload.object.name)}"

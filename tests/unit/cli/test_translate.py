@@ -89,3 +89,21 @@ def test_what_is_worth_knowing_of_a_workload_is_told_as_by_validate() -> None:
     assert translated.stderr == validated.stderr
     assert translated.exit_code == 0
     assert "kind: PodGang" in translated.stdout
+
+
+def test_what_is_written_under_another_name_is_told() -> None:
+    set_of_one = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "metadata": {"name": "train"},
+        "spec": {"replicas": 1, "template": {"cliques": [{"name": "a", "spec": {"replicas": 2}}]}},
+    }
+    files = "\n".join([GROUP, json.dumps(set_of_one)])
+    run = CliRunner().invoke(app, ["translate", "-f", "-", "--to", "grove"], input=files)
+
+    assert run.stderr == (
+        'note: PodGroup default/train: it is written as "train-podgroup",'
+        " to tell it from PodCliqueSet default/train.\n"
+    )
+    assert run.exit_code == 0
+    assert "  name: train-podgroup\n" in run.stdout

@@ -164,14 +164,21 @@ def test_where_nobody_nearer_has_one_a_topology_of_any_family_will_do() -> None:
     assert [each.name for each in found.cluster.topologies] == ["default"]
 
 
-def test_what_is_written_has_the_name_and_the_levels_of_the_family_it_comes_from() -> None:
+def test_what_is_written_has_the_levels_of_the_family_it_comes_from_and_a_name_of_its_own() -> None:
     texts = (kai_topology("kai/rack"), *KUEUE, kueue.job(2, podset_required_topology="kueue/rack"))
     made = translate([Source("f", "\n---\n".join(texts).encode())], "kai")
 
     (group,) = (each for each in made.objects if each["kind"] == "PodGroup")
-    written = [each["spec"]["levels"] for each in made.objects if each["kind"] == "Topology"]
-    assert group["spec"]["topologyConstraint"]["topology"] == "default"
-    assert [{"nodeLabel": "kueue/block"}, {"nodeLabel": "kueue/rack"}] in written
+    written = {
+        each["metadata"]["name"]: [level["nodeLabel"] for level in each["spec"]["levels"]]
+        for each in made.objects
+        if each["kind"] == "Topology"
+    }
+    assert group["spec"]["topologyConstraint"]["topology"] == "default-kueue"
+    assert written == {"default": ["kai/rack"], "default-kueue": ["kueue/block", "kueue/rack"]}
+    assert [(each.object.name, each.topology, each.name) for each in made.renamed] == [
+        ("train", "default", "default-kueue")
+    ]
 
 
 def requests(found: Reading) -> dict[str, str]:
