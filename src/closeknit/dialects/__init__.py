@@ -21,7 +21,8 @@ from closeknit.dialects.naming import group_of
 from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.places import Located, Skipped, Source
 from closeknit.dialects.reading import Reading, read_with
-from closeknit.dialects.translation import TARGETS, Translation, translate_with
+from closeknit.dialects.saying_over import TARGETS
+from closeknit.dialects.translation import Translation, translate_with
 
 __all__ = [
     "DIALECTS",
