@@ -63,7 +63,7 @@ def suggestion(found: str, allowed: Iterable[str]) -> str:
     """Word the remedy for an unknown name: the nearest valid one, and all of them when few."""
     choices = sorted(set(allowed))
     if not choices:
-        return "There is none to choose from."
+        return "None is given; add it, or name none."
     listed = ", ".join(shown(choice) for choice in choices[:8])
     if len(choices) > 8:
         listed += f" and {len(choices) - 8} more"

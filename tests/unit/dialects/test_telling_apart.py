@@ -312,7 +312,7 @@ STRAY = '1:metadata.annotations.pod-group-name: There is no PodGroup "g" in name
     ("others", "labels", "annotations", "strays"),
     [
         pytest.param(
-            [], {}, {}, [f"{STRAY} There is none to choose from."], id="a pod of nobody's is a stray"
+            [], {}, {}, [f"{STRAY} None is given; add it, or name none."], id="a pod of nobody's is a stray"
         ),
         pytest.param(
             [sets.pod_clique_set(sets.clique("w"), name="served")],

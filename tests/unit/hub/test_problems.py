@@ -50,7 +50,7 @@ def test_what_a_user_wrote_is_shown_safely(value: object, expected: str) -> None
             id="the nearest word, and all of them",
         ),
         pytest.param("x", LEVELS, 'Allowed: "block", "rack", "zone".', id="all of them where none is near"),
-        pytest.param("x", [], "There is none to choose from.", id="nothing to choose from"),
+        pytest.param("x", [], "None is given; add it, or name none.", id="nothing to choose from"),
         pytest.param(
             "x",
             [f"level-{i}" for i in range(10)],

@@ -120,7 +120,7 @@ def test_an_override_is_told_where_it_was_written(text: str, want: list[str]) ->
 def test_that_a_topology_is_meant_is_told_once() -> None:
     assert problems(whole({"packDomain": "rack"})) == [
         f'1:{WHOLE}.topologyName: There is no ClusterTopologyBinding "grove-topology".'
-        " It is meant where no topology is named. There is none to choose from."
+        " It is meant where no topology is named. None is given; add it, or name none."
     ]
 
 

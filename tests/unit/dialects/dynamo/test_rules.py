@@ -285,7 +285,7 @@ def test_what_is_refused(text: str, want: list[str]) -> None:
 def test_a_constraint_without_any_topology_in_the_cluster_is_refused() -> None:
     assert problems(graph([service("A")], "rack")) == [
         '1:spec.topologyConstraint.topologyProfile: There is no ClusterTopologyBinding "grove-topology".'
-        " It is meant where no topology is named. There is none to choose from."
+        " It is meant where no topology is named. None is given; add it, or name none."
     ]
 
 

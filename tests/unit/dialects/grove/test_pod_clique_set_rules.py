@@ -346,7 +346,7 @@ def test_constraints_are_refused_where_they_are_switched_off() -> None:
 def test_without_any_topology_a_constraint_has_nothing_to_speak_of() -> None:
     assert problems(pod_clique_set(clique("a"), domain="zone")) == [
         '1:spec.template.topologyConstraint.topologyName: There is no ClusterTopologyBinding "grove-topology".'
-        " It is meant where no topology is named. There is none to choose from."
+        " It is meant where no topology is named. None is given; add it, or name none."
     ]
 
 

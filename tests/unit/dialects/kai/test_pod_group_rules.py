@@ -79,7 +79,7 @@ def close(required: str = "", preferred: str = "", topology: str = "tree") -> di
             {"subGroups": [{"name": "a", "minMember": 1}, {"name": "a", "parent": "b"}]},
             [
                 '2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.',
-                '2:spec.subGroups[1].parent: There is no subgroup "b". There is none to choose from.',
+                '2:spec.subGroups[1].parent: There is no subgroup "b". None is given; add it, or name none.',
                 '2:spec.subGroups[1].minMember: "a" needs minMember: how many of its pods must run at once.',
             ],
             id="a name that stands twice does not hide what else is wrong there",
@@ -436,7 +436,7 @@ def test_an_unknown_topology_is_told_once_where_it_is_first_named() -> None:
     }
 
     assert problems(pod_group(spec)) == [
-        '1:spec.subGroups[0].topologyConstraint.topology: Topology "gone" is not there. There is none to choose from.'
+        '1:spec.subGroups[0].topologyConstraint.topology: Topology "gone" is not there. None is given; add it, or name none.'
     ]
 
 

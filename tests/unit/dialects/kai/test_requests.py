@@ -186,7 +186,7 @@ def test_the_pods_of_another_namespace_do_not_count() -> None:
     elsewhere = pod("a", "g").replace('"name": "a"', '"name": "a", "namespace": "other"')
 
     assert problems(pod_group({}), elsewhere) == [
-        '2:metadata.annotations.pod-group-name: There is no PodGroup "g" in namespace "other". There is none to choose from.'
+        '2:metadata.annotations.pod-group-name: There is no PodGroup "g" in namespace "other". None is given; add it, or name none.'
     ]
 
 

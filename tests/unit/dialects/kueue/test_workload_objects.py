@@ -424,7 +424,7 @@ ASSIGNED = "status.admission.podSetAssignments"
             workload(
                 priorityClassRef={"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "x"}
             ),
-            'spec.priorityClassRef.name: There is no WorkloadPriorityClass "x". There is none to choose from.',
+            'spec.priorityClassRef.name: There is no WorkloadPriorityClass "x". None is given; add it, or name none.',
             id="the priority class exists",
         ),
         pytest.param(

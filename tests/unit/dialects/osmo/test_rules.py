@@ -466,7 +466,7 @@ def test_keys_are_refused_where_the_pool_has_none() -> None:
 def test_a_workflow_with_topology_keys_needs_a_pool() -> None:
     assert problems(each({"a": ["rack=r"]})) == [
         "1:workflow.pool: The workflow names topology keys, so it must name the pool that defines them."
-        " There is none to choose from."
+        " None is given; add it, or name none."
     ]
 
 
