@@ -55,7 +55,9 @@ def shown(value: object, *, limit: int = 80) -> str:
 
 
 def between(least: int, most: int) -> str:
-    """Word the remedy for a number that is out of range."""
+    """Word the remedy for a number that is out of range, which may be empty."""
+    if least > most:
+        return "No number is possible here; leave it out."
     return f"Write {least}." if least == most else f"Allowed are {least} to {most}."
 
 

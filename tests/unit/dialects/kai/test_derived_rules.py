@@ -191,6 +191,11 @@ WRONG_NUMBER = "is not possible. Write a whole number from"
             id="segments of one pod by the set's own field",
         ),
         pytest.param(
+            leader_worker_set(1, 1, policy={"subGroupSize": 3}),
+            f"{POLICY}.subGroupSize: 3 is not possible. No number is possible here; leave it out.",
+            id="segments of a group of one pod",
+        ),
+        pytest.param(
             leader_worker_set(1, 30_001, {SEGMENT: "2"}),
             f'{SEGMENT_SIZE}["{SEGMENT}"]: These are 15001 segments. At most 10000 are made.',
             id="too many segments",
