@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -90,6 +91,7 @@ class _Writer:
         self.name = _short(_plain(name))
         self._topology = topology
         self._names: set[str] = set()
+        self._numbers = Counter[str]()
 
     def template(self, root: Group) -> dict[str, Any]:
         whole = self._simple(root)
@@ -183,11 +185,12 @@ class _Writer:
         self.problems.append(Problem(f"PodCliqueSet {self.name}", f"{shown(member.name)}: {message}"))
 
     def _own_name(self, member: Member) -> str:
-        wished = _short(_plain(member.name))
-        number, name = 1, wished
+        name = _short(_plain(member.name))
+        stem = name[: _SHARE - 4]
         while name in self._names:
-            number += 1
-            name = f"{wished[: _SHARE - 4]}-{number}"
+            # Numbers go on where they were left: thousands of members may wish for one name.
+            self._numbers[stem] += 1
+            name = f"{stem}-{self._numbers[stem] + 1}"
         self._names.add(name)
         return name
 
