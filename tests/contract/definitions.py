@@ -14,7 +14,7 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import yaml
@@ -84,7 +84,7 @@ def published(group: str, kind: str, version: str, project: str | None = None) -
     schemas, missing = _schemas(project or PROJECTS[group])
     schema = schemas.get((group, kind, version))
     if schema is None and missing:
-        pytest.skip(f"Published definitions are not at hand: no ../shared/crds, and {'; '.join(missing)}")
+        _skip(missing)
     return schema
 
 
@@ -111,11 +111,16 @@ def strict(schema: Any) -> Any:
     return closed
 
 
+def _skip(missing: list[str]) -> NoReturn:
+    """Say loudly why a test is not run: nobody here publishes these definitions, and they could not be had."""
+    pytest.skip(f"Published definitions are not at hand: no ../shared/crds, and {'; '.join(missing)}")
+
+
 def published_texts(project: str) -> list[str]:
     """All that a project publishes, as it stands; the test is skipped where any of it cannot be had."""
     files, missing = _files(project)
     if missing:
-        pytest.skip(f"Published definitions are not at hand: no ../shared/crds, and {'; '.join(missing)}")
+        _skip(missing)
     return [path.read_text(encoding="utf-8") for path in files]
 
 

@@ -7,11 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from closeknit.engine import Budget, Engine
-from closeknit.hub.cluster import Cluster
-from closeknit.hub.nodes import Effect, Operator, Requirement, Term, Toleration
 from closeknit.hub.outcome import (
-    Change,
-    Choice,
     CountChange,
     Departure,
     DomainFit,
@@ -23,9 +19,10 @@ from closeknit.hub.outcome import (
     Undecided,
     Unplaceable,
 )
-from closeknit.hub.request import PodSet, Request
+from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import GPU, parse
+from tests.unit.engine.explained import TWO_RACKS, changes, only, shortfalls
 
 THREE_RACKS = parse("""
     b1
@@ -43,21 +40,6 @@ THREE_RACKS = parse("""
         x8: 8
         x9: 8 taint:maintenance=soon:NoSchedule
 """)
-
-
-def shortfalls(cluster: Cluster, asked: Request) -> tuple[Shortfall, ...]:
-    outcome = Engine(cluster).solve(asked)
-    assert isinstance(outcome, Unplaceable)
-    return outcome.shortfalls
-
-
-def only(cluster: Cluster, asked: Request) -> Shortfall:
-    (shortfall,) = shortfalls(cluster, asked)
-    return shortfall
-
-
-def changes(shortfall: Shortfall) -> list[tuple[Change, ...]]:
-    return [relaxation.changes for relaxation in shortfall.relaxations]
 
 
 WHOLE_HOSTS = request("train", group("g", pods("w", 3, 8), required="rack"))
@@ -103,23 +85,10 @@ def test_explaining_leaves_the_cluster_as_it_was() -> None:
     assert replace(again, statistics=first.statistics) == first
 
 
-# ---- which groups ----
-
-
 @dataclass
 class Blame:
     request: Request
     groups: tuple[str, ...]
-
-
-TWO_RACKS = parse("""
-    b1
-      r1
-        x1: 4
-        x2: 4
-      r2
-        x3: 4
-""")
 
 
 @pytest.mark.parametrize(
@@ -231,9 +200,6 @@ TWO_RACKS = parse("""
 )
 def test_who_is_at_fault(case: Blame) -> None:
     assert tuple(each.group for each in shortfalls(TWO_RACKS, case.request)) == case.groups
-
-
-# ---- how much fits, and what limits ----
 
 
 def test_pods_of_different_shapes_are_counted_together() -> None:
@@ -375,318 +341,6 @@ def test_the_whole_cluster_is_one_domain_without_a_path() -> None:
     assert shortfall.best == (DomainFit((), 12, GPU, ()),)
 
 
-# ---- excluded nodes ----
-
-_SELECTED = {"selector": {"gpu": "h100"}}
-_AFFINE = {
-    "affinity": (
-        Term((Requirement("gpu", Operator.IN, ("h100", "a100")), Requirement("zone", Operator.EXISTS))),
-        Term((Requirement("size", Operator.GT, ("3",)),)),
-    )
-}
-
-
-@pytest.mark.parametrize(
-    ("host", "asked", "excluded"),
-    [
-        pytest.param("x1: 8", {}, [], id="a node that takes a pod is not excluded"),
-        pytest.param(
-            "x1: 8 not-ready unschedulable",
-            {},
-            [("not ready", "")],
-            id="of several reasons the first is told",
-        ),
-        pytest.param("x1: 8 unschedulable", {}, [("unschedulable", "")], id="a cordoned node"),
-        pytest.param(
-            "x1: 8 taint:a=b:NoSchedule taint:c:NoExecute",
-            {"tolerations": [Toleration("a", "b", Effect.NO_SCHEDULE)]},
-            [("taint", "c:NoExecute")],
-            id="of several taints the first that is not tolerated",
-        ),
-        pytest.param("x1: 8 taint:a=b:PreferNoSchedule", {}, [], id="a soft taint excludes nothing"),
-        pytest.param("x1: 8 label:gpu=a100", _SELECTED, [("selector", "gpu=h100")], id="a selector"),
-        pytest.param(
-            "x1: 8 label:gpu=a100",
-            _AFFINE,
-            [("affinity", "gpu In (h100, a100) and zone Exists, or size Gt (3)")],
-            id="affinity, in its users' words",
-        ),
-        pytest.param("x1: 8 used=8", {}, [("resource", GPU)], id="a full node"),
-        pytest.param(
-            "x1: 0 cpu=1", {"cpu": 2}, [("resource", GPU)], id="of several resources the scarce kind is told"
-        ),
-        pytest.param(
-            "x1: 8 used=1:other:port=80/TCP",
-            {"gpus": 0, "ports": [80]},
-            [("port", "80/TCP")],
-            id="a port in use",
-        ),
-    ],
-)
-def test_why_a_node_takes_no_pod(
-    host: str, asked: dict[str, object], excluded: list[tuple[str, str]]
-) -> None:
-    cluster = parse(f"r1\n  {host}\n")
-
-    shortfall = only(cluster, request("t", group("g", pods("w", 99, **asked), required="rack")))  # type: ignore[arg-type]
-
-    assert shortfall.excluded == tuple(Exclusion(reason, detail, 1) for reason, detail in excluded)
-
-
-def test_nodes_without_a_domain_of_the_level_are_excluded_by_the_first_label_they_lack() -> None:
-    cluster = parse("""
-        b1
-          r1
-            x1: 1
-          x2: 8
-        x3: 8
-        x4: 8 not-ready
-    """)
-
-    shortfall = only(cluster, request("t", group("g", pods("w", 2), required="rack")))
-
-    assert shortfall.excluded == (Exclusion("unlabelled", "block", 2), Exclusion("unlabelled", "rack", 1))
-
-
-def test_a_node_that_takes_one_of_several_shapes_is_not_excluded() -> None:
-    cluster = parse("""
-        r1
-          x1: 0 cpu=2
-          x2: 8 used=8 cpu=1
-    """)
-    asked = request("t", group("g", pods("cpu", 1, 0, cpu=2), pods("gpu", 1, 8), required="rack"))
-
-    assert only(cluster, asked).excluded == (Exclusion("resource", GPU, 1),)
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        pytest.param(
-            [pods("cpu", 1, 0, cpu=2, selector={"kind": "cpu"}), pods("gpu", 1, 8)],
-            id="the selector keeps the first shape out",
-        ),
-        pytest.param(
-            [pods("cpu", 1, 0, cpu=2), pods("gpu", 1, 8, selector={"kind": "gpu"})],
-            id="the selector keeps the second shape out",
-        ),
-    ],
-)
-def test_of_several_shapes_the_one_that_comes_closest_counts(asked: list[PodSet]) -> None:
-    shortfall = only(parse("r1\n  x1: 1 cpu=1\n"), request("t", group("g", *asked, required="rack")))
-
-    assert [each.reason for each in shortfall.excluded] == ["resource"]
-
-
-# ---- what would help ----
-
-
-@dataclass
-class Help:
-    drawing: str
-    request: Request
-    changes: list[tuple[Change, ...]]
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(
-            Help(
-                "b1\n  r1\n    x1: 2\n  r2\n    x2: 2\nb2\n  r3\n    x3: 3\n",
-                request("t", group("g", pods("w", 4), required="rack")),
-                [(LevelChange("g", "block"),), (CountChange("w", 3),)],
-            ),
-            id="the finest coarser level and the largest count are proposed",
-        ),
-        pytest.param(
-            Help(
-                "b1\n  r1\n    x1: 2\n  r2\n    x2: 2\nb2\n  r3\n    x3: 3\n",
-                request("t", group("g", pods("w", 5), required="rack")),
-                [(LevelChange("g", None),), (CountChange("w", 3),)],
-            ),
-            id="where no level is enough the requirement is dropped",
-        ),
-        pytest.param(
-            Help(
-                "b1\n  r1\n    x1: 2\n  r2\n    x2: 2\nb2\n  r3\n    x3: 3\n",
-                request("t", group("g", pods("w", 5), required="rack"), required="block"),
-                [(LevelChange("root", None), LevelChange("g", None)), (CountChange("w", 3),)],
-            ),
-            id="a parent in the way changes with its child",
-        ),
-        pytest.param(
-            Help(
-                "b1\n  r1\n    x1: 2\n  r2\n    x2: 3\n",
-                request("t", group("g", pods("w", 5), required="rack"), required="block"),
-                [(LevelChange("g", "block"),), (CountChange("w", 3),)],
-            ),
-            id="a parent that is not in the way stays",
-        ),
-        pytest.param(
-            Help(
-                "z1\n  b1\n    r1\n      x1: 2\n    r2\n      x2: 3\n",
-                request("t", group("g", pods("w", 5), required="rack"), required="rack"),
-                [(LevelChange("root", "block"), LevelChange("g", "block")), (CountChange("w", 3),)],
-            ),
-            id="no child becomes coarser than its parent",
-        ),
-        pytest.param(
-            Help(
-                "b1\n  r1\n    x1: 3\n  r2\n    x2: 3\nb2\n  r3\n    x3: 1\n",
-                request(
-                    "t",
-                    group("a", pods("aw", 2), required="rack"),
-                    group("b", pods("bw", 2), required="rack"),
-                    group("c", pods("cw", 2), required="rack"),
-                    required="block",
-                ),
-                [(LevelChange("a", "block"),), (CountChange("cw", 1),)],
-            ),
-            id="what turns out not to be in the way is left as it was",
-        ),
-        pytest.param(
-            Help(
-                "b1\n  r1\n    x1: 3\n  r2\n    x2: 3\n",
-                request(
-                    "t",
-                    group("a", pods("aw", 2), required="rack"),
-                    group("b", pods("bw", 2), required="rack"),
-                    group("c", pods("cw", 2), required="rack"),
-                ),
-                [(LevelChange("a", "block"),), (CountChange("cw", 1),)],
-            ),
-            id="where groups stand in each other's way, changing one of them may do",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 2\nr2\n  x2: 3\n",
-                request(
-                    "t",
-                    group("a", pods("aw", 4), required="rack"),
-                    group("b", pods("bw", 5), required="rack"),
-                ),
-                [(CountChange("aw", 2), CountChange("bw", 3))],
-            ),
-            id="several failing groups change together",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 2\nr2\n  x2: 2\nr3\n  x3: 2\n",
-                request("t", *(group(f"g{i}", pods(f"w{i}", 3), required="rack") for i in range(3))),
-                [tuple(CountChange(f"w{i}", 2) for i in range(3))],
-            ),
-            id="replicas come down to one count",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 3\n",
-                request("t", pods("a", 3), group("either", pods("b", 1), pods("c", 1), minimum=1)),
-                [(CountChange("a", 2),)],
-            ),
-            id="no pod gives way to a member that may be left out",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 8 unschedulable\n",
-                request("t", group("g", pods("w", 2), required="rack")),
-                [],
-            ),
-            id="where nothing helps nothing is proposed",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 4 used=4:t\n",
-                request("t", group("g", pods("w", 6, bound=["x1"] * 4), required="rack")),
-                [(CountChange("w", 4),)],
-            ),
-            id="the count stays above zero and no lower than what runs, and the workload itself never leaves",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 4 used=4:big\n  x2: 4 used=1:a used=1:b\n",
-                request("t", group("g", pods("w", 1, 4), required="rack")),
-                [(Departure(("a", "b")),)],
-            ),
-            id="those leave that move the fewest pods",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 4 used=1:a\n  x2: 4 used=1:a\n  x3: 4 used=1:b\n",
-                request("t", group("g", pods("w", 1, 4), required="rack")),
-                [(Departure(("b",)),)],
-            ),
-            id="pods that a workload has elsewhere count as well",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 4 used=2:a\nr2\n  x2: 4 used=2:b\n",
-                request(
-                    "t",
-                    group("a", pods("aw", 4), required="rack"),
-                    group("b", pods("bw", 4), required="rack"),
-                ),
-                [(CountChange("aw", 2), CountChange("bw", 2)), (Departure(("a", "b")),)],
-            ),
-            id="several failing groups get room in domains of their own",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 4 used=4:a\nr2\n  x2: 4\n",
-                request(
-                    "t",
-                    group("a", pods("aw", 4), required="rack"),
-                    group("b", pods("bw", 4), required="rack"),
-                ),
-                [(CountChange("aw", 2), CountChange("bw", 2)), (Departure(("a",)),)],
-            ),
-            id="room is made for groups that stand in each other's way",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 4\nr2\n  x2: 4\n",
-                request("t", group("g", pods("w", 8, minimum=6), required="rack")),
-                [(LevelChange("g", None),), (CountChange("w", 4),)],
-            ),
-            id="only pods that must run count",
-        ),
-        pytest.param(
-            Help(
-                "r1\n  x1: 4\n  x2: 4\nr2\n  x3: 4\n",
-                request("t", group("a", pods("aw", 2, bound=["x1", "x3"]), required="rack")),
-                [(LevelChange("a", None),)],
-            ),
-            id="running pods that break a requirement need a coarser one",
-        ),
-    ],
-)
-def test_what_would_help(case: Help) -> None:
-    found = shortfalls(parse(case.drawing), case.request)
-
-    assert changes(found[0]) == case.changes
-    assert all(each.relaxations == found[0].relaxations for each in found)
-
-
-MANY_RACKS = parse("".join(f"r{i:03}\n  x{i}: 4 used=1:big used={1 + i % 3}:w{i:03}\n" for i in range(300)))
-
-
-@pytest.mark.parametrize(
-    ("groups", "gpus", "workloads"),
-    [
-        pytest.param(1, 3, ("w000",), id="one group"),
-        pytest.param(2, 3, ("w000", "w003"), id="two groups, in racks of their own"),
-        pytest.param(1, 4, ("big", "w000"), id="a workload leaves everywhere where there is no other way"),
-    ],
-)
-def test_who_would_leave_a_large_cluster(groups: int, gpus: int, workloads: tuple[str, ...]) -> None:
-    members = (group(f"g{i}", pods(f"v{i}", 1, gpus), required="rack") for i in range(groups))
-
-    found = shortfalls(MANY_RACKS, request("t", *members))
-
-    departures = [each for each in changes(found[0]) if isinstance(each[0], Departure)]
-    assert departures == [(Departure(workloads),)]
-
-
 def test_an_undecided_request_is_explained_as_far_as_is_known() -> None:
     engine = Engine(THREE_RACKS, Budget(find=1))
 
@@ -694,112 +348,3 @@ def test_an_undecided_request_is_explained_as_far_as_is_known() -> None:
 
     assert isinstance(outcome, Undecided)
     assert [each.group for each in outcome.shortfalls] == ["g"]
-
-
-# ---- what placed groups had to choose from ----
-
-
-def choices(cluster: Cluster, asked: Request) -> tuple[Choice, ...]:
-    engine = Engine(cluster)
-    placed = engine.decide(asked)
-    assert isinstance(placed, Placed)
-    return engine.explain(asked, placed)
-
-
-def test_a_placed_group_tells_how_many_domains_could_have_held_it() -> None:
-    asked = request("t", group("g", pods("w", 3), required="rack"))
-    cluster = parse("""
-        r1
-          x1: 2
-        r2
-          x2: 5
-        r3
-          x3: 4
-        r4
-          x4: 3
-        x5: 8
-    """)
-
-    assert choices(cluster, asked) == (
-        Choice(
-            group="g",
-            level="rack",
-            inside=(),
-            domain=("r4",),
-            room=3,
-            fitting=3,
-            of=4,
-            runners_up=(DomainFit(("r3",), 4, None), DomainFit(("r2",), 5, None)),
-        ),
-    )
-
-
-def test_a_nested_group_chooses_inside_the_domain_of_the_group_around_it() -> None:
-    asked = request("t", group("outer", group("inner", pods("w", 2), required="rack"), required="block"))
-    cluster = parse("""
-        b1
-          r1
-            x1: 2
-          r2
-            x2: 2
-        b2
-          r3
-            x3: 4
-          r4
-            x4: 1
-          r5
-            x5: 4
-    """)
-
-    outer, inner = choices(cluster, asked)
-
-    assert (outer.group, outer.inside, outer.domain, outer.fitting, outer.of) == ("outer", (), ("b1",), 2, 2)
-    assert (inner.group, inner.inside, inner.domain, inner.fitting, inner.of) == (
-        "inner",
-        ("b1",),
-        ("b1", "r1"),
-        2,
-        2,
-    )
-
-
-@pytest.mark.parametrize(
-    ("asked", "levels"),
-    [
-        pytest.param(
-            request("t", group("g", pods("w", 8), required="block", preferred="rack")),
-            {"g": "rack"},
-            id="the preferred level where it was reached",
-        ),
-        pytest.param(
-            request("t", group("g", pods("w", 10), required="block", preferred="rack")),
-            {"g": "block"},
-            id="the required level where the preference broke",
-        ),
-        pytest.param(
-            request("t", group("g", pods("w", 10), preferred="rack")),
-            {"g": "block"},
-            id="the level shared where nothing was required",
-        ),
-        pytest.param(
-            request("t", group("g", pods("w", 2))),
-            {"root": "rack"},
-            id="the root of a request without levels",
-        ),
-        pytest.param(
-            request("t", group("g", pods("w", 2, bound=["x1", "x3"]))),
-            {"root": "block"},
-            id="where running pods keep the rest apart, what they share",
-        ),
-    ],
-)
-def test_the_level_of_a_choice(asked: Request, levels: dict[str, str]) -> None:
-    assert {each.group: each.level for each in choices(TWO_RACKS, asked)} == levels
-
-
-def test_pods_above_the_minimum_count_for_a_choice() -> None:
-    asked = request("t", group("g", pods("w", 5, minimum=1), required="rack"))
-
-    (choice,) = choices(TWO_RACKS, asked)
-
-    assert (choice.domain, choice.fitting) == (("b1", "r1"), 1)

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from closeknit.dialects import Source, read
+from closeknit.dialects import Source
 from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.osmo import OSMO, keys_of
 from closeknit.dialects.osmo.objects import to_pods
@@ -21,31 +15,13 @@ from closeknit.dialects.osmo.workflows import read_workflows
 from closeknit.dialects.reading import gather
 from closeknit.hub import quantities
 from closeknit.hub.nodes import Operator
-from closeknit.hub.request import Request
-from tests.unit.dialects.kit import problems, reading, request
-from tests.unit.dialects.osmo.kit import KEYS, each, near, objects, pod_group, pool, workflow
-
-ROOT = Path(__file__).resolve().parents[4]
-EXAMPLES = ROOT / "examples" / "osmo"
-DEFINITIONS = ROOT.parent / "shared" / "crds" / "kai"
-
-
-def example(*names: str) -> list[str]:
-    return [(EXAMPLES / name).read_text(encoding="utf-8") for name in names]
+from tests.unit.dialects.kit import reading, request
+from tests.unit.dialects.osmo.kit import KEYS, each, objects, pod_group, pool, workflow
+from tests.unit.dialects.osmo.written import example
 
 
 def gathered(*texts: str) -> Manifests:
     return gather((OSMO,), [Source("f", "\n---\n".join(texts).encode())], lenient=False).manifests
-
-
-def read_back(made: list[dict[str, Any]]) -> dict[str, Request | None]:
-    found = read([Source("f", "\n".join(json.dumps(one) for one in made).encode())])
-    assert [str(problem) for problem in found.problems] == []
-    return {
-        workload.request.name: workload.request
-        for workload in found.workloads
-        if workload.request is not None
-    }
 
 
 def test_the_pod_group_of_use_case_3_is_the_one_in_the_design() -> None:
@@ -376,65 +352,6 @@ def test_an_object_that_carries_the_file_asks_for_the_same() -> None:
     assert request(json.dumps(carried), json.dumps(whole)) == request(pool(), text)
 
 
-def carried(priority: str, name: str = "w") -> str:
-    metadata = {"name": name, "labels": {"osmo.priority": priority}}
-    spec = json.loads(workflow(["a"], name=name))
-    return json.dumps(
-        {"apiVersion": "osmo.closeknit.dev/v1alpha1", "kind": "Workflow", "metadata": metadata, "spec": spec}
-    )
-
-
-def test_an_object_may_be_labelled_with_the_priority_that_whoever_submits_it_chose() -> None:
-    made = objects(carried("HIGH"), carried("low", "v"))
-    classes = [one for one in made if one["kind"] == "PriorityClass"]
-
-    assert [(one["metadata"]["name"], one["value"]) for one in classes] == [
-        ("osmo-high", 125),
-        ("osmo-low", 50),
-    ]
-    assert [one["spec"]["priorityClassName"] for one in made if one["kind"] == "PodGroup"] == [
-        "osmo-high",
-        "osmo-low",
-    ]
-    assert [one["metadata"]["labels"]["osmo.priority"] for one in made if one["kind"] == "Pod"] == [
-        "high",
-        "low",
-    ]
-
-
-def test_the_urgent_workflow_goes_first_whether_read_itself_or_as_what_it_becomes() -> None:
-    texts = carried("low", "a"), carried("normal", "b"), carried("high", "c")
-    itself = reading(*texts).workloads
-    again = reading(*(json.dumps(one) for one in objects(*texts))).workloads
-
-    assert [workload.object.name for workload in itself] == ["c", "b", "a"]
-    assert (
-        [workload.priority for workload in itself]
-        == [workload.priority for workload in again]
-        == [125, 100, 50]
-    )
-
-
-def test_a_priority_class_that_is_there_is_not_written_a_second_time() -> None:
-    there = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "osmo-high"},
-        "value": 7,
-    }
-    texts = carried("high"), json.dumps(there)
-
-    assert [one["kind"] for one in objects(*texts)] == ["PodGroup", "Pod"]
-    assert [workload.priority for workload in reading(*texts).workloads] == [7]
-
-
-def test_a_priority_that_does_not_exist_is_refused() -> None:
-    assert problems(carried("hihg")) == [
-        '1:metadata.labels["osmo.priority"]: "hihg" is not a priority. Did you mean "high"?'
-        ' Allowed: "high", "low", "normal".'
-    ]
-
-
 def test_resources_may_stand_inside_the_workflow_or_beside_it() -> None:
     inside = json.loads(each({"a": ["rack=r1"], "b": ["rack=r2"]}))
     beside = {
@@ -451,86 +368,3 @@ def test_pods_of_long_and_similar_names_stay_apart() -> None:
 
     assert len({pod["metadata"]["name"] for pod in made}) == 2
     assert all(len(pod["metadata"]["name"]) <= 63 for pod in made)
-
-
-@pytest.mark.parametrize(
-    "file",
-    sorted(path.name for path in EXAMPLES.glob("*.yaml") if path.name not in ("nodes.yaml", "pool.yaml")),
-)
-def test_an_examples_objects_ask_for_what_the_workflow_asks(file: str) -> None:
-    texts = example("pool.yaml", file)
-    asked = request(*texts)
-
-    assert read_back(objects(*texts)) == {asked.name: asked}
-
-
-@st.composite
-def any_workflow(draw: st.DrawFn) -> str:
-    """Random workflows without contradictions: a group's name tells its parents and its strictness."""
-    resources: dict[str, Any] = {}
-    for i in range(draw(st.integers(1, 5))):
-        entries, above = [], ""
-        for key in KEYS:
-            number = draw(st.integers(0, 3))
-            if number:
-                above = f"{above}{key[0]}{number}-"
-                entries.append(f"{key}{'~' if number == 3 else '='}{above}")
-        shape: dict[str, Any] = draw(
-            st.sampled_from([{"gpu": 1}, {"gpu": 8, "memory": "1Gi"}, {"nodesExcluded": ["n1"]}])
-        )
-        resources[f"r{i}"] = {**near(*entries), **shape}
-    names = st.lists(
-        st.from_regex(r"[a-zA-Z]([a-zA-Z0-9_-]{0,8}[a-zA-Z0-9])?", fullmatch=True),
-        min_size=1,
-        max_size=12,
-        unique_by=lambda name: name.lower().replace("_", "-").replace("--", "-"),
-    )
-    tasks = {f"t-{i}-{name}": draw(st.sampled_from(sorted(resources))) for i, name in enumerate(draw(names))}
-    return workflow(tasks, resources)
-
-
-@settings(max_examples=200, deadline=None)
-@given(any_workflow())
-def test_what_is_written_asks_for_what_the_workflow_asks(text: str) -> None:
-    asked = request(pool(), text)
-
-    assert read_back(objects(pool(), text)) == {asked.name: asked}
-
-
-@cache
-def schema(name: str) -> dict[str, Any]:
-    path = DEFINITIONS / name
-    if not path.exists():
-        pytest.skip(
-            f"KAI's published definitions are not at hand: there is no {path.relative_to(ROOT.parent)}."
-        )
-    (version,) = yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]["versions"]
-    closed: dict[str, Any] = strict(version["schema"]["openAPIV3Schema"])
-    closed["properties"]["metadata"] = {"type": "object"}
-    return closed
-
-
-def strict(given: Any) -> Any:
-    """The same schema with unknown fields refused."""
-    if isinstance(given, list):
-        return [strict(inner) for inner in given]
-    if not isinstance(given, dict):
-        return given
-    closed = {key: strict(value) for key, value in given.items()}
-    if isinstance(given.get("properties"), dict) and "additionalProperties" not in given:
-        closed["additionalProperties"] = False
-    return closed
-
-
-@settings(max_examples=50, deadline=None)
-@given(any_workflow())
-def test_what_is_written_fits_the_published_definitions(text: str) -> None:
-    schemas = {
-        "PodGroup": schema("scheduling.run.ai_podgroups.yaml"),
-        "Topology": schema("kai.scheduler_topologies.yaml"),
-        "Queue": schema("scheduling.run.ai_queues.yaml"),
-    }
-
-    for made in objects(pool(), text):
-        if made["kind"] in schemas:
-            jsonschema.validate(made, schemas[made["kind"]])

@@ -1,0 +1,85 @@
+"""Commands as tests run them, and what they are run on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+from typer.testing import CliRunner
+
+from closeknit.cli.app import app
+
+SCHEMA = json.loads((Path(__file__).parent / "outcomes.schema.json").read_text())
+
+
+TOPOLOGY = """
+apiVersion: kai.scheduler/v1alpha1
+kind: Topology
+metadata: {name: t}
+spec:
+  levels: [{nodeLabel: block}, {nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]
+---
+"""
+
+
+DRAWING = """
+b1
+  r1
+    x1: 8
+    x2: 8 used=4:other
+  r2
+    x3: 8
+    x4: 8
+b2
+  r1
+    x5: 8
+"""
+
+
+class Run:
+    """One run of the command line."""
+
+    def __init__(self, *arguments: str, stdin: str = "") -> None:
+        self._result = CliRunner().invoke(app, list(arguments), input=stdin)
+        # A command may end the process, and in no other way.
+        assert self._result.exception is None or isinstance(self._result.exception, SystemExit), (
+            self._result.exception
+        )
+        self.status = self._result.exit_code
+        self.out = self._result.stdout
+        self.err = self._result.stderr
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def pod_group(
+    name: str, members: int | None, required: str | None = None, *, gpus: int = 8, **more: Any
+) -> str:
+    """A PodGroup of equal pods, as YAML."""
+    constraint = {"topology": "t"} | ({"requiredTopologyLevel": required} if required else {})
+    spec = ({} if members is None else {"minMember": members}) | (
+        {"topologyConstraint": constraint} if required else {}
+    )
+    metadata = {
+        "name": name,
+        "annotations": {"closeknit.dev/pod-resources": json.dumps({"nvidia.com/gpu": str(gpus)})},
+    }
+    manifest = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": metadata | more.pop("metadata", {}),
+        "spec": spec | more,
+    }
+    return f"---\n{yaml.safe_dump(manifest)}"
+
+
+def outcomes(run: Run) -> list[dict[str, Any]]:
+    output = run.json()
+    jsonschema.validate(output, SCHEMA)
+    listed = output["outcomes"]
+    assert isinstance(listed, list)
+    return listed
