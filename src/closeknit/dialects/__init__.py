@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from closeknit.dialects.dialect import Dialect
+from closeknit.dialects.core.naming import group_of
 from closeknit.dialects.dynamo import DYNAMO
+from closeknit.dialects.family import Dialect
 from closeknit.dialects.grove import GROVE
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
-from closeknit.dialects.naming import group_of
 from closeknit.dialects.osmo import OSMO
-from closeknit.dialects.places import Located, Skipped, Source
 from closeknit.dialects.reading import Reading, read_with
-from closeknit.dialects.saying_over import TARGETS
-from closeknit.dialects.translation import Translation, translate_with
+from closeknit.dialects.translate.other_families import TARGETS
+from closeknit.dialects.translate.translation import Translation, translate_with
+from closeknit.dialects.wire.sources import Located, Skipped, Source
 
 __all__ = [
     "DIALECTS",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from closeknit.dialects import json_text, yaml_text
-from closeknit.dialects.places import Located, Source
+from closeknit.dialects.wire.sources import Located, Source
 from closeknit.hub.problems import Problem
 
 Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | int | float | bool | None"

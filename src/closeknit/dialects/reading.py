@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from closeknit.apis import core_v1, scheduling_k8s_io_v1
-from closeknit.dialects import core_kinds
-from closeknit.dialects.catalogue import Catalogue
-from closeknit.dialects.claims import Claim, Claims, by_claim
-from closeknit.dialects.claims import seen_by as pods_seen_by
-from closeknit.dialects.dialect import Dialect, Surroundings
+from closeknit.dialects.core import kinds as core_kinds
+from closeknit.dialects.core.nodes import hub_node
+from closeknit.dialects.core.pods import ReadPod, read_pod
+from closeknit.dialects.core.priority import priorities, queue_order
 from closeknit.dialects.documents import Document, parse
-from closeknit.dialects.manifests import Broken, Manifest, Manifests
-from closeknit.dialects.nodes import hub_node
-from closeknit.dialects.places import Located, Skipped, Source
-from closeknit.dialects.pods import ReadPod, read_pod
-from closeknit.dialects.queueing import priorities, queue_order
-from closeknit.dialects.telling_apart import Topologies, Workloads
+from closeknit.dialects.family import Dialect, Surroundings
+from closeknit.dialects.store.names import Topologies, Workloads
+from closeknit.dialects.store.objects import Broken, Manifest, Manifests
+from closeknit.dialects.store.ownership import Claim, Claims, by_claim
+from closeknit.dialects.store.ownership import seen_by as pods_seen_by
+from closeknit.dialects.wire.registry import Catalogue
+from closeknit.dialects.wire.sources import Located, Skipped, Source
 from closeknit.hub import request as hub_request
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node

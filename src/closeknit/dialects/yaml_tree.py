@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from closeknit.dialects.paths import path_of
 from closeknit.dialects.yaml_scalars import TagError, resolved, scalar
+from closeknit.hub.paths import path_of
 from closeknit.hub.problems import Problem, shown
 
 DEEPEST = 100

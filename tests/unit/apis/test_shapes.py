@@ -13,7 +13,7 @@ import pytest
 from closeknit import apis
 from closeknit.apis import core_v1
 from closeknit.apis.wire import Wire
-from closeknit.dialects.shapes import decode
+from closeknit.dialects.wire.decoding import decode
 
 MODULES: tuple[ModuleType, ...] = tuple(
     import_module(f"{apis.__name__}.{found.name}") for found in pkgutil.iter_modules(apis.__path__)

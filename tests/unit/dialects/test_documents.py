@@ -10,7 +10,7 @@ import yaml
 
 from closeknit.dialects import documents, yaml_text, yaml_tree
 from closeknit.dialects.documents import Document, parse
-from closeknit.dialects.places import Source
+from closeknit.dialects.wire.sources import Source
 
 
 def contents(text: str | bytes) -> list[Any]:

@@ -11,12 +11,12 @@ from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.operator_config_dynamo_nvidia_com_v1alpha1 import OperatorConfiguration
-from closeknit.dialects.dialect import Dialect
 from closeknit.dialects.dynamo.jobs import kueue_objects
 from closeknit.dialects.dynamo.mapping import read_mapping
 from closeknit.dialects.dynamo.objects import gang_objects, grove_objects, kai_objects, pod_objects
 from closeknit.dialects.dynamo.workloads import DIALECT, read_workloads
-from closeknit.dialects.manifests import Kind, OwnFile
+from closeknit.dialects.family import Dialect
+from closeknit.dialects.store.objects import Kind, OwnFile
 
 
 def _workload_of(_: Pod, __: str) -> None:

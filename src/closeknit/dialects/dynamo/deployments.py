@@ -11,9 +11,9 @@ from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.dynamo.service_pods import pod_spec
 from closeknit.dialects.grove.blueprint import ASSUMED_POD
-from closeknit.dialects.paths import join, within
-from closeknit.dialects.shapes import decode
-from closeknit.dialects.spelling import found as worded
+from closeknit.dialects.wire.decoding import decode
+from closeknit.dialects.wire.spelling import found as worded
+from closeknit.hub.paths import join, within
 from closeknit.hub.problems import Problem
 
 

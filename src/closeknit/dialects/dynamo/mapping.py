@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from closeknit.apis.operator_config_dynamo_nvidia_com_v1alpha1 import OperatorConfiguration
 from closeknit.dialects.grove.topologies import DOMAINS
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.paths import within
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.wire.sources import Located
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.topology import Level, Topology
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
-from closeknit.dialects.dialect import Surroundings
 from closeknit.dialects.dynamo.mapping import mapped
 from closeknit.dialects.dynamo.workloads import Read, read_all, topologies_for
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.gangs import to_gangs
 from closeknit.dialects.grove.objects import Objects, kai_names, pod_groups_of, to_binding
 from closeknit.dialects.grove.pod_objects import to_pods
 from closeknit.dialects.kai.objects import to_topology_object
-from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.store.objects import Manifests
 from closeknit.hub.topology import Topology
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from closeknit.apis.grove_io_v1alpha1 import TopologyConstraint
 from closeknit.apis.nvidia_com_v1alpha1 import ProviderOverride
 from closeknit.dialects.dynamo.deployments import Component, Deployment
-from closeknit.dialects.paths import join
-from closeknit.dialects.shapes import decode
+from closeknit.dialects.wire.decoding import decode
+from closeknit.hub.paths import join
 from closeknit.hub.problems import Problem, shown
 
 _GROVE = "grove.io/v1alpha1"

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.wire import Wire
-from closeknit.dialects.dialect import Object
+from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.objects import API_VERSION
-from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.store.objects import Manifests
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology

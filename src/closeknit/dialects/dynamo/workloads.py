@@ -13,13 +13,15 @@ from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
-from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.priority import created
 from closeknit.dialects.dynamo.deployments import Deployment, read_alpha, read_beta
 from closeknit.dialects.dynamo.mapping import mapped
 from closeknit.dialects.dynamo.overrides import without_wrong_ones
 from closeknit.dialects.dynamo.rules import rules
 from closeknit.dialects.dynamo.sets import set_name, to_pod_clique_set
 from closeknit.dialects.dynamo.telling import told
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint
 from closeknit.dialects.grove.drift import what_is_lost
 from closeknit.dialects.grove.members import DEPLOYMENT, lone_gangs, pods_by_set, set_of
@@ -27,10 +29,8 @@ from closeknit.dialects.grove.requests import to_request
 from closeknit.dialects.grove.topologies import MANAGED, Known, known
 from closeknit.dialects.grove.workloads import pod_problems, priority_of
 from closeknit.dialects.kueue.keys import QUEUE
-from closeknit.dialects.manifests import Manifest, Manifests
-from closeknit.dialects.naming import workload_name
-from closeknit.dialects.places import Located
-from closeknit.dialects.queueing import created
+from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import Workload
 

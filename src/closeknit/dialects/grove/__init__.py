@@ -15,7 +15,7 @@ from closeknit.apis.grove_io_v1alpha1 import ClusterTopology, ClusterTopologyBin
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.dialect import Dialect, Surroundings
+from closeknit.dialects.family import Dialect, Surroundings
 from closeknit.dialects.grove.bindings import rivals
 from closeknit.dialects.grove.express import express
 from closeknit.dialects.grove.gang_workloads import read_gangs
@@ -24,8 +24,8 @@ from closeknit.dialects.grove.naming import PART_OF, is_managed, workload_of
 from closeknit.dialects.grove.objects import gang_objects, grove_objects, kai_objects, pod_objects
 from closeknit.dialects.grove.topologies import known, read_topologies
 from closeknit.dialects.grove.workloads import DIALECT, read_pod_clique_set
-from closeknit.dialects.manifests import Kind, Manifests
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Kind, Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 

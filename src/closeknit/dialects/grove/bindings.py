@@ -10,8 +10,8 @@ from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.grove.drift import Condition, Event
 from closeknit.dialects.grove.gangs import KAI_SCHEDULER
 from closeknit.dialects.grove.topologies import known
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem, shown
 
 TYPE = "SchedulerTopologyDrift"

@@ -9,6 +9,7 @@ from typing import Any
 from closeknit.apis import core_v1
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.dialects.core.pods import Shape, read_pod
 from closeknit.dialects.grove.clashes import Repeated, clashes
 from closeknit.dialects.grove.constraints import (
     SET,
@@ -21,10 +22,9 @@ from closeknit.dialects.grove.constraints import (
 from closeknit.dialects.grove.nesting import Levels
 from closeknit.dialects.grove.rules import rules
 from closeknit.dialects.grove.topologies import Known
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import join
-from closeknit.dialects.pods import Shape, read_pod
-from closeknit.dialects.shapes import decode
+from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.wire.decoding import decode
+from closeknit.hub.paths import join
 from closeknit.hub.problems import Problem
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import ObjectName

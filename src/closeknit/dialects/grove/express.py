@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.grove.cliques import API_VERSION
 from closeknit.dialects.grove.naming import LONGEST
 from closeknit.dialects.grove.topologies import DOMAINS
-from closeknit.dialects.pod_specs import pod_spec
 from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.request import Group, Member, PodSet
 from closeknit.hub.topology import Topology

@@ -11,7 +11,7 @@ from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.dialects.grove.naming import TOPOLOGY_NAME
 from closeknit.dialects.grove.nesting import Asked, Levels, Written, nested
 from closeknit.dialects.kai.keys import TOPOLOGY
-from closeknit.dialects.paths import within
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.topology import Topology
 

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from closeknit.apis import grove_io_v1alpha1 as grove
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
-from closeknit.dialects.assumed_pods import assumed_pods
-from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.core.assumed_pods import assumed_pods
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.pods import ReadPod, Stage
+from closeknit.dialects.core.priority import created
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.grove.blueprint import MOST_PODS
 from closeknit.dialects.grove.gang_requests import gang_request, sorted_in
 from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules
 from closeknit.dialects.grove.members import lone_gangs, pods_by_gang
 from closeknit.dialects.grove.workloads import DIALECT, pod_problems
 from closeknit.dialects.kai.workloads import PRIORITIES
-from closeknit.dialects.manifests import Manifest, Manifests
-from closeknit.dialects.naming import workload_name
-from closeknit.dialects.places import Located
-from closeknit.dialects.pods import ReadPod, Stage
-from closeknit.dialects.queueing import created
+from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import Workload
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from closeknit.dialects.assumed_pods import RESOURCES_ANNOTATION, assuming
+from closeknit.dialects.core.assumed_pods import RESOURCES_ANNOTATION, assuming
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.cliques import default_labels, metadata
 from closeknit.dialects.grove.naming import (

@@ -16,13 +16,13 @@ from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.apis.wire import Wire
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.grove.naming import PART_OF, POD_GANG, is_managed
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION
-from closeknit.dialects.manifests import Manifest, Manifests
-from closeknit.dialects.naming import workload_name
-from closeknit.dialects.paths import within
-from closeknit.dialects.places import Located
-from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.wire.sources import Located
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown
 
 DEPLOYMENT = "nvidia.com/dynamo-graph-deployment-name"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from closeknit.apis.core_v1 import Pod
-from closeknit.dialects.naming import workload_name
+from closeknit.dialects.core.naming import workload_name
 from closeknit.hub.problems import Problem, shown
 
 POD_CLIQUE = "grove.io/podclique"

@@ -11,7 +11,7 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
-from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint
 from closeknit.dialects.grove.cliques import API_VERSION, to_cliques
 from closeknit.dialects.grove.express import express
@@ -23,8 +23,8 @@ from closeknit.dialects.grove.pod_objects import to_pods
 from closeknit.dialects.grove.topologies import MANAGED, Known, known
 from closeknit.dialects.kai.objects import to_topology_object
 from closeknit.dialects.kai.pod_objects import to_pods as kai_pods
-from closeknit.dialects.manifests import Manifest, Manifests
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.topology import Topology
 

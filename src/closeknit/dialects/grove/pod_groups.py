@@ -11,8 +11,8 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis import scheduling_run_ai_v2alpha2 as kai
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang, TopologyConstraint
+from closeknit.dialects.core.host_level import level_of_nodes
 from closeknit.dialects.grove.naming import TOPOLOGY_NAME
-from closeknit.dialects.node_levels import level_of_nodes
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.topology import Topology
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from closeknit.dialects.core.naming import pod_set_name, workload_name
+from closeknit.dialects.core.pods import ReadPod, Stage, by_rank
 from closeknit.dialects.grove.blueprint import Blueprint, Clique, ScalingGroup
 from closeknit.dialects.grove.naming import (
     POD_CLIQUE,
@@ -20,8 +22,6 @@ from closeknit.dialects.grove.naming import (
     scaled_name,
     scaling_group_name,
 )
-from closeknit.dialects.naming import pod_set_name, workload_name
-from closeknit.dialects.pods import ReadPod, Stage, by_rank
 from closeknit.hub.request import Group, PodSet, Request
 
 

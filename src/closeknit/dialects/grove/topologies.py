@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from closeknit.apis import grove_io_v1alpha1 as wire
-from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.pods import ReadPod
+from closeknit.dialects.core.priority import created
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.grove.blueprint import blueprint
 from closeknit.dialects.grove.drift import what_is_lost
 from closeknit.dialects.grove.requests import to_request
 from closeknit.dialects.grove.topologies import Known
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.naming import workload_name
-from closeknit.dialects.places import Located
-from closeknit.dialects.pods import ReadPod
-from closeknit.dialects.queueing import created
+from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import Workload
 

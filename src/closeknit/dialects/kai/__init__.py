@@ -18,7 +18,10 @@ from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.dialect import Dialect, Object, Surroundings
+from closeknit.dialects.core.host_level import down_to_nodes
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.pods import Stage
+from closeknit.dialects.family import Dialect, Object, Surroundings
 from closeknit.dialects.kai.derivation import overruled
 from closeknit.dialects.kai.groups import derived_groups, read_groups
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION
@@ -29,13 +32,10 @@ from closeknit.dialects.kai.queues import read_queues
 from closeknit.dialects.kai.topologies import problems, to_topology
 from closeknit.dialects.kai.translations import to_kai, to_pods_alone
 from closeknit.dialects.kai.workloads import DIALECT
-from closeknit.dialects.manifests import Kind, Manifests
-from closeknit.dialects.naming import workload_name
-from closeknit.dialects.node_levels import down_to_nodes
-from closeknit.dialects.paths import within
-from closeknit.dialects.places import Located
-from closeknit.dialects.pods import Stage
+from closeknit.dialects.store.objects import Kind, Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub import topology as hub
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.workload import Workload
 

@@ -13,8 +13,11 @@ from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.crews import Crew, equal
-from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.core.minimum_members import Crew, equal
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
+from closeknit.dialects.core.priority import created
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.constraints import constraints
 from closeknit.dialects.kai.derived import Derived, Leaf, Template
@@ -26,12 +29,9 @@ from closeknit.dialects.kai.subgroups import tree
 from closeknit.dialects.kai.training_groups import of_pytorch_job
 from closeknit.dialects.kai.workloads import DIALECT, PRIORITIES, ReadGroup, of_pod, root_group
 from closeknit.dialects.kueue.batches import is_kueues
-from closeknit.dialects.manifests import Manifest, Manifests
-from closeknit.dialects.naming import workload_name
-from closeknit.dialects.paths import join
-from closeknit.dialects.places import Located
-from closeknit.dialects.pods import ReadPod, Stage, read_pod
-from closeknit.dialects.queueing import created
+from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.wire.sources import Located
+from closeknit.hub.paths import join
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.request import Request
 from closeknit.hub.workload import ObjectName, Workload

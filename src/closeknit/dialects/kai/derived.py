@@ -13,11 +13,11 @@ from typing import Any
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.core_v1 import PodTemplateSpec
 from closeknit.apis.scheduling_run_ai_v2alpha2 import UNCONSTRAINED, TopologyConstraint
+from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.constraints import Fields
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import within
-from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.store.objects import Manifest
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown
 
 MOST_PODS = 150_000

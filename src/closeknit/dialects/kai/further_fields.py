@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from closeknit.dialects.spelling import found
+from closeknit.dialects.wire.spelling import found
 from closeknit.hub.problems import Problem, shown, suggestion
 
 PREEMPTIBILITIES = ("preemptible", "non-preemptible")

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.kai.derivation import derive, read_derived
 from closeknit.dialects.kai.derived import Derived
 from closeknit.dialects.kai.queues import NO_QUEUES, read_queues
 from closeknit.dialects.kai.workloads import ReadGroup, read_pod_group
-from closeknit.dialects.manifests import Manifest, Manifests
+from closeknit.dialects.store.objects import Manifest, Manifests
 
 
 @dataclass(frozen=True, slots=True)

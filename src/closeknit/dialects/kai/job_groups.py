@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from closeknit.apis.batch_v1 import Job, JobSpec
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet, ReplicatedJob
+from closeknit.dialects.core.naming import lone_holder
+from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import (
     MOST_PODS,
@@ -20,9 +22,7 @@ from closeknit.dialects.kai.derived import (
     whole_number,
 )
 from closeknit.dialects.kai.owners import Owner, is_finished
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.naming import lone_holder
-from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.problems import Problem, shown
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
+from closeknit.dialects.core.naming import lone_holder
+from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import (
     MOST_PODS,
@@ -20,10 +22,8 @@ from closeknit.dialects.kai.derived import (
     whole_number,
 )
 from closeknit.dialects.kai.owners import Owner
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.naming import lone_holder
-from closeknit.dialects.paths import within
-from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.store.objects import Manifest
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, between, shown, suggestion
 
 _PATH = "spec.leaderWorkerTemplate"

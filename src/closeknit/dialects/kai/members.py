@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from closeknit.apis.core_v1 import Pod
-from closeknit.dialects.crews import Crew, crew, equal
+from closeknit.dialects.core.minimum_members import Crew, crew, equal
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.pods import ReadPod, Shape, Stage, by_rank
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
 from closeknit.dialects.kai.subgroups import Tree
-from closeknit.dialects.naming import workload_name
-from closeknit.dialects.paths import within
-from closeknit.dialects.pods import ReadPod, Shape, Stage, by_rank
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown, suggestion
 
 DEFAULT = "default"

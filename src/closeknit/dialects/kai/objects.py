@@ -15,9 +15,9 @@ from closeknit.apis.scheduling_run_ai_v2alpha2 import (
     SubGroup,
     TopologyConstraint,
 )
-from closeknit.dialects.assumed_pods import assuming
+from closeknit.dialects.core.assumed_pods import assuming
 from closeknit.dialects.kai.naming import subgroup_names
-from closeknit.dialects.manifests import DEFAULT_NAMESPACE
+from closeknit.dialects.store.objects import DEFAULT_NAMESPACE
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import Topology
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from closeknit.apis.batch_v1 import JobStatus
 from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import Derived, Outline, Template
 from closeknit.dialects.kai.further_fields import wrong
 from closeknit.dialects.kueue.batches import is_kueues
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import within
-from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.store.objects import Manifest
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem
 
 DEFAULT_QUEUE = "default-queue"

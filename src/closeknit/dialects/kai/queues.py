@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 from closeknit.apis.scheduling_run_ai_v2 import Queue
-from closeknit.dialects.manifests import Manifest, Manifests
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem, shown, suggestion
 
 UNLIMITED = -1

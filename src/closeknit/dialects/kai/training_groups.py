@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob, ReplicaSpec
+from closeknit.dialects.core.naming import lone_holder
+from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import (
     MOST_PODS,
@@ -20,10 +22,8 @@ from closeknit.dialects.kai.derived import (
     whole_number,
 )
 from closeknit.dialects.kai.owners import Owner, is_finished
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.naming import lone_holder
-from closeknit.dialects.paths import within
-from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.store.objects import Manifest
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem
 
 _SPECS = "spec.pytorchReplicaSpecs"

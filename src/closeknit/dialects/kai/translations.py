@@ -9,14 +9,14 @@ from typing import Any
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.dialect import Object, Surroundings
+from closeknit.dialects.family import Object, Surroundings
 from closeknit.dialects.kai import derived_objects
 from closeknit.dialects.kai.groups import read_groups
 from closeknit.dialects.kai.objects import to_topology_object
 from closeknit.dialects.kai.pod_objects import to_pods
 from closeknit.dialects.kai.topologies import problems, to_topology
-from closeknit.dialects.manifests import Manifest, Manifests
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.wire.sources import Located
 
 
 def to_kai(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:

@@ -7,19 +7,19 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
-from closeknit.dialects.assumed_pods import Assumed, assumed_pods
-from closeknit.dialects.crews import Crew
-from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods
+from closeknit.dialects.core.minimum_members import Crew
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.pods import ReadPod, Stage
+from closeknit.dialects.core.priority import created
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.further_fields import field_problems
 from closeknit.dialects.kai.members import DEFAULT, assumed, given, share_problems, subgroup_of
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import Tree, tree
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.naming import workload_name
-from closeknit.dialects.places import Located
-from closeknit.dialects.pods import ReadPod, Stage
-from closeknit.dialects.queueing import created
+from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Group, Request
 from closeknit.hub.workload import Workload

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 
 from closeknit.apis import batch_v1, jobset_x_k8s_io_v1alpha2
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.dialect import Dialect, Surroundings
+from closeknit.dialects.family import Dialect, Surroundings
 from closeknit.dialects.kueue.express import express
 from closeknit.dialects.kueue.objects import to_kueue, to_pods
 from closeknit.dialects.kueue.ownership import workload_of
 from closeknit.dialects.kueue.topologies import problems, to_topology
 from closeknit.dialects.kueue.workloads import DIALECT, Read, holdings, read_all
-from closeknit.dialects.manifests import Kind, Manifests
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Kind, Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub import topology as hub
 from closeknit.hub.workload import Workload
 

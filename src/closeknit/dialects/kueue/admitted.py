@@ -11,7 +11,7 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue.assignments import Assigned, from_domains, from_slices
 from closeknit.dialects.kueue.batches import Admitted, Batch, Batched
 from closeknit.dialects.kueue.seats import Seat
-from closeknit.dialects.manifests import Manifest
+from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
 from closeknit.hub.topology import DomainPath
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from closeknit.apis import core_v1
+from closeknit.dialects.core.pods import ReadPod, Shape, read_pod
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.seats import Seat
 from closeknit.dialects.kueue.wishes import Wish
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import within
-from closeknit.dialects.pods import ReadPod, Shape, read_pod
+from closeknit.dialects.store.objects import Manifest
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.workload import ObjectName
 

@@ -13,7 +13,7 @@ from closeknit.dialects.kueue.queues import BROKEN, Queue, Queues
 from closeknit.dialects.kueue.quotas import Covered, Quota
 from closeknit.dialects.kueue.trees import tree
 from closeknit.dialects.kueue.wishes import level_problems
-from closeknit.dialects.paths import join
+from closeknit.hub.paths import join
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.quota import Charge, Option
 from closeknit.hub.request import PodSet, Request

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue.quotas import Covered, Quota, QuotaReader
-from closeknit.dialects.manifests import Manifest, Manifests
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.quota import Account
 from closeknit.hub.resources import Resources

@@ -8,15 +8,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from closeknit.dialects.dialect import Object
+from closeknit.dialects.core.host_level import down_to_nodes
+from closeknit.dialects.core.pod_specs import pod_spec
+from closeknit.dialects.family import Object
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import MOST_POD_SETS
 from closeknit.dialects.kueue.folding import Folding, Piece
 from closeknit.dialects.kueue.objects import API_VERSION
 from closeknit.dialects.kueue.wishes import LONGEST_LEVEL
-from closeknit.dialects.manifests import DEFAULT_NAMESPACE
-from closeknit.dialects.node_levels import down_to_nodes
-from closeknit.dialects.pod_specs import pod_spec
+from closeknit.dialects.store.objects import DEFAULT_NAMESPACE
 from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.core_v1 import Affinity, PodSpec
-from closeknit.dialects.filters import node_filter, taint
+from closeknit.dialects.core.node_filters import node_filter, taint
 from closeknit.dialects.kueue.topologies import key_problems
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.paths import within
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.nodes import Taint, Toleration
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.topology import Topology
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from closeknit.apis import batch_v1, core_v1, jobset_x_k8s_io_v1alpha2
+from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import (
     MOST_POD_SETS,
@@ -21,9 +22,8 @@ from closeknit.dialects.kueue.batches import (
 from closeknit.dialects.kueue.seats import job_pods, labels, number, rank, seats
 from closeknit.dialects.kueue.whole_numbers import whole
 from closeknit.dialects.kueue.wishes import misplaced, read_wish
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import join, within
-from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.store.objects import Manifest
+from closeknit.hub.paths import join, within
 from closeknit.hub.problems import Problem, between, shown
 
 

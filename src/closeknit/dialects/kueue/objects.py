@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from closeknit.dialects.dialect import Object, Surroundings
+from closeknit.dialects.family import Object, Surroundings
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.asking import topology_request
 from closeknit.dialects.kueue.assignments import Assigned, assigned, to_slices
@@ -16,8 +16,8 @@ from closeknit.dialects.kueue.choices import Admission
 from closeknit.dialects.kueue.ownership import said_owner
 from closeknit.dialects.kueue.starting import OURS, gated_pods, owner_reference, started, workload_object_name
 from closeknit.dialects.kueue.workloads import Read, read_all
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.outcome import Placed
 from closeknit.hub.quantities import written
 from closeknit.hub.topology import Topology

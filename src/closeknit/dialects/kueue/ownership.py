@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.core.naming import lone_holder, workload_name
+from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import Batch
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.naming import lone_holder, workload_name
-from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.store.objects import Manifest
 
 _QUEUED_KINDS = ("Job", "JobSet")
 _KIND = re.compile(r", Kind=(\w+)", re.ASCII)

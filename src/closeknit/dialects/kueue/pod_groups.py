@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from closeknit.apis import core_v1
+from closeknit.dialects.core.pods import ReadPod, Shape, Stage, by_rank
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import MOST_PODS, Batch, Batched
 from closeknit.dialects.kueue.seats import Seat, labels, seat
 from closeknit.dialects.kueue.whole_numbers import whole
 from closeknit.dialects.kueue.wishes import read_wish
-from closeknit.dialects.paths import within
-from closeknit.dialects.pods import ReadPod, Shape, Stage, by_rank
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.workload import ObjectName
 

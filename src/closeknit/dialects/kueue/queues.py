@@ -9,8 +9,8 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue.cohorts import Cohorts, alone_problems, read_cohorts
 from closeknit.dialects.kueue.flavors import Flavor
 from closeknit.dialects.kueue.quotas import Covered, Quota, QuotaReader
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem, shown, suggestion
 
 _MULTI_KUEUE = "kueue.x-k8s.io/multikueue"

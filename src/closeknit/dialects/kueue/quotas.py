@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.amounts import resources
+from closeknit.dialects.core.resources import resources
 from closeknit.dialects.kueue.flavors import Flavor
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.quantities import Rounding

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from closeknit.dialects.core.pods import ReadPod, Stage, by_rank
 from closeknit.dialects.kueue import keys
-from closeknit.dialects.pods import ReadPod, Stage, by_rank
 
 
 @dataclass(frozen=True, slots=True)

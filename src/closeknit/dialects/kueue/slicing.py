@@ -9,8 +9,8 @@ from itertools import pairwise
 from closeknit.dialects import json_text
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.whole_numbers import whole
-from closeknit.dialects.paths import within
-from closeknit.dialects.spelling import found as worded
+from closeknit.dialects.wire.spelling import found as worded
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown
 
 MOST_LAYERS = 3

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from closeknit.dialects.dialect import Object
+from closeknit.dialects.family import Object
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.asking import todays_annotations
 from closeknit.dialects.kueue.assignments import Assigned

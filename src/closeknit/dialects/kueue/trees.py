@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from closeknit.dialects.core.naming import pod_set_name
 from closeknit.dialects.kueue.batches import Batch, Batched
 from closeknit.dialects.kueue.seats import Seat
-from closeknit.dialects.naming import pod_set_name
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.request import Group, Member, PodSet
 from closeknit.hub.topology import Topology

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import Batch
 from closeknit.dialects.kueue.queues import Queue, Queues
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.paths import within
+from closeknit.dialects.store.objects import Manifests
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown, suggestion
 
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.slicing import Layer, read_layers
-from closeknit.dialects.paths import within
-from closeknit.dialects.spelling import is_slip
+from closeknit.dialects.wire.spelling import is_slip
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, nearest, shown, suggestion
 from closeknit.hub.topology import Topology
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import (
     MOST_POD_SETS,
@@ -22,9 +23,8 @@ from closeknit.dialects.kueue.batches import (
 from closeknit.dialects.kueue.ownership import owner_of
 from closeknit.dialects.kueue.seats import job_pods, labels, number, seats
 from closeknit.dialects.kueue.wishes import read_wish
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import join
-from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.store.objects import Manifest
+from closeknit.hub.paths import join
 from closeknit.hub.problems import Problem, between, shown
 
 _FIELDS = {

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 
 from closeknit.apis import batch_v1, core_v1, jobset_x_k8s_io_v1alpha2
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.dialect import Surroundings
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.pods import ReadPod
+from closeknit.dialects.core.priority import created
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.admitted import is_admitted, with_admission
 from closeknit.dialects.kueue.batches import Batch, is_kueues
@@ -21,11 +24,8 @@ from closeknit.dialects.kueue.queues import Queue, read_queues
 from closeknit.dialects.kueue.seats import labels
 from closeknit.dialects.kueue.waiting import World, priority_of, queue_of
 from closeknit.dialects.kueue.workload_objects import in_fields, is_over, read_workload
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.naming import workload_name
-from closeknit.dialects.places import Located
-from closeknit.dialects.pods import ReadPod
-from closeknit.dialects.queueing import created
+from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.cluster import Holding
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import Workload

@@ -12,16 +12,16 @@ from dataclasses import replace
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool, Workflow
 from closeknit.apis.osmo_pool import TopologyKey
-from closeknit.dialects.dialect import Dialect, Surroundings
-from closeknit.dialects.manifests import Kind, Manifests, OwnFile
-from closeknit.dialects.naming import workload_name
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.priority import created
+from closeknit.dialects.family import Dialect, Surroundings
 from closeknit.dialects.osmo.pools import pools
 from closeknit.dialects.osmo.priority import CLASSES, class_of
 from closeknit.dialects.osmo.requests import to_request
 from closeknit.dialects.osmo.translations import begun, to_kai, to_pods_alone
 from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, read_workflows
-from closeknit.dialects.places import Located
-from closeknit.dialects.queueing import created
+from closeknit.dialects.store.objects import Kind, Manifests, OwnFile
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload

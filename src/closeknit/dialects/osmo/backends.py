@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool
 from closeknit.apis.osmo_pool import BackendFile, PoolFile
-from closeknit.dialects.manifests import Manifest, Manifests
 from closeknit.dialects.osmo.naming import LONGEST, object_name
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.problems import Problem, shown, suggestion
 
 SUPPORTING = ("kai",)

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 from closeknit.apis.core_v1 import PodSpec
-from closeknit.dialects.amounts import pod_resources
-from closeknit.dialects.filters import node_filter
+from closeknit.dialects.core.node_filters import node_filter
+from closeknit.dialects.core.pods import Shape
+from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.osmo.amounts import GPU, RESOURCES, quantity, whole_cpus
 from closeknit.dialects.osmo.pools import ReadPool, platform_terms
 from closeknit.dialects.osmo.requirements import Resource
-from closeknit.dialects.pods import Shape
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.topology import HOSTNAME
 

@@ -11,15 +11,15 @@ import msgspec
 from closeknit.apis.core_v1 import PodSpec
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Pool
 from closeknit.apis.osmo_pool import BackendFile, Countable, Platform, PoolFile, TopologyKey
-from closeknit.dialects.filters import node_filter
-from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.osmo.amounts import RESOURCES, quantity
 from closeknit.dialects.osmo.backends import backends, two_names
 from closeknit.dialects.osmo.naming import LONGEST, digest, marked
 from closeknit.dialects.osmo.topology_keys import key_problems
-from closeknit.dialects.paths import join, within
-from closeknit.dialects.places import Located
-from closeknit.dialects.spelling import found as worded
+from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.wire.spelling import found as worded
+from closeknit.hub.paths import join, within
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.topology import Level, Topology
 

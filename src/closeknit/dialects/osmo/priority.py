@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import within
+from closeknit.dialects.store.objects import Manifest
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown, suggestion
 
 LABEL = "osmo.priority"

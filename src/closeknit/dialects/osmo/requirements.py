@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from closeknit.apis.osmo_workflow import ResourceSpec, TopologyRequirement, WorkflowFile
 from closeknit.dialects.osmo.pools import ReadPool
 from closeknit.dialects.osmo.tree import Wish
-from closeknit.dialects.paths import within
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown, suggestion
 
 DEFAULT = "default"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from closeknit.apis.osmo_workflow import TaskGroupSpec, TaskSpec, WorkflowSpec
 from closeknit.dialects.osmo.naming import folded, is_name
 from closeknit.dialects.osmo.requirements import Resource
-from closeknit.dialects.paths import within
-from closeknit.dialects.spelling import found as worded
+from closeknit.dialects.wire.spelling import found as worded
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown, suggestion
 
 _MOST_LOOKED_UP = 20

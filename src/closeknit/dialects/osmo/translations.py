@@ -7,13 +7,13 @@ from typing import Any
 
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.dialect import Surroundings
-from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.family import Surroundings
 from closeknit.dialects.osmo.objects import to_pod_group, to_pods, to_queues, to_topology_object
 from closeknit.dialects.osmo.pools import pools
 from closeknit.dialects.osmo.priority import class_of, to_priority_class
 from closeknit.dialects.osmo.workflows import read_workflows
-from closeknit.dialects.places import Located
+from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.wire.sources import Located
 
 
 def begun(manifests: Manifests) -> frozenset[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.apis.osmo_workflow import TaskSpec, WorkflowSpec
-from closeknit.dialects.manifests import Manifest, Manifests
+from closeknit.dialects.core.pods import Shape
 from closeknit.dialects.osmo.naming import digest, fitted, object_name
 from closeknit.dialects.osmo.pod_specs import node_terms, requests, shape
 from closeknit.dialects.osmo.pools import Pools, ReadPool, pools
@@ -30,7 +30,7 @@ from closeknit.dialects.osmo.task_groups import (
     text_problems,
 )
 from closeknit.dialects.osmo.tree import Tree, Wishes, tree
-from closeknit.dialects.pods import Shape
+from closeknit.dialects.store.objects import Manifest, Manifests
 from closeknit.hub.problems import Problem, shown, suggestion
 
 VERSION = 2

@@ -10,7 +10,7 @@ import pytest
 
 from closeknit.dialects import TARGETS, Source, read, translate
 from closeknit.dialects.kai import derivation, groups
-from closeknit.dialects.manifests import Manifests
+from closeknit.dialects.store.objects import Manifests
 from tests.unit.dialects.kai.owned import job_set, replicated
 from tests.unit.dialects.kit import pod, pod_group
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source, read
-from closeknit.dialects.dialect import Dialect
+from closeknit.dialects.family import Dialect
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.reading import gather
 from tests.unit.dialects.kueue.kit import (

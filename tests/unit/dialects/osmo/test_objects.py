@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source
-from closeknit.dialects.manifests import Manifests
 from closeknit.dialects.osmo import OSMO, keys_of
 from closeknit.dialects.osmo.objects import to_pods
 from closeknit.dialects.osmo.workflows import read_workflows
 from closeknit.dialects.reading import gather
+from closeknit.dialects.store.objects import Manifests
 from closeknit.hub import quantities
 from closeknit.hub.nodes import Operator
 from tests.unit.dialects.kit import reading, request

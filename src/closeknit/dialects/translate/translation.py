@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from closeknit.dialects.dialect import Dialect, Object
-from closeknit.dialects.identities import TOPOLOGIES, Makers, Renamed, Written, same
-from closeknit.dialects.places import Located, Skipped, Source
-from closeknit.dialects.queueing import queue_order
+from closeknit.dialects.core.priority import queue_order
+from closeknit.dialects.family import Dialect, Object
 from closeknit.dialects.reading import Gathered, gather, in_order
-from closeknit.dialects.saying_over import TARGETS, SayingOver, at
+from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Makers, Renamed, Written, same
+from closeknit.dialects.translate.other_families import TARGETS, SayingOver, at
+from closeknit.dialects.wire.sources import Located, Skipped, Source
 from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.workload import ObjectName, Workload
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from closeknit.dialects import crews, group_of
-from closeknit.dialects.crews import FEW, MOST_CHOICES
+from closeknit.dialects import group_of
+from closeknit.dialects.core import minimum_members as crews
+from closeknit.dialects.core.minimum_members import FEW, MOST_CHOICES
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Placed, Unplaceable

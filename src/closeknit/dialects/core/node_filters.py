@@ -7,7 +7,6 @@ from enum import Enum
 from typing import TypeVar
 
 from closeknit.apis import core_v1
-from closeknit.dialects.paths import within
 from closeknit.hub.nodes import (
     NAME_FIELD,
     Effect,
@@ -19,6 +18,7 @@ from closeknit.hub.nodes import (
     Term,
     Toleration,
 )
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, shown, suggestion
 
 _E = TypeVar("_E", bound=Enum)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
-from closeknit.dialects.manifests import Manifest, Named
+from closeknit.dialects.store.objects import Manifest, Named
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.workload import Workload
 

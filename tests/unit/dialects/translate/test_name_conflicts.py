@@ -7,7 +7,7 @@ import json
 import pytest
 
 from closeknit.dialects import Source, Translation, translate
-from closeknit.dialects.identities import identity, other_names
+from closeknit.dialects.translate.name_conflicts import identity, other_names
 from tests.unit.dialects.grove.sets import clique, gang, group, members, pod_clique_set
 from tests.unit.dialects.kit import pod, pod_group, reading
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.dialects.collected import collected
 from closeknit.dialects.documents import Document
-from closeknit.dialects.manifests import DEFAULT_NAMESPACE, Broken, Kind, Manifest, Named, OwnFile
-from closeknit.dialects.paths import join, within
-from closeknit.dialects.places import Located, Skipped
-from closeknit.dialects.shapes import decode
-from closeknit.dialects.spelling import found, is_slip
+from closeknit.dialects.store.objects import DEFAULT_NAMESPACE, Broken, Kind, Manifest, Named, OwnFile
+from closeknit.dialects.wire.decoding import decode
+from closeknit.dialects.wire.own_files import collected
+from closeknit.dialects.wire.sources import Located, Skipped
+from closeknit.dialects.wire.spelling import found, is_slip
+from closeknit.hub.paths import join, within
 from closeknit.hub.problems import Problem, nearest, shown, suggestion
 from closeknit.hub.workload import ObjectName
 

@@ -15,8 +15,8 @@ from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin
 import msgspec
 
 from closeknit.apis.wire import Number, Quantity, Wire
-from closeknit.dialects.paths import path_of
-from closeknit.dialects.spelling import found, is_slip
+from closeknit.dialects.wire.spelling import found, is_slip
+from closeknit.hub.paths import path_of
 from closeknit.hub.problems import Problem, nearest, shown, suggestion
 
 _W = TypeVar("_W", bound=Wire)

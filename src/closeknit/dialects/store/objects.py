@@ -13,8 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.wire import Wire
-from closeknit.dialects.paths import join, path_of
-from closeknit.dialects.places import Located
+from closeknit.dialects.wire.sources import Located
+from closeknit.hub.paths import join, path_of
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import ObjectName
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from closeknit.apis.core_v1 import Pod
-from closeknit.dialects import core_kinds
-from closeknit.dialects.catalogue import Catalogue
+from closeknit.dialects.core import kinds as core_kinds
+from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.documents import Document
-from closeknit.dialects.manifests import Broken, Manifest, Manifests
-from closeknit.dialects.pods import ReadPod, Stage, read_pod
+from closeknit.dialects.store.objects import Broken, Manifest, Manifests
+from closeknit.dialects.wire.registry import Catalogue
 from closeknit.hub.nodes import (
     NAME_FIELD,
     Effect,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from closeknit.dialects.dialect import Object
+from closeknit.dialects.family import Object
 from closeknit.dialects.grove.naming import PART_OF
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION
 from closeknit.hub.request import Group, Member

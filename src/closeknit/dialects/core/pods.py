@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from closeknit.apis import core_v1
-from closeknit.dialects.amounts import pod_resources
-from closeknit.dialects.filters import node_filter
-from closeknit.dialects.manifests import Manifest
+from closeknit.dialects.core.node_filters import node_filter
+from closeknit.dialects.core.resources import pod_resources
+from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.request import HostPort

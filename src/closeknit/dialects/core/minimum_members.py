@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Protocol, TypeAlias
 
-from closeknit.dialects.naming import pod_set_name
-from closeknit.dialects.pods import Shape, Stage
+from closeknit.dialects.core.naming import pod_set_name
+from closeknit.dialects.core.pods import Shape, Stage
 from closeknit.hub.request import Group, Member, PodSet
 
 FEW = 16

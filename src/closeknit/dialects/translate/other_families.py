@@ -6,10 +6,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from closeknit.dialects.dialect import Dialect, Object
-from closeknit.dialects.identities import TOPOLOGIES, Renamed, Written, called, is_of_topology, other_names
-from closeknit.dialects.places import Located, Source
+from closeknit.dialects.family import Dialect, Object
 from closeknit.dialects.reading import Gathered, gather
+from closeknit.dialects.translate.name_conflicts import (
+    TOPOLOGIES,
+    Renamed,
+    Written,
+    called,
+    is_of_topology,
+    other_names,
+)
+from closeknit.dialects.wire.sources import Located, Source
 from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload

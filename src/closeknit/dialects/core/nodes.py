@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from closeknit.apis import core_v1
-from closeknit.dialects.amounts import resources
-from closeknit.dialects.filters import taint
+from closeknit.dialects.core.node_filters import taint
+from closeknit.dialects.core.resources import resources
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import Problem
 from closeknit.hub.quantities import Rounding

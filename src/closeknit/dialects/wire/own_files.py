@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from closeknit.dialects.paths import within
+from closeknit.hub.paths import within
 
 
 def collected(content: dict[str, Any], way: Sequence[str], name: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -8,10 +8,10 @@ import pytest
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.wire import Wire
-from closeknit.dialects.dialect import Dialect, Surroundings
-from closeknit.dialects.manifests import Kind, Manifests, OwnFile
-from closeknit.dialects.places import Located, Source
+from closeknit.dialects.family import Dialect, Surroundings
 from closeknit.dialects.reading import Reading, read_with
+from closeknit.dialects.store.objects import Kind, Manifests, OwnFile
+from closeknit.dialects.wire.sources import Located, Source
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import Workload
 

@@ -12,14 +12,16 @@ import pytest
 
 from closeknit.apis.core_v1 import Node
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
-from closeknit.dialects import DIALECTS, Source, core_kinds, shapes
-from closeknit.dialects.catalogue import Catalogue
+from closeknit.dialects import DIALECTS, Source
+from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.documents import Document, parse
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.shapes import decode
+from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.wire import decoding as shapes
+from closeknit.dialects.wire.decoding import decode
+from closeknit.dialects.wire.registry import Catalogue
 from closeknit.hub import problems
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 JUNK: tuple[Any, ...] = (
     True,
     0,

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from closeknit.apis.core_v1 import Container, PodSpec, ResourceRequirements
 from closeknit.apis.wire import Quantity
-from closeknit.dialects.paths import within
 from closeknit.hub import quantities
+from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem
 from closeknit.hub.quantities import LARGEST, Rounding
 from closeknit.hub.resources import Resources

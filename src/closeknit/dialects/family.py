@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from closeknit.apis.core_v1 import Pod
-from closeknit.dialects.manifests import Kind, Manifests
-from closeknit.dialects.places import Located
-from closeknit.dialects.pods import ReadPod
-from closeknit.dialects.queueing import Priorities
+from closeknit.dialects.core.pods import ReadPod
+from closeknit.dialects.core.priority import Priorities
+from closeknit.dialects.store.objects import Kind, Manifests
+from closeknit.dialects.wire.sources import Located
 from closeknit.hub.cluster import Holding
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload

@@ -12,10 +12,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from closeknit.apis.core_v1 import Pod
-from closeknit.dialects.dialect import Dialect
-from closeknit.dialects.manifests import Manifest, Manifests
-from closeknit.dialects.naming import lone_holder
-from closeknit.dialects.pods import ReadPod
+from closeknit.dialects.core.naming import lone_holder
+from closeknit.dialects.core.pods import ReadPod
+from closeknit.dialects.family import Dialect
+from closeknit.dialects.store.objects import Manifest, Manifests
 
 
 @dataclass(frozen=True, slots=True)

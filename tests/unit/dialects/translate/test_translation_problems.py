@@ -10,7 +10,7 @@ import pytest
 from closeknit.dialects import TARGETS, Source, Translation, translate
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
-from closeknit.dialects.translation import translate_with
+from closeknit.dialects.translate.translation import translate_with
 from tests.unit.dialects.kit import TOPOLOGY, pod, pod_group, reading
 
 GROUP = """

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from closeknit.dialects.claims import Claim
-from closeknit.dialects.dialect import Dialect
-from closeknit.dialects.naming import lone_holder
+from closeknit.dialects.core.naming import lone_holder
+from closeknit.dialects.family import Dialect
+from closeknit.dialects.store.ownership import Claim
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
