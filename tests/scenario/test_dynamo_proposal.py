@@ -264,7 +264,7 @@ def test_validation_on_update_topology_fields_are_immutable(edit: Any, want: str
 
     (problem,) = update_problems(old, new)
 
-    assert problem.path == want
+    assert problem.where == want
     assert problem.message.endswith("Delete the DynamoGraphDeployment and create it anew.")
 
 

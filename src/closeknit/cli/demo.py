@@ -17,7 +17,7 @@ from closeknit.cli.nodes import USUAL_OFFER, from_drawing
 from closeknit.cli.planning import Status
 from closeknit.cli.wording import counted
 from closeknit.dialects import Source, read
-from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.problems import InvalidError, as_told
 
 _DRAWING = "cluster.txt"
 _TOPOLOGY = "datacenter"
@@ -91,5 +91,5 @@ def _written(sources: list[Source], directory: Path) -> None:
             (directory / source.name).write_bytes(source.content)
     except OSError as error:
         raise InvalidError(
-            [Problem(str(directory), f"The files cannot be written: {error.strerror}.")]
+            [as_told(str(directory), f"The files cannot be written: {error.strerror}.")]
         ) from error

@@ -16,7 +16,7 @@ from closeknit.cli.planning import Status, Verdict
 from closeknit.cli.preferences import Missed, Why
 from closeknit.cli.verdict_tree import Detail
 from closeknit.hub.outcome import Choice, Placed
-from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.hub.problems import InvalidError, as_told, shown, suggestion
 from closeknit.hub.request import Request
 from closeknit.hub.workload import Workload
 
@@ -77,7 +77,7 @@ def find(name: str, workloads: Sequence[Workload]) -> Workload:
         parts = min(name.count("/"), 2)
         choices = {_spellings(each)[parts] for each in workloads}
         message = f"There is no workload {shown(name)} in the files. {suggestion(name, choices)}"
-    raise InvalidError([Problem("WORKLOAD", message)])
+    raise InvalidError([as_told("WORKLOAD", message)])
 
 
 def _spellings(workload: Workload) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from closeknit.dialects import Reading, Source, read
-from closeknit.hub.problems import InvalidError, Problem, nearest, shown
+from closeknit.hub.problems import InvalidError, Problem, as_told, nearest, shown
 
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -37,7 +37,7 @@ def sources_of(files: Sequence[str]) -> Iterator[Source]:
         if name == STANDARD_INPUT:
             if standard_input:
                 found.append(
-                    Problem("-f -", "Standard input is named twice, but can be read once. Name it once.")
+                    as_told("-f -", "Standard input is named twice, but can be read once. Name it once.")
                 )
             standard_input = True
         else:
@@ -64,11 +64,11 @@ def _files(name: str, found: list[Problem]) -> Iterator[Path]:
     try:
         inside = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES and not each.is_dir())
     except OSError as error:
-        found.append(Problem(name, f"The directory cannot be read: {error.strerror}."))
+        found.append(as_told(name, f"The directory cannot be read: {error.strerror}."))
         return
     if not inside:
         found.append(
-            Problem(
+            as_told(
                 name,
                 f"The directory holds no file that ends in {', '.join(SUFFIXES)}."
                 " Directories inside it are not read; name them with -f as well.",
@@ -81,9 +81,9 @@ def _content(name: str, found: list[Problem]) -> Iterator[bytes]:
     try:
         yield Path(name).read_bytes()
     except FileNotFoundError:
-        found.append(Problem(name, f"There is no such file or directory.{_near(Path(name))}"))
+        found.append(as_told(name, f"There is no such file or directory.{_near(Path(name))}"))
     except OSError as error:
-        found.append(Problem(name, f"The file cannot be read: {error.strerror}."))
+        found.append(as_told(name, f"The file cannot be read: {error.strerror}."))
 
 
 def _near(path: Path) -> str:

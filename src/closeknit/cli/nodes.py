@@ -19,7 +19,7 @@ from closeknit.cli.manifests import Manifest
 from closeknit.hub import drawing, quantities
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.problems import InvalidError, Problem, as_told
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.resources import Resources
 
@@ -89,7 +89,7 @@ def nodes(
             with _within(source):
                 described = from_drawing(text, prefix, levels, topology, offered)
         else:
-            raise InvalidError([Problem("", _usage(shape, drawn))])
+            raise InvalidError([as_told("", _usage(shape, drawn))])
     write = manifests.as_yaml if output is options.Manifests.YAML else manifests.as_json
     sys.stdout.writelines(write(described))
 
@@ -146,7 +146,7 @@ def _offered(amounts: dict[str, str]) -> Resources:
         try:
             units[name] = quantities.amount(name, text, Rounding.DOWN)
         except ValueError as error:
-            found.append(Problem(f"--{name}", str(error)))
+            found.append(as_told(f"--{name}", str(error)))
     if found:
         raise InvalidError(found)
     return Resources(units)
@@ -155,13 +155,13 @@ def _offered(amounts: dict[str, str]) -> Resources:
 def _text(name: str) -> tuple[str, str]:
     """The name by which messages speak of a drawing, and the drawing."""
     if name != STANDARD_INPUT and Path(name).is_dir():
-        raise InvalidError([Problem(name, "A drawing is a file, and this is a directory.")])
+        raise InvalidError([as_told(name, "A drawing is a file, and this is a directory.")])
     source = next(iter(sources_of([name])))
     try:
         return source.name, source.content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidError(
-            [Problem(source.name, f"Byte {error.start + 1} is no UTF-8 text. Write the drawing in UTF-8.")]
+            [as_told(source.name, f"Byte {error.start + 1} is no UTF-8 text. Write the drawing in UTF-8.")]
         ) from error
 
 
@@ -172,5 +172,5 @@ def _within(source: str) -> Iterator[None]:
         yield
     except InvalidError as error:
         raise InvalidError(
-            Problem(f"{source}:{problem.path}", problem.message) for problem in error.problems
+            as_told(f"{source}:{problem.where}", problem.message) for problem in error.problems
         ) from error

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.problems import InvalidError, Problem, as_told, shown
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
@@ -38,33 +38,33 @@ def parse(text: str) -> tuple[Step, ...]:
         name, equals, number = (piece.strip() for piece in part.partition("="))
         if not name or not equals:
             found.append(
-                Problem("--shape", f"{shown(part)} is not a level. Write NAME=NUMBER, such as rack=8.")
+                as_told("--shape", f"{shown(part)} is not a level. Write NAME=NUMBER, such as rack=8.")
             )
             continue
         if name in named:
-            found.append(Problem("--shape", f"Level {shown(name)} is named twice. Name each level once."))
+            found.append(as_told("--shape", f"Level {shown(name)} is named twice. Name each level once."))
         named.append(name)
         if number.isascii() and number.isdigit() and len(number) <= 9 and int(number) > 0:
             steps.append(Step(name, int(number)))
         else:
             found.append(
-                Problem(
+                as_told(
                     "--shape",
                     f"{shown(number)} is not a number of {shown(name)}. Write a whole number from 1 on.",
                 )
             )
     if HOST in named[:-1]:
-        found.append(Problem("--shape", "host is the finest level. Name it last."))
+        found.append(as_told("--shape", "host is the finest level. Name it last."))
     elif named and named[-1] != HOST:
         found.append(
-            Problem(
+            as_told(
                 "--shape",
                 f"The finest level is {shown(named[-1])}. End with the hosts in each, such as host=16.",
             )
         )
     if (total := math.prod(step.each for step in steps)) > MOST and not found:
         found.append(
-            Problem(
+            as_told(
                 "--shape",
                 f"That makes {total} nodes: each number counts the children of one parent, not all of them."
                 f" At most {MOST} are made.",

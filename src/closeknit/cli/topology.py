@@ -25,7 +25,7 @@ from closeknit.cli.display import branch
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.occupancy import Domain
 from closeknit.hub.cluster import Cluster
-from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.hub.problems import InvalidError, as_told, shown, suggestion
 from closeknit.hub.topology import Topology
 
 _COLORED = 24
@@ -89,7 +89,7 @@ def _chosen(cluster: Cluster, name: str | None) -> Sequence[Topology | None]:
     if found is None:
         names = [each.name for each in cluster.topologies]
         raise InvalidError(
-            [Problem("--topology", f"The files hold no topology {shown(name)}. {suggestion(name, names)}")]
+            [as_told("--topology", f"The files hold no topology {shown(name)}. {suggestion(name, names)}")]
         )
     return [found]
 

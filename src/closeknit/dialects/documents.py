@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from closeknit.dialects import json_text, yaml_text
 from closeknit.dialects.wire.sources import Located, Source
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 
 Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | int | float | bool | None"
 """What a document is made of."""
@@ -52,7 +52,7 @@ def parse(source: Source) -> Iterator[Document | Located]:
 
 def _text(content: bytes) -> str | Problem:
     if len(content) > LARGEST:
-        return Problem(
+        return as_told(
             "", f"There are {len(content)} bytes here. At most {LARGEST} are read; split the file."
         )
     try:
@@ -60,10 +60,10 @@ def _text(content: bytes) -> str | Problem:
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode("utf-8", "replace")
         byte = error.object[error.start]
-        return Problem(_place(before), f"The byte 0x{byte:02x} is not UTF-8. Save the file as UTF-8.")
+        return as_told(_place(before), f"The byte 0x{byte:02x} is not UTF-8. Save the file as UTF-8.")
     if found := _UNPRINTABLE.search(text):
         before, character = text[: found.start()], ord(found[0])
-        return Problem(_place(before), f"The character U+{character:04X} is not allowed. Remove it.")
+        return as_told(_place(before), f"The character U+{character:04X} is not allowed. Remove it.")
     return text
 
 

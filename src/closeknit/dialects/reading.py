@@ -22,7 +22,7 @@ from closeknit.dialects.wire.sources import Located, Skipped, Source
 from closeknit.hub import request as hub_request
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
@@ -185,7 +185,7 @@ def _pods(
         if pod.holds and pod.node not in nodes:
             if not lenient and pod.node not in named:
                 message = f"There is no node {shown(pod.node)}. {suggestion(pod.node, nodes)}"
-                problems.append(manifest.located(Problem("spec.nodeName", message)))
+                problems.append(manifest.located(as_told("spec.nodeName", message)))
         else:
             pods.append((claims.of(manifest), pod))
     return pods

@@ -10,7 +10,7 @@ import yaml
 
 from closeknit.dialects import block_text
 from closeknit.dialects.yaml_tree import CONTENT, GiveUpError, Tree
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 try:
     from yaml import CBaseLoader as Events
@@ -46,7 +46,7 @@ def load(text: str) -> Generator[tuple[Any, tuple[Problem, ...]], None, None]:
         start += following.start()
         line += part.count("\n", 0, following.start())
     message = f"{MOST_BROKEN} documents before this one cannot be read. The rest of the file was left."
-    yield None, (Problem(f"line {line + 1}, column 1", message),)
+    yield None, (as_told(f"line {line + 1}, column 1", message),)
 
 
 def _offset(text: str, line: int) -> int:
@@ -93,18 +93,18 @@ def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], 
                 return None
     except GiveUpError as error:
         remedy = _remedy(_row(text, error.line), None)
-        yield None, (*tree.problems, Problem(error.problem.path, f"{error.problem.message}{remedy}"))
+        yield None, (*tree.problems, as_told(error.problem.where, f"{error.problem.message}{remedy}"))
         return max(begun + 1, error.line)
     except yaml.MarkedYAMLError as error:
         where = error.problem_mark or error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)
         place = f"line {where.line + line + 1}, column {where.column + 1}" if where else ""
         remedy = _remedy(_row(text, where.line), where.column) if where else ""
-        yield None, (*tree.problems, Problem(place, f"This is not YAML: {reason}.{remedy}"))
+        yield None, (*tree.problems, as_told(place, f"This is not YAML: {reason}.{remedy}"))
         # The error may show only at the dashes after the document, but not at those before it.
         return max(begun + 1, where.line if where else 0)
     except yaml.YAMLError as error:
-        yield None, (*tree.problems, Problem("", f"This is not YAML: {shown(str(error))}."))
+        yield None, (*tree.problems, as_told("", f"This is not YAML: {shown(str(error))}."))
     finally:
         events.dispose()
     return None

@@ -14,7 +14,7 @@ import yaml
 
 from closeknit.dialects.yaml_scalars import TagError, resolved, scalar
 from closeknit.hub.paths import path_of
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 DEEPEST = 100
 """How deep lists and mappings may nest."""
@@ -219,10 +219,10 @@ class Tree:
             for frame in self._frames
             if (step := frame.key if frame.is_mapping else len(frame.container)) is not None
         ]
-        self.problems.append(Problem(path_of(steps), message))
+        self.problems.append(as_told(path_of(steps), message))
 
     def _hopeless(self, event: Any, message: str) -> GiveUpError:
-        return GiveUpError(Problem(self._at(event), message), event.start_mark.line)
+        return GiveUpError(as_told(self._at(event), message), event.start_mark.line)
 
     def _at(self, event: Any) -> str:
         return f"line {event.start_mark.line + self._line + 1}, column {event.start_mark.column + 1}"

@@ -24,7 +24,7 @@ from closeknit.engine.tree import Tree
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.problems import InvalidError, as_told, shown
 from closeknit.hub.request import Request, problems
 from closeknit.hub.topology import Topology
 
@@ -120,7 +120,7 @@ class Engine:
         found = list(problems(request, topology))
         for pods in request.root.pod_sets():
             found.extend(
-                Problem(f"{pods.name}.bound[{i}]", f"There is no node {shown(node)}; a pod cannot run on it.")
+                as_told(f"{pods.name}.bound[{i}]", f"There is no node {shown(node)}; a pod cannot run on it.")
                 for i, node in enumerate(pods.bound)
                 if node not in self._ledger.slot_of
             )

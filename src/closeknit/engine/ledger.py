@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.cluster import Cluster, Holding, amount_problems, holding_problems, problems, uncountable
 from closeknit.hub.nodes import Effect, Node, Taint
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.problems import InvalidError, as_told, shown
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
@@ -108,7 +108,7 @@ class Ledger:
         """Give a new node a slot."""
         if node.name in self.slot_of:
             message = f"There is a node {shown(node.name)} already. Change it instead."
-            raise InvalidError([Problem("node.name", message)])
+            raise InvalidError([as_told("node.name", message)])
         self._refuse_change(node)
         for name in node.allocatable:
             self.column_of(name)
@@ -166,7 +166,7 @@ class Ledger:
         """The slot of a node; raises for an unknown name."""
         slot = self.slot_of.get(name)
         if slot is None:
-            raise InvalidError([Problem("node.name", f"There is no node {shown(name)}.")])
+            raise InvalidError([as_told("node.name", f"There is no node {shown(name)}.")])
         return slot
 
     def _write(self, slot: int, node: Node) -> None:
@@ -296,7 +296,7 @@ class Ledger:
         if not found:
             for row, units in self.demand(holding.resources, holding.host_ports):
                 if int(self.free[row, slot]) - units * holding.pods < -LARGEST:
-                    found.append(Problem("holding.resources", uncountable(holding.node)))
+                    found.append(as_told("holding.resources", uncountable(holding.node)))
         if found:
             raise InvalidError(found)
 

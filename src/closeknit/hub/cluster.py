@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
@@ -43,7 +43,7 @@ def problems(cluster: Cluster) -> Iterator[Problem]:
     seen: set[str] = set()
     for i, node in enumerate(cluster.nodes):
         if node.name in seen:
-            yield Problem(
+            yield as_told(
                 f"nodes[{i}].name", f"Two nodes are called {shown(node.name)}. Give each its own name."
             )
         seen.add(node.name)
@@ -51,17 +51,17 @@ def problems(cluster: Cluster) -> Iterator[Problem]:
     held: dict[tuple[str, str], int] = {}
     for i, holding in enumerate(cluster.holdings):
         if holding.node not in seen:
-            yield Problem(f"holdings[{i}].node", f"There is no node {shown(holding.node)}.")
+            yield as_told(f"holdings[{i}].node", f"There is no node {shown(holding.node)}.")
         yield from holding_problems(f"holdings[{i}]", holding)
         for name, units in holding.resources.items():
             total = held[holding.node, name] = held.get((holding.node, name), 0) + units * holding.pods
             if total > LARGEST:
-                yield Problem(f"holdings[{i}].resources.{name}", uncountable(holding.node))
+                yield as_told(f"holdings[{i}].resources.{name}", uncountable(holding.node))
     names: set[str] = set()
     for i, topology in enumerate(cluster.topologies):
         if topology.name in names:
             message = f"Two topologies are called {shown(topology.name)}. Give each its own name."
-            yield Problem(f"topologies[{i}].name", message)
+            yield as_told(f"topologies[{i}].name", message)
         names.add(topology.name)
         yield from _level_problems(f"topologies[{i}]", topology)
 
@@ -71,7 +71,7 @@ def _level_problems(path: str, topology: Topology) -> Iterator[Problem]:
     for i, label in enumerate(topology.labels):
         if label in first:
             message = f"levels[{first[label]}] has the label {shown(label)} as well. Give each level its own."
-            yield Problem(f"{path}.levels[{i}].label", message)
+            yield as_told(f"{path}.levels[{i}].label", message)
         first.setdefault(label, i)
 
 
@@ -79,9 +79,9 @@ def amount_problems(path: str, amounts: Resources) -> Iterator[Problem]:
     """Amounts that cannot be counted: negative ones, and those that no 64-bit integer holds."""
     for name, units in amounts.items():
         if units < 0:
-            yield Problem(f"{path}.{name}", f"{units} is negative. Write zero or more.")
+            yield as_told(f"{path}.{name}", f"{units} is negative. Write zero or more.")
         elif units > LARGEST:
-            yield Problem(
+            yield as_told(
                 f"{path}.{name}", f"{units} is too large. The most that can be counted is {LARGEST}."
             )
 
@@ -89,7 +89,7 @@ def amount_problems(path: str, amounts: Resources) -> Iterator[Problem]:
 def holding_problems(path: str, holding: Holding) -> Iterator[Problem]:
     """Whatever cannot be counted about a holding."""
     if holding.pods < 0:
-        yield Problem(f"{path}.pods", f"{holding.pods} is negative. Write zero or more.")
+        yield as_told(f"{path}.pods", f"{holding.pods} is negative. Write zero or more.")
     yield from amount_problems(f"{path}.resources", holding.resources)
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.drawn_host import GPU, HostReader, host_words
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.hub.problems import InvalidError, Problem, as_told, shown, suggestion
 from closeknit.hub.topology import HOSTNAME, DomainPath, Level, Topology
 
 __all__ = ["GPU", "HOSTNAME", "USUAL_LEVELS", "draw", "parse"]
@@ -63,7 +63,7 @@ def parse(
             found.extend(reader.problems)
             holdings.extend(reader.holdings)
     if found:
-        raise InvalidError(sorted(found, key=lambda problem: int(problem.path.removeprefix("line "))))
+        raise InvalidError(sorted(found, key=lambda problem: int(problem.where.removeprefix("line "))))
     named = tuple(Level(label, label) for label in labels)
     if host_level:
         named += (Level(HOSTNAME, "host"),)
@@ -79,7 +79,7 @@ def draw(cluster: Cluster, topology: str | None = None) -> str:
     chosen = cluster.topologies[0] if topology is None else cluster.topology(topology)
     if chosen is None:
         remedy = suggestion(topology or "", [each.name for each in cluster.topologies])
-        raise InvalidError([Problem("topology", f"There is no topology {shown(topology)}. {remedy}")])
+        raise InvalidError([as_told("topology", f"There is no topology {shown(topology)}. {remedy}")])
     labels = tuple(label for label in chosen.labels if label != HOSTNAME)
     above = Topology(chosen.name, tuple(Level(label) for label in labels))
     held: dict[str, list[Holding]] = {}
@@ -121,7 +121,7 @@ def _lines(text: str, found: list[Problem]) -> Iterator[_Line]:
         where = f"line {number}"
         column = len(raw) - len(raw.lstrip())
         if "\t" in raw[:column]:
-            found.append(Problem(where, "The line is indented with a tab. Indent with spaces."))
+            found.append(as_told(where, "The line is indented with a tab. Indent with spaces."))
             continue
         closed: list[int] = []
         while above and above[-1][0] >= column:
@@ -129,7 +129,7 @@ def _lines(text: str, found: list[Problem]) -> Iterator[_Line]:
         if closed and closed[-1] != column:
             allowed = " or ".join(str(at) for at in (*(at for at, _ in above), *reversed(closed)))
             found.append(
-                Problem(
+                as_told(
                     where,
                     f"The line is indented by {column}, which matches no line above it. Indent by {allowed}.",
                 )
@@ -137,7 +137,7 @@ def _lines(text: str, found: list[Problem]) -> Iterator[_Line]:
         if above and ":" in above[-1][1]:
             at, host = above.pop()
             found.append(
-                Problem(
+                as_told(
                     where,
                     f"Host {shown(host.removesuffix(':'))} holds nothing further. "
                     f"Indent by {at}, or drop the colon to make it a domain.",
@@ -146,7 +146,7 @@ def _lines(text: str, found: list[Problem]) -> Iterator[_Line]:
         name, colon, rest = stripped.partition(":")
         if len(name.split()) != 1:
             found.append(
-                Problem(
+                as_told(
                     where,
                     f"{shown(stripped)} does not start with one name. Write a domain as one word,"
                     " or a host as one word, a colon and its GPUs.",
@@ -166,18 +166,18 @@ def _line_problems(
     if line.host is None and len(line.path) > len(allowed):
         known = f"The levels are {', '.join(allowed)}." if allowed else "There are no levels."
         remedy = f"{known} Name as many as are drawn." if levels is None else known
-        yield Problem(line.where, f"{shown(line.path[-1])} lies {len(line.path)} levels deep. {remedy}")
+        yield as_told(line.where, f"{shown(line.path[-1])} lies {len(line.path)} levels deep. {remedy}")
     first = drawn.setdefault(line.host or line.path, line.number)
     if first == line.number:
         return
     if line.host is None:
-        yield Problem(
+        yield as_told(
             line.where,
             f"Domain {shown('/'.join(line.path))} is already drawn on line {first}. "
             "Draw all of it in one place, or give this one its own name.",
         )
     else:
-        yield Problem(
+        yield as_told(
             line.where,
             f"Host {shown(line.host)} is already drawn on line {first}. "
             "Give each host of the cluster its own name.",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from closeknit.hub import quantities
 from closeknit.hub.cluster import Holding
 from closeknit.hub.nodes import Effect, Node, Taint
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
@@ -59,7 +59,7 @@ class HostReader:
         )
 
     def _problem(self, message: str) -> None:
-        self.problems.append(Problem(self._where, f"Host {shown(self._name)}: {message}"))
+        self.problems.append(as_told(self._where, f"Host {shown(self._name)}: {message}"))
 
     def _word(self, word: str) -> None:
         key, equals, value = word.partition("=")

@@ -1,41 +1,89 @@
-"""Paths to a field, as a user would type them: ``spec.subGroups[1].parent``."""
+"""Paths to a field: steps from the top of an object, written as a user would type them.
+
+``("spec", "subGroups", 1, "parent")`` is written ``spec.subGroups[1].parent``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from typing import TypeAlias
+
+Step: TypeAlias = str | int
+"""The key of a mapping, or the index of a list."""
+Path: TypeAlias = tuple[Step, ...]
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
-def within(path: str, *steps: str | int) -> str:
-    """The path of something inside; a number is a place in a list.
+class Verbatim(str):
+    """A step that is no key: a line and column, the name of a file or of an option. Written as it is."""
 
-    A key that is not a plain word, such as a label's, is quoted in brackets.
-    """
-    for step in steps:
+    __slots__ = ()
+
+
+def text_of(path: Path) -> str:
+    """The path as a user would type it; a key that is no plain word, as a label's, is quoted in brackets."""
+    text = ""
+    for step in path:
         if isinstance(step, int):
-            path = f"{path}[{step}]"
+            text = f"{text}[{step}]"
+        elif isinstance(step, Verbatim):
+            text = f"{text}{step}"
         elif not _WORD.fullmatch(step):
-            path = f'{path}["{_cut(step)}"]'
+            text = f'{text}["{_cut(step)}"]'
         else:
-            path = f"{path}.{_cut(step)}" if path else _cut(step)
-    return path
+            text = f"{text}.{_cut(step)}" if text else _cut(step)
+    return text
 
 
-def join(outer: str, inner: str) -> str:
-    """The path of ``inner``, which was counted from ``outer``."""
-    if not outer or not inner:
-        return outer or inner
-    return f"{outer}{inner}" if inner.startswith("[") else f"{outer}.{inner}"
+def starts_with(path: Path, prefix: Path) -> bool:
+    """Whether the path leads to or into what the prefix leads to."""
+    return path[: len(prefix)] == prefix
 
 
-def path_of(steps: Iterable[str | int]) -> str:
-    """The path that these steps lead to, from the top of a document."""
-    return within("", *steps)
+def rebased(path: Path, old: Path, new: Path) -> Path:
+    """The path with its first steps replaced; unchanged where it does not start with them."""
+    return (*new, *path[len(old) :]) if starts_with(path, old) else path
 
 
 def _cut(key: str) -> str:
     # A label's key has at most 317 characters; whatever is longer is a mistake or malice.
     short = key if len(key) <= 320 else f"{key[:80]}…"
     return short if short.isprintable() else ascii(short)[1:-1]
+
+
+# Paths as text, until every caller has steps.
+
+_STEP = re.compile(r'\.?([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]+)\]|\["([^"]*)"\]')
+
+
+def within(path: str, *steps: Step) -> str:
+    """The text of the path of something inside."""
+    inner = text_of(steps)
+    return join(path, inner)
+
+
+def join(outer: str, inner: str) -> str:
+    """The text of the path of ``inner``, which was counted from ``outer``."""
+    if not outer or not inner:
+        return outer or inner
+    return f"{outer}{inner}" if inner.startswith("[") else f"{outer}.{inner}"
+
+
+def path_of(steps: object) -> str:
+    """The text of the path that these steps lead to."""
+    return text_of(tuple(steps))  # type: ignore[arg-type]
+
+
+def parsed(text: str) -> Path:
+    """The steps of a written path; what is no path is one verbatim step."""
+    steps: list[Step] = []
+    position = 0
+    while position < len(text):
+        found = _STEP.match(text, position)
+        if found is None:
+            return (Verbatim(text),)
+        word, index, key = found.groups()
+        steps.append(int(index) if index is not None else word if word is not None else key)
+        position = found.end()
+    return tuple(steps)

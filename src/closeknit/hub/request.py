@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from closeknit.hub.nodes import NodeFilter
-from closeknit.hub.problems import Problem, between, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, between, shown, suggestion
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
@@ -119,14 +119,14 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
     """
     found: list[Problem] = []
     if request.topology is not None and topology is None:
-        found.append(Problem("topology", f"There is no topology {shown(request.topology)}."))
+        found.append(as_told("topology", f"There is no topology {shown(request.topology)}."))
     names: set[str] = set()
     pending: list[tuple[str, Member, int | None, int | None]] = [("root", request.root, None, None)]
     while pending:
         path, member, above_required, above_preferred = pending.pop()
         if member.name in names:
             found.append(
-                Problem(
+                as_told(
                     f"{path}.name", f"The name {shown(member.name)} is used twice; give each member its own."
                 )
             )
@@ -136,7 +136,7 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
             found.extend(_pod_set_problems(path, member))
         if not 0 <= member.least <= max(size, 0):
             found.append(
-                Problem(f"{path}.minimum", f"{member.least} is not possible. {between(0, max(size, 0))}")
+                as_told(f"{path}.minimum", f"{member.least} is not possible. {between(0, max(size, 0))}")
             )
         if isinstance(member, PodSet):
             continue
@@ -147,7 +147,7 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
         wished = preferred if preferred is not None else above_preferred
         if path.count(".members[") >= DEEPEST:
             found.append(
-                Problem(f"{path}.members", f"Groups are nested more than {DEEPEST} deep. Leave some out.")
+                as_told(f"{path}.members", f"Groups are nested more than {DEEPEST} deep. Leave some out.")
             )
             continue
         for i, inner in reversed(list(enumerate(member.members))):
@@ -157,22 +157,22 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
 
 def _pod_set_problems(path: str, pods: PodSet) -> Iterator[Problem]:
     if pods.count < 0:
-        yield Problem(f"{path}.count", f"{pods.count} is negative. Write zero or more.")
+        yield as_told(f"{path}.count", f"{pods.count} is negative. Write zero or more.")
     if len(pods.bound) > max(pods.count, 0):
-        yield Problem(
+        yield as_told(
             f"{path}.bound", f"{len(pods.bound)} pods run already, but count is {pods.count}. Raise count."
         )
     if pods.pods and len(pods.pods) != pods.open:
-        yield Problem(
+        yield as_told(
             f"{path}.pods",
             f"{len(pods.pods)} names are given for {pods.open} pods. Name all of them or none.",
         )
     for name, units in pods.resources.items():
         if units < 0:
-            yield Problem(f"{path}.resources.{name}", f"{units} is negative. Write zero or more.")
+            yield as_told(f"{path}.resources.{name}", f"{units} is negative. Write zero or more.")
         elif units > LARGEST:
             message = f"{units} is too large. The most that can be counted is {LARGEST}."
-            yield Problem(f"{path}.resources.{name}", message)
+            yield as_told(f"{path}.resources.{name}", message)
 
 
 def _depth(path: str, label: str | None, topology: Topology | None, found: list[Problem]) -> int | None:
@@ -180,13 +180,13 @@ def _depth(path: str, label: str | None, topology: Topology | None, found: list[
         return None
     if topology is None:
         found.append(
-            Problem(path, f"The level {shown(label)} is named, but the request names no known topology.")
+            as_told(path, f"The level {shown(label)} is named, but the request names no known topology.")
         )
         return None
     depth = topology.index(label)
     if depth is None:
         found.append(
-            Problem(
+            as_told(
                 path,
                 f"Topology {shown(topology.name)} has no level {shown(label)}."
                 f" {suggestion(label, topology.labels)}",
@@ -224,7 +224,7 @@ def _order_problems(
     for field, mine, whose, bound in checks:
         if mine is not None and bound is not None and mine < bound:
             coarser, finer = topology.labels[mine], topology.labels[bound]
-            yield Problem(
+            yield as_told(
                 f"{path}.{field}",
                 f"{shown(coarser)} is coarser than {shown(finer)}, {whose}. "
                 f"Name {shown(finer)} or a finer level, or leave it out.",

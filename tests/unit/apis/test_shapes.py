@@ -39,7 +39,7 @@ def test_every_shape_can_be_checked(shape: type[Wire]) -> None:
     required = [field.encode_name for field in msgspec.structs.fields(shape) if field.required]
     value, problems = decode(shape, {})
 
-    assert [problem.path for problem in problems] == required
+    assert [problem.where for problem in problems] == required
     assert (value is None) == bool(required)
 
 

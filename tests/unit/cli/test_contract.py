@@ -28,7 +28,7 @@ from closeknit.hub.outcome import (
     Unplaceable,
     Wishes,
 )
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import Level, Topology
 from closeknit.hub.workload import ObjectName, Workload
@@ -178,7 +178,7 @@ def test_relaxations_keep_their_form(
 
 
 def test_an_invalid_workload_carries_its_problems_and_nothing_else() -> None:
-    entry = told(None, Problem("spec.subGroups[1].parent", "There is no such subgroup."))
+    entry = told(None, as_told("spec.subGroups[1].parent", "There is no such subgroup."))
 
     assert entry["status"] == "invalid"
     assert entry["problems"] == [

@@ -290,7 +290,7 @@ def test_a_document_that_cannot_be_read_leaves_the_others_readable() -> None:
         (5, {"z": 1}),
     ]
     assert [
-        (result.document, result.problem.path) for result in found if not isinstance(result, Document)
+        (result.document, result.problem.where) for result in found if not isinstance(result, Document)
     ] == [
         (1, "line 1, column 5"),
         (3, "line 6, column 1"),

@@ -358,7 +358,7 @@ def test_items_of_a_typed_list_need_not_say_what_they_are() -> None:
     found = reading(json.dumps({"apiVersion": "v1", "kind": "NodeList", "metadata": {}, "items": items}))
 
     assert [one.name for one in found.cluster.nodes] == ["a", "b"]
-    assert [(problem.problem.path, problem.object) for problem in found.problems] == [
+    assert [(problem.problem.where, problem.object) for problem in found.problems] == [
         ("items[0].spec.nope", ObjectName("v1", "Node", "", "a"))
     ]
 

@@ -12,7 +12,7 @@ from closeknit.engine import Budget, Engine
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Placed, Statistics, Undecided, Unplaceable
-from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.problems import InvalidError, Problem, as_told
 from closeknit.hub.request import Group, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
@@ -110,22 +110,22 @@ def test_a_budget_that_runs_out_says_so() -> None:
     [
         pytest.param(
             Cluster((), (Node("a"), Node("a"))),
-            Problem("nodes[1].name", 'Two nodes are called "a". Give each its own name.'),
+            as_told("nodes[1].name", 'Two nodes are called "a". Give each its own name.'),
             id="two nodes of one name are refused",
         ),
         pytest.param(
             Cluster((), (Node("a"),), (Holding("w", "b", Resources()),)),
-            Problem("holdings[0].node", 'There is no node "b".'),
+            as_told("holdings[0].node", 'There is no node "b".'),
             id="a holding on an unknown node is refused",
         ),
         pytest.param(
             Cluster((), (Node("a", allocatable=Resources({"cpu": -1})),)),
-            Problem("nodes[0].allocatable.cpu", "-1 is negative. Write zero or more."),
+            as_told("nodes[0].allocatable.cpu", "-1 is negative. Write zero or more."),
             id="a negative offer is refused",
         ),
         pytest.param(
             Cluster((Topology("t", (Level("rack"), Level("host"), Level("rack"))),), (Node("a"),)),
-            Problem(
+            as_told(
                 "topologies[0].levels[2].label",
                 'levels[0] has the label "rack" as well. Give each level its own.',
             ),
@@ -165,7 +165,7 @@ HUGE = 2**63
 def test_amounts_that_cannot_be_counted_are_refused(cluster: Cluster, path: str) -> None:
     with pytest.raises(InvalidError) as refused:
         Engine(cluster)
-    assert [problem.path for problem in refused.value.problems] == [path]
+    assert [problem.where for problem in refused.value.problems] == [path]
 
 
 def test_a_change_that_is_refused_changes_nothing() -> None:

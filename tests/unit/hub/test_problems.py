@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.hub.problems import InvalidError, Problem, between, nearest, shown, suggestion
+from closeknit.hub.problems import InvalidError, as_told, between, nearest, shown, suggestion
 
 LEVELS = ["block", "rack", "zone"]
 
@@ -76,7 +76,7 @@ def test_a_range_of_numbers(most: int, expected: str) -> None:
 
 
 def test_an_error_carries_every_problem_and_reads_as_one_line() -> None:
-    error = InvalidError([Problem("a.b", "First."), Problem("", "Second.")])
+    error = InvalidError([as_told("a.b", "First."), as_told("", "Second.")])
 
-    assert [problem.path for problem in error.problems] == ["a.b", ""]
+    assert [problem.where for problem in error.problems] == ["a.b", ""]
     assert str(error) == "a.b: First.; Second."

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import as_told
 from closeknit.hub.request import Group, Member, PodSet, Request, problems
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
@@ -112,13 +112,13 @@ TOPOLOGY = Topology("default", (Level("zone"), Level("block"), Level("rack")))
     ],
 )
 def test_one_problem_is_found_at_its_path(member: Member, path: str, message: str) -> None:
-    assert problems(request("train", member), TOPOLOGY) == (Problem(path, message),)
+    assert problems(request("train", member), TOPOLOGY) == (as_told(path, message),)
 
 
 def test_a_negative_count_is_a_problem() -> None:
     found = problems(request("train", PodSet("a", -1, minimum=0)), TOPOLOGY)
 
-    assert Problem("root.members[0].count", "-1 is negative. Write zero or more.") in found
+    assert as_told("root.members[0].count", "-1 is negative. Write zero or more.") in found
 
 
 @pytest.mark.parametrize(
@@ -149,13 +149,13 @@ def test_without_a_topology_a_level_is_a_problem_and_no_level_is_none() -> None:
 
     assert problems(plain, None) == ()
     assert problems(levelled, None) == (
-        Problem("root.required", 'The level "rack" is named, but the request names no known topology.'),
+        as_told("root.required", 'The level "rack" is named, but the request names no known topology.'),
     )
 
 
 def test_an_unknown_topology_is_a_problem() -> None:
     assert problems(request("train", pods("a", 1), topology="gone"), None) == (
-        Problem("topology", 'There is no topology "gone".'),
+        as_told("topology", 'There is no topology "gone".'),
     )
 
 
@@ -168,7 +168,7 @@ def test_all_problems_are_found_at_once_and_in_the_order_of_the_tree() -> None:
         preferred="zone",
     )
 
-    assert [problem.path for problem in problems(asked, TOPOLOGY)] == [
+    assert [problem.where for problem in problems(asked, TOPOLOGY)] == [
         "root.preferred",
         "root.members[0].required",
         "root.members[0].members[0].resources.cpu",

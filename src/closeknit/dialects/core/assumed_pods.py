@@ -17,7 +17,7 @@ from closeknit.dialects.core.pods import Shape
 from closeknit.dialects.core.resources import resources
 from closeknit.dialects.wire.spelling import found as worded
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.quantities import Rounding, written
 from closeknit.hub.resources import Resources
 
@@ -49,7 +49,7 @@ def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found:
         return Assumed()
     documents = json_text.load(given)
     if documents is None or len(documents) != 1 or not isinstance(documents[0][0], dict):
-        found.append(Problem(_PATH, f"{shown(given)} is not a JSON object. {_EXAMPLE}"))
+        found.append(as_told(_PATH, f"{shown(given)} is not a JSON object. {_EXAMPLE}"))
         return Assumed()
     content: dict[str, Any] = documents[0][0]
     if not any(isinstance(value, dict) for value in content.values()):
@@ -60,12 +60,12 @@ def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found:
         path = within(_PATH, name)
         if not isinstance(value, dict):
             message = f"Found {worded(value)} beside what single leaves ask for. {_BY_LEAF}"
-            found.append(Problem(path, message))
+            found.append(as_told(path, message))
             continue
         shapes[name] = _shape(value, path, found)
         if name not in known:
             message = f"No leaf that has pods is called {shown(name)}. {suggestion(name, known)}"
-            found.append(Problem(path, message))
+            found.append(as_told(path, message))
     return Assumed(by_leaf=shapes)
 
 
@@ -94,5 +94,5 @@ def _shape(content: Mapping[str, Any], path: str, found: list[Problem]) -> Shape
             quantities[name] = quantity
         else:
             message = f"Found {worded(quantity)} where a quantity is expected. {_EXAMPLE}"
-            found.append(Problem(within(path, name), message))
+            found.append(as_told(within(path, name), message))
     return Shape(resources(quantities, path, Rounding.UP, found))

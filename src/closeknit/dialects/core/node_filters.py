@@ -19,7 +19,7 @@ from closeknit.hub.nodes import (
     Toleration,
 )
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 _E = TypeVar("_E", bound=Enum)
 
@@ -50,7 +50,7 @@ def node_filter(spec: core_v1.PodSpec, found: list[Problem]) -> NodeFilter:
 def taint(given: core_v1.Taint, path: str, found: list[Problem]) -> Taint:
     """A node's taint; what cannot be read is added to ``found``."""
     if not given.key:
-        found.append(Problem(f"{path}.key", "A taint needs a key."))
+        found.append(as_told(f"{path}.key", "A taint needs a key."))
     effect = _choice(Effect, given.effect, f"{path}.effect", found)
     return Taint(key=given.key, effect=effect or Effect.NO_SCHEDULE, value=given.value)
 
@@ -59,7 +59,7 @@ def _alternatives(selector: core_v1.NodeSelector, path: str, found: list[Problem
     path = f"{path}.nodeSelectorTerms"
     if not selector.node_selector_terms:
         found.append(
-            Problem(path, "This list is empty. Give at least one term, or leave the requirement out.")
+            as_told(path, "This list is empty. Give at least one term, or leave the requirement out.")
         )
     return tuple(_term(term, within(path, i), found) for i, term in enumerate(selector.node_selector_terms))
 
@@ -67,7 +67,7 @@ def _alternatives(selector: core_v1.NodeSelector, path: str, found: list[Problem
 def _preference(given: core_v1.PreferredSchedulingTerm, path: str, found: list[Problem]) -> Preference | None:
     """A preference, or None for a term without requirements, which Kubernetes passes over."""
     if not 1 <= given.weight <= 100:
-        found.append(Problem(f"{path}.weight", f"{given.weight} is out of range. Allowed are 1 to 100."))
+        found.append(as_told(f"{path}.weight", f"{given.weight} is out of range. Allowed are 1 to 100."))
     term = _term(given.preference, f"{path}.preference", found)
     return Preference(given.weight, term) if term.requirements else None
 
@@ -81,18 +81,18 @@ def _term(given: core_v1.NodeSelectorTerm, path: str, found: list[Problem]) -> T
         requirements.append(_requirement(expression, where, found))
         if expression.key != NAME_FIELD:
             found.append(
-                Problem(
+                as_told(
                     f"{where}.key", f"{shown(expression.key)} is not a field to match. Allowed: {NAME_FIELD}."
                 )
             )
         if expression.operator not in ("In", "NotIn"):
-            found.append(Problem(f"{where}.operator", "A field is matched with In or NotIn."))
+            found.append(as_told(f"{where}.operator", "A field is matched with In or NotIn."))
     return Term(tuple(requirements))
 
 
 def _requirement(given: core_v1.NodeSelectorRequirement, path: str, found: list[Problem]) -> Requirement:
     if not given.key:
-        found.append(Problem(f"{path}.key", "A requirement needs the key of a label."))
+        found.append(as_told(f"{path}.key", "A requirement needs the key of a label."))
     operator = _choice(Operator, given.operator, f"{path}.operator", found)
     if operator is not None:
         found.extend(_value_problems(operator, given.values, f"{path}.values"))
@@ -105,13 +105,13 @@ def _value_problems(operator: Operator, values: list[str], path: str) -> Iterato
     match operator:
         case Operator.IN | Operator.NOT_IN:
             if not values:
-                yield Problem(path, f"{operator.value} needs at least one value.")
+                yield as_told(path, f"{operator.value} needs at least one value.")
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
             if values:
-                yield Problem(path, f"{operator.value} takes no values. Leave them out.")
+                yield as_told(path, f"{operator.value} takes no values. Leave them out.")
         case Operator.GT | Operator.LT:
             if len(values) != 1 or not values[0].lstrip("+-").isdecimal():
-                yield Problem(path, f"{operator.value} needs exactly one value, a whole number in quotes.")
+                yield as_told(path, f"{operator.value} needs exactly one value, a whole number in quotes.")
 
 
 def _toleration(given: core_v1.Toleration, path: str, found: list[Problem]) -> Toleration:
@@ -119,15 +119,15 @@ def _toleration(given: core_v1.Toleration, path: str, found: list[Problem]) -> T
     match given.operator or "Equal":
         case "Exists":
             if given.value:
-                found.append(Problem(f"{path}.value", "Exists takes no value. Leave it out, or use Equal."))
+                found.append(as_told(f"{path}.value", "Exists takes no value. Leave it out, or use Equal."))
             return Toleration(given.key, None, effect)
         case "Equal":
             if not given.key:
-                found.append(Problem(f"{path}.operator", "Without a key, the operator must be Exists."))
+                found.append(as_told(f"{path}.operator", "Without a key, the operator must be Exists."))
             return Toleration(given.key, given.value, effect)
         case _:
             remedy = suggestion(given.operator, ["Equal", "Exists"])
-            found.append(Problem(f"{path}.operator", f"{shown(given.operator)} is not known. {remedy}"))
+            found.append(as_told(f"{path}.operator", f"{shown(given.operator)} is not known. {remedy}"))
             return Toleration(given.key, given.value, effect)
 
 
@@ -136,5 +136,5 @@ def _choice(choices: type[_E], written: str, path: str, found: list[Problem]) ->
         return choices(written)
     except ValueError:
         allowed = [choice.value for choice in choices]
-        found.append(Problem(path, f"{shown(written)} is not known. {suggestion(written, allowed)}"))
+        found.append(as_told(path, f"{shown(written)} is not known. {suggestion(written, allowed)}"))
         return None

@@ -12,7 +12,7 @@ from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.nodes import NodeFilter
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
 
@@ -75,7 +75,7 @@ def read_pod(manifest: Manifest[core_v1.Pod]) -> ReadPod:
     pod = manifest.content
     found: list[Problem] = []
     if not pod.spec.containers:
-        found.append(Problem("spec.containers", "A pod needs at least one container."))
+        found.append(as_told("spec.containers", "A pod needs at least one container."))
     shape = Shape(pod_resources(pod.spec, found), node_filter(pod.spec, found), _host_ports(pod.spec, found))
     return ReadPod(
         manifest=manifest,
@@ -120,11 +120,11 @@ def _host_ports(spec: core_v1.PodSpec, found: list[Problem]) -> frozenset[HostPo
                 path = f"spec.{field}[{i}].ports[{j}]"
                 if not 0 <= port.host_port <= 65535:
                     message = f"{port.host_port} is out of range. Allowed are 1 to 65535."
-                    found.append(Problem(f"{path}.hostPort", message))
+                    found.append(as_told(f"{path}.hostPort", message))
                 if port.protocol not in _PROTOCOLS:
                     remedy = suggestion(port.protocol, _PROTOCOLS)
                     found.append(
-                        Problem(f"{path}.protocol", f"{shown(port.protocol)} is not known. {remedy}")
+                        as_told(f"{path}.protocol", f"{shown(port.protocol)} is not known. {remedy}")
                     )
                 if port.host_port and (field == "containers" or container.restart_policy == "Always"):
                     ports.add(HostPort(port.host_port, port.protocol))
@@ -138,10 +138,10 @@ def _unsayable(spec: core_v1.PodSpec) -> Iterator[Problem]:
     ):
         if affinity.required_during_scheduling_ignored_during_execution:
             path = f"spec.affinity.{field}.requiredDuringSchedulingIgnoredDuringExecution"
-            yield Problem(path, f"A required {field} {_NOT_COUNTED} Prefer it, or leave it out.")
+            yield as_told(path, f"A required {field} {_NOT_COUNTED} Prefer it, or leave it out.")
     for i, constraint in enumerate(spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != "ScheduleAnyway":
             path = f"spec.topologySpreadConstraints[{i}].whenUnsatisfiable"
-            yield Problem(path, f"A strict spread {_NOT_COUNTED} Use ScheduleAnyway, or leave it out.")
+            yield as_told(path, f"A strict spread {_NOT_COUNTED} Use ScheduleAnyway, or leave it out.")
     if spec.resource_claims:
-        yield Problem("spec.resourceClaims", f"A claim {_NOT_COUNTED} Ask for the device as a resource.")
+        yield as_told("spec.resourceClaims", f"A claim {_NOT_COUNTED} Ask for the device as a resource.")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects.store.objects import Manifest, Named
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.workload import Workload
 
 BUILT_IN: Mapping[str, int] = {
@@ -35,7 +35,7 @@ class Priorities:
             return self.default
         known = {**BUILT_IN, **also, **self.classes}
         if name not in known:
-            found.append(Problem(path, f"There is no PriorityClass {shown(name)}. {suggestion(name, known)}"))
+            found.append(as_told(path, f"There is no PriorityClass {shown(name)}. {suggestion(name, known)}"))
         return known.get(name, self.default)
 
 
@@ -54,7 +54,7 @@ def created(manifest: Manifest[Named], found: list[Problem]) -> str:
     moment = _moment(written)
     if moment is None:
         message = f"{shown(written)} is not a time. Write it as in 2025-01-31T12:00:00Z."
-        found.append(Problem("metadata.creationTimestamp", message))
+        found.append(as_told("metadata.creationTimestamp", message))
         return ""
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 

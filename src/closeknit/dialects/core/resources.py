@@ -9,7 +9,7 @@ from closeknit.apis.core_v1 import Container, PodSpec, ResourceRequirements
 from closeknit.apis.wire import Quantity
 from closeknit.hub import quantities
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.quantities import LARGEST, Rounding
 from closeknit.hub.resources import Resources
 
@@ -38,7 +38,7 @@ def resources(
         try:
             amounts[name] = _amount(name, quantity, rounding)
         except ValueError as error:
-            found.append(Problem(within(path, name), str(error)))
+            found.append(as_told(within(path, name), str(error)))
     return Resources(amounts)
 
 
@@ -69,7 +69,7 @@ def pod_resources(spec: PodSpec, found: list[Problem]) -> Resources:
         if units > LARGEST:
             largest = LARGEST // quantities.units(name)
             message = f"The pod asks for more {name} than can be counted. The most is {largest}."
-            found.append(Problem("spec.containers", message))
+            found.append(as_told("spec.containers", message))
     return in_all
 
 

@@ -14,7 +14,7 @@ from closeknit.dialects.grove.blueprint import ASSUMED_POD
 from closeknit.dialects.wire.decoding import decode
 from closeknit.dialects.wire.spelling import found as worded
 from closeknit.hub.paths import join, within
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,20 +147,20 @@ def _services(
             entries = [("", f"spec.services[{i}]", each) for i, each in enumerate(given)]
         case _:
             message = f"Found {worded(given)} where a mapping from names to services, or a list, is expected."
-            problems.append(Problem("spec.services", message))
+            problems.append(as_told("spec.services", message))
     for name, path, content in entries:
         if not isinstance(content, dict):
             # An empty service is null, which is left out of a mapping before it is seen here.
-            problems.append(Problem(path, f"Found {worded(content)} where a mapping is expected."))
+            problems.append(as_told(path, f"Found {worded(content)} where a mapping is expected."))
             continue
         service, wrong = decode(alpha.Service, content, lenient=lenient)
-        problems.extend(Problem(join(path, problem.path), problem.message) for problem in wrong)
+        problems.extend(as_told(join(path, problem.where), problem.message) for problem in wrong)
         if service is None:
             continue
         if name and service.name and service.name != name:
-            problems.append(Problem(f"{path}.name", "The service is named by its key. Leave this out."))
+            problems.append(as_told(f"{path}.name", "The service is named by its key. Leave this out."))
         if not name and not service.name:
-            problems.append(Problem(f"{path}.name", "A service in a list needs a name."))
+            problems.append(as_told(f"{path}.name", "A service in a list needs a name."))
             continue
         yield name or service.name, path, service
 

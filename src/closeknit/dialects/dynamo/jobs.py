@@ -25,7 +25,7 @@ from closeknit.dialects.grove.objects import Objects
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.store.objects import Manifests
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
 
@@ -75,17 +75,17 @@ def _unsayable(one: Read, topology: Topology | None) -> Iterator[Problem]:
         message = (
             f"{shown(_queue(one))} is not the name of a queue. Write lower-case letters, digits and dashes."
         )
-        yield Problem(within("metadata.labels", keys.QUEUE), message)
+        yield as_told(within("metadata.labels", keys.QUEUE), message)
     for place in places(one.deployment):
         if place.given is not None:
             message = "This is for Grove, and Kueue is not told of it. Use constraints in plain words."
-            yield Problem(f"{place.path}.value", message)
+            yield as_told(f"{place.path}.value", message)
     if one.deployment.domain and len(running) > 1:
         message = (
             f"Kueue places each component in one {shown(one.deployment.domain)}, but cannot be told that"
             f" all {len(running)} share it. Constrain each by itself, or use Grove."
         )
-        yield Problem("spec.topologyConstraint.packDomain", message)
+        yield as_told("spec.topologyConstraint.packDomain", message)
     for component in running:
         least = _least(component)
         if (
@@ -98,7 +98,7 @@ def _unsayable(one: Read, topology: Topology | None) -> Iterator[Problem]:
                 f" {component.nodes} nodes; Kueue can say that of replicas with a domain only. Constrain it,"
                 f" write minAvailable: {component.replicas}, or use Grove."
             )
-            yield Problem(f"{component.path}.minAvailable", message)
+            yield as_told(f"{component.path}.minAvailable", message)
 
 
 def _least(component: Component) -> int:

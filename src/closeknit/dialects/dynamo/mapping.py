@@ -10,7 +10,7 @@ from closeknit.dialects.grove.topologies import DOMAINS
 from closeknit.dialects.store.objects import Manifests
 from closeknit.dialects.wire.sources import Located
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.topology import Level, Topology
 
 NAME = "dynamo-domains"
@@ -30,7 +30,7 @@ def read_mapping(manifests: Manifests) -> Iterator[Topology | Located]:
         found = list(_problems(mapping))
         if number:
             found = [
-                Problem("spec.operator", "There are settings of the operator already. Remove one of the two.")
+                as_told("spec.operator", "There are settings of the operator already. Remove one of the two.")
             ]
         yield from (manifest.located(problem) for problem in found)
         if mapping and not found:
@@ -49,10 +49,10 @@ def _problems(mapping: dict[str, str]) -> Iterator[Problem]:
         path = within(_PATH, domain)
         if domain not in DOMAINS:
             message = f"{shown(domain)} is not a topology domain. {suggestion(domain, DOMAINS)}"
-            yield Problem(path, message)
+            yield as_told(path, message)
         prefix, _, name = label.rpartition("/")
         if not _KEY.fullmatch(label) or len(prefix) > 253 or len(name) > 63:
-            yield Problem(path, f"{shown(label)} is not a label key. Write one such as example.com/rack.")
+            yield as_told(path, f"{shown(label)} is not a label key. Write one such as example.com/rack.")
         elif (first := seen.setdefault(label, domain)) != domain:
             message = f"{shown(label)} is already the label of {shown(first)}. Each domain has its own."
-            yield Problem(path, message)
+            yield as_told(path, message)

@@ -15,7 +15,7 @@ from closeknit.apis.nvidia_com_v1alpha1 import ProviderOverride
 from closeknit.dialects.dynamo.deployments import Component, Deployment
 from closeknit.dialects.wire.decoding import decode
 from closeknit.hub.paths import join
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 _GROVE = "grove.io/v1alpha1"
 
@@ -80,20 +80,20 @@ def problems(place: Place, given: Deployment, *, lenient: bool = False) -> Itera
         return
     if place.given.api_version != _GROVE:
         message = f"{shown(place.given.api_version)} cannot be written over. Allowed: {shown(_GROVE)}."
-        yield Problem(f"{place.path}.apiVersion", message)
+        yield as_told(f"{place.path}.apiVersion", message)
     if given.is_constrained:
         message = "There are topology constraints in plain words as well. Use either these or this."
-        yield Problem(f"{place.path}.value", message)
+        yield as_told(f"{place.path}.value", message)
     inner: Any = place.given.value
     for step in place.steps:
         if not isinstance(inner, dict) or set(inner) != {step}:
             allowed = ".".join(place.steps)
-            yield Problem(f"{place.path}.value", f"Only {allowed} can be written over. Leave the rest out.")
+            yield as_told(f"{place.path}.value", f"Only {allowed} can be written over. Leave the rest out.")
             break
         inner = inner[step]
     if (written := place.written()) is not None:
         _, wrong = decode(TopologyConstraint, written, lenient=lenient)
-        yield from (Problem(join(place.constraint_path, each.path), each.message) for each in wrong)
+        yield from (as_told(join(place.constraint_path, each.where), each.message) for each in wrong)
 
 
 def without_wrong_ones(given: Deployment, *, lenient: bool) -> Deployment:

@@ -9,7 +9,7 @@ from closeknit.dialects.dynamo import overrides
 from closeknit.dialects.dynamo.deployments import Component, Deployment
 from closeknit.dialects.grove.naming import own_name_problems
 from closeknit.dialects.grove.topologies import DOMAINS
-from closeknit.hub.problems import Problem, between, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, between, shown, suggestion
 
 MOST_COMPONENTS = 25
 _LONGEST = 63
@@ -26,19 +26,19 @@ def rules(given: Deployment, *, lenient: bool = False) -> Iterator[Problem]:
     yield from own_name_problems(given.metadata.name, _LONGEST)
     if len(given.components) > MOST_COMPONENTS:
         message = f"There are {len(given.components)} {given.listed}. At most {MOST_COMPONENTS} are allowed."
-        yield Problem(f"spec.{given.listed}", message)
+        yield as_told(f"spec.{given.listed}", message)
     seen: dict[str, Component] = {}
     for component in given.components:
         yield from _component_problems(component)
         if component.shared and not lenient:
             message = "GPUs that several pods share are not taken into account when pods are placed."
-            yield Problem(
+            yield as_told(
                 component.shared, f"{message} Share them within a pod, or leave gpuMemoryService out."
             )
         first = seen.setdefault(component.key, component)
         if first is not component:
             message = f"{shown(component.name)} is already the name of {first.path}, capitals aside."
-            yield Problem(f"{component.path}.name", f"{message} Give each its own.")
+            yield as_told(f"{component.path}.name", f"{message} Give each its own.")
     yield from _constraint_problems(given)
     for place in overrides.places(given):
         yield from overrides.problems(place, given, lenient=lenient)
@@ -46,19 +46,19 @@ def rules(given: Deployment, *, lenient: bool = False) -> Iterator[Problem]:
 
 def _component_problems(given: Component) -> Iterator[Problem]:
     if not _NAME.fullmatch(given.name) or len(given.name) > 63:
-        yield Problem(
+        yield as_told(
             f"{given.path}.name",
             f"{shown(given.name)} is not a valid name. Allowed are at most 63 letters, digits and dashes,"
             " with a letter or digit at both ends.",
         )
     if given.replicas < 0:
-        yield Problem(f"{given.path}.replicas", f"{given.replicas} is negative. Write zero or more.")
+        yield as_told(f"{given.path}.replicas", f"{given.replicas} is negative. Write zero or more.")
     elif given.least is not None and not 1 <= given.least <= (given.replicas or given.least):
         message = f"{given.least} of {given.replicas} replicas cannot be the least."
-        yield Problem(f"{given.path}.minAvailable", f"{message} {between(1, max(given.replicas, 1))}")
+        yield as_told(f"{given.path}.minAvailable", f"{message} {between(1, max(given.replicas, 1))}")
     if given.nodes is not None and given.nodes < 2:
         message = f"{given.nodes} is not several nodes. Write two or more, or leave multinode out."
-        yield Problem(f"{given.path}.multinode.nodeCount", message)
+        yield as_told(f"{given.path}.multinode.nodeCount", message)
 
 
 def _constraint_problems(given: Deployment) -> Iterator[Problem]:
@@ -69,28 +69,28 @@ def _constraint_problems(given: Deployment) -> Iterator[Problem]:
         message = (
             "A component has a constraint, so the topology must be named here. Write clusterTopologyName."
         )
-        yield Problem(path, message)
+        yield as_told(path, message)
     if given.constrained and not given.topology and todays:
         message = (
             "The topology whose domains are meant is missing. Write the name of a ClusterTopologyBinding."
         )
-        yield Problem(f"{path}.{given.topology_field}", message)
+        yield as_told(f"{path}.{given.topology_field}", message)
     if given.constrained and not given.domain and not inside:
         message = f"No domain is named, neither here nor in any of the {given.listed}."
-        yield Problem(f"{path}.packDomain", f"{message} Name one, or leave the constraint out.")
+        yield as_told(f"{path}.packDomain", f"{message} Name one, or leave the constraint out.")
     named = [(f"{path}.packDomain", given.domain)] if given.domain else []
     for component in inside:
         here = f"{component.path}.topologyConstraint.packDomain"
         if component.domain:
             named.append((here, component.domain))
         else:
-            yield Problem(here, "No domain is named. Name one, or leave the constraint out.")
+            yield as_told(here, "No domain is named. Name one, or leave the constraint out.")
     for where, domain in named:
         if todays and (not _DOMAIN.fullmatch(domain) or len(domain) > 63):
             message = (
                 f"{shown(domain)} is not a domain. Write lower-case letters, digits and dashes, such as rack."
             )
-            yield Problem(where, message)
+            yield as_told(where, message)
         elif not todays and domain not in DOMAINS:
             message = f"{shown(domain)} is not a topology domain. {suggestion(domain, DOMAINS)}"
-            yield Problem(where, message)
+            yield as_told(where, message)

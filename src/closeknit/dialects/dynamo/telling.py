@@ -10,7 +10,7 @@ from closeknit.dialects.dynamo.overrides import Place, of_deployment, places
 from closeknit.dialects.dynamo.sets import Origin, origins
 from closeknit.dialects.grove.blueprint import TOO_MANY
 from closeknit.dialects.grove.constraints import MEANT
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 
 _PATH = re.compile(r"spec\.template((?:\.\w+|\[[0-9]+\])+)", re.ASCII)
 _PART = re.compile(r"\.(cliques|podCliqueScalingGroups)\[([0-9]+)\](.*)")
@@ -42,8 +42,8 @@ def told(problems: Sequence[Problem], given: Deployment) -> list[Problem]:
 
     found = (
         _too_many(problem, given)
-        if problem.path == TOO_MANY
-        else Problem(words(problem.path), words(problem.message))
+        if problem.where == TOO_MANY
+        else as_told(words(problem.where), words(problem.message))
         for problem in problems
     )
     return list(dict.fromkeys(found))
@@ -53,7 +53,7 @@ def _too_many(problem: Problem, given: Deployment) -> Problem:
     """Too many pods, told at the component that has most of them: a deployment has no replicas itself."""
     largest = max(given.components, key=lambda component: component.replicas * (component.nodes or 1))
     message = problem.message.replace("PodCliqueSet", "DynamoGraphDeployment")
-    return Problem(f"{largest.path}.replicas", message)
+    return as_told(f"{largest.path}.replicas", message)
 
 
 def _of_part(origin: Origin, inner: str) -> str:

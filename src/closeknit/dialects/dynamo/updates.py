@@ -8,7 +8,7 @@ from closeknit.dialects.dynamo.deployments import Deployment
 from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
 from closeknit.dialects.grove import constraints
 from closeknit.dialects.grove.updates import constraint_problems
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 _RECREATE = "Delete the DynamoGraphDeployment and create it anew."
 
@@ -19,39 +19,39 @@ def update_problems(old: Deployment, new: Deployment) -> Iterator[Problem]:
     after = (new.topology, new.domain) if new.constrained else None
     path = "spec.topologyConstraint"
     if (before is None) != (after is None):
-        yield Problem(path, _added_or_removed(added=before is None))
+        yield as_told(path, _added_or_removed(added=before is None))
     elif before is not None and after is not None:
         for field, was, now in zip((new.topology_field, "packDomain"), before, after, strict=True):
             if was != now:
-                yield Problem(f"{path}.{field}", _changed(was, now))
+                yield as_told(f"{path}.{field}", _changed(was, now))
     yield from _override_problems(of_deployment(old), of_deployment(new))
     existing = {component.key: component for component in old.components}
     for component in new.components:
         earlier = existing.pop(component.key, None)
         if earlier is None:
             message = f"{shown(component.name)} was not part of the deployment. {_RECREATE}"
-            yield Problem(component.path, message)
+            yield as_told(component.path, message)
             continue
         path = f"{component.path}.topologyConstraint"
         if (earlier.domain is None) != (component.domain is None):
-            yield Problem(path, _added_or_removed(added=earlier.domain is None))
+            yield as_told(path, _added_or_removed(added=earlier.domain is None))
         elif earlier.domain != component.domain:
-            yield Problem(f"{path}.packDomain", _changed(earlier.domain or "", component.domain or ""))
+            yield as_told(f"{path}.packDomain", _changed(earlier.domain or "", component.domain or ""))
         yield from _override_problems(of_component(earlier), of_component(component))
         for before_role, after_role in zip(of_roles(earlier), of_roles(component), strict=True):
             yield from _override_problems(before_role, after_role)
         if (earlier.nodes is None) != (component.nodes is None):
             message = "A component cannot change between one node and several."
-            yield Problem(f"{component.path}.multinode", f"{message} {_RECREATE}")
+            yield as_told(f"{component.path}.multinode", f"{message} {_RECREATE}")
         elif earlier.forced != component.forced:
             message = "A component cannot change between a clique and a scaling group."
-            yield Problem(f"{component.path}.experimental.grove.forceScalingGroup", f"{message} {_RECREATE}")
+            yield as_told(f"{component.path}.experimental.grove.forceScalingGroup", f"{message} {_RECREATE}")
         if (least := earlier.least or 1) != (component.least or 1):
             message = f"This cannot change from {least} to {component.least or 1}. {_RECREATE}"
-            yield Problem(f"{component.path}.minAvailable", message)
+            yield as_told(f"{component.path}.minAvailable", message)
     for gone in existing.values():
         message = f"{shown(gone.name)} is part of the deployment and cannot be removed. {_RECREATE}"
-        yield Problem(f"spec.{new.listed}", message)
+        yield as_told(f"spec.{new.listed}", message)
 
 
 def _override_problems(old: Place, new: Place) -> Iterator[Problem]:

@@ -31,7 +31,7 @@ from closeknit.dialects.grove.workloads import pod_problems, priority_of
 from closeknit.dialects.kueue.keys import QUEUE
 from closeknit.dialects.store.objects import Manifest, Manifests
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.workload import Workload
 
 DIALECT = "dynamo"
@@ -88,7 +88,7 @@ def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator
         if one.blueprint is not None:
             unknown: list[Problem] = []
             priority = priority_of(one.blueprint.given, surroundings, unknown)
-            own.extend(Problem("spec.priorityClassName", problem.message) for problem in unknown)
+            own.extend(as_told("spec.priorityClassName", problem.message) for problem in unknown)
         since = created(manifest, own)
         yield from (manifest.located(problem) for problem in own)
         made_of_it = (manifest.namespace, set_name(one.deployment)) in made_already
@@ -137,7 +137,7 @@ def _read(
 ) -> Read:
     if not deployment.components and not found:
         found = [
-            Problem(f"spec.{deployment.listed}", "There is nothing to deploy here. Describe at least one.")
+            as_told(f"spec.{deployment.listed}", "There is nothing to deploy here. Describe at least one.")
         ]
     found = [*found, *rules(deployment, lenient=lenient)]
     drafted, topology = _draft(deployment, topologies, fallback, lenient=lenient)
@@ -150,9 +150,9 @@ def _read(
         decoded, metadata=msgspec.structs.replace(decoded.metadata, uid=deployment.metadata.uid)
     )
     drawn, problems = blueprint(given, manifest.namespace, topologies, lenient=lenient)
-    said = {problem.path for problem in found}
+    said = {problem.where for problem in found}
     # What is wrong in itself is wrong for Grove as well, and told once.
-    found.extend(problem for problem in told(problems, drafted) if problem.path not in said)
+    found.extend(problem for problem in told(problems, drafted) if problem.where not in said)
     if found:
         return Read(manifest, deployment, None, None, tuple(found))
     return Read(manifest, deployment, made, drawn, ())

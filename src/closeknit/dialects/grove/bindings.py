@@ -12,7 +12,7 @@ from closeknit.dialects.grove.gangs import KAI_SCHEDULER
 from closeknit.dialects.grove.topologies import known
 from closeknit.dialects.store.objects import Manifests
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import as_told, shown
 
 TYPE = "SchedulerTopologyDrift"
 
@@ -87,7 +87,7 @@ def rivals(manifests: Manifests) -> Iterator[Located]:
                 f" {', '.join(shown(label) for label in ours.labels)}. Grove makes KAI's itself;"
                 " remove this one, or rename it."
             )
-            yield manifest.located(Problem("spec.levels", message))
+            yield manifest.located(as_told("spec.levels", message))
 
 
 def _compared(

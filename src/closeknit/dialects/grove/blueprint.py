@@ -25,7 +25,7 @@ from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.store.objects import Manifest
 from closeknit.dialects.wire.decoding import decode
 from closeknit.hub.paths import join
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import ObjectName
 
@@ -122,7 +122,7 @@ def blueprint(
     made = _assembled(given, namespace, close, cliques)
     if (pods := _pods(made)) > MOST_PODS:
         message = f"These would be {pods} pods in all. At most {MOST_PODS} are placed for one PodCliqueSet."
-        problems.append(Problem(TOO_MANY, message))
+        problems.append(as_told(TOO_MANY, message))
     else:
         repeated = [
             Repeated(one.name, one.replicas, [each.name for each in one.cliques]) for one in made.groups
@@ -173,20 +173,20 @@ def _pods(made: Blueprint) -> int:
 def _shape(raw: dict[str, Any], path: str, problems: list[Problem], *, lenient: bool) -> Shape:
     """What a clique's pods ask of a node; everything that is wrong with them is added to ``problems``."""
     spec, wrong = decode(core_v1.PodSpec, raw, lenient=lenient)
-    problems.extend(Problem(join(path, problem.path), problem.message) for problem in wrong)
+    problems.extend(as_told(join(path, problem.where), problem.message) for problem in wrong)
     if spec is None:
         return Shape(Resources())
     if spec.topology_spread_constraints:
         message = "Grove decides where its pods go. Leave it out, and use topologyConstraint instead."
-        problems.append(Problem(f"{path}.topologySpreadConstraints", message))
+        problems.append(as_told(f"{path}.topologySpreadConstraints", message))
     if spec.node_name:
-        problems.append(Problem(f"{path}.nodeName", "A clique's pods cannot name their node. Leave it out."))
+        problems.append(as_told(f"{path}.nodeName", "A clique's pods cannot name their node. Leave it out."))
     pod = core_v1.Pod(api_version="v1", kind="Pod", metadata=ObjectMeta(name="pod"), spec=spec)
     read = read_pod(Manifest("", 0, "", ObjectName("v1", "Pod", "", "pod"), pod))
     spread = "spec.topologySpreadConstraints"
-    unsayable = () if lenient else (each for each in read.unsayable if not each.path.startswith(spread))
+    unsayable = () if lenient else (each for each in read.unsayable if not each.where.startswith(spread))
     problems.extend(
-        Problem(path + problem.path.removeprefix("spec"), problem.message)
+        as_told(path + problem.where.removeprefix("spec"), problem.message)
         for problem in (*read.problems, *unsayable)
     )
     return read.shape

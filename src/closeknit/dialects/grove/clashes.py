@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.grove.naming import clique_name, replica_name, scaled_name, scaling_group_name
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def clashes(given: wire.PodCliqueSet, groups: Sequence[Repeated]) -> Iterator[Pr
         first = taken.setdefault(name, path)
         if first != path:
             message = f"This leads to the name {shown(name)}, and so does {first}. Rename one of the two."
-            yield Problem(path, message)
+            yield as_told(path, message)
 
 
 def _names(

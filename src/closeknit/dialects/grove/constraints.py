@@ -13,7 +13,7 @@ from enum import Enum
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.grove.nesting import Asked, Levels, Written, nested
 from closeknit.dialects.grove.topologies import MANAGED, Known
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.topology import Topology
 
 SET = ""
@@ -115,7 +115,7 @@ def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE
     if not known.enabled:
         off = "Topology aware scheduling is switched off in the OperatorConfiguration."
         message = f"{off} Switch it on, or leave the constraint out."
-        found = [Problem(place.path, message) for place in used.values()]
+        found = [as_told(place.path, message) for place in used.values()]
         return Constraints(None, empty, (), tuple(found) if lost is Lost.REFUSE else ())
     problems = [problem for place in used.values() for problem in _form_problems(place)]
     unnamed: list[Problem] = []
@@ -134,7 +134,7 @@ def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE
     if lost is Lost.REFUSE:
         for each in unknown:
             message = f"Topology {shown(topology.name)} has no domain {shown(each.word)}."
-            problems.append(Problem(each.path, f"{message} {suggestion(each.word, domains)}"))
+            problems.append(as_told(each.path, f"{message} {suggestion(each.word, domains)}"))
     levels, coarser = nested(asked, topology, domains)
     if lost is Lost.REFUSE:
         problems.extend(coarser)
@@ -158,7 +158,7 @@ def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | 
         if not own and place.given.pack is not None:
             message = "The topology whose domains are meant is missing, and there is none to inherit."
             remedy = "Write the name of a ClusterTopologyBinding."
-            problems.append(Problem(f"{place.path}.topologyName", f"{message} {remedy}"))
+            problems.append(as_told(f"{place.path}.topologyName", f"{message} {remedy}"))
             unnamed = True
             continue
         name = own or MANAGED
@@ -168,7 +168,7 @@ def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | 
             written = shown(name) if own else f"{shown(name)}, which is meant where none is named,"
             message = f"{written} is not {shown(first[0])}, which {first[1]} speaks of."
             problems.append(
-                Problem(
+                as_told(
                     f"{place.path}.topologyName", f"{message} A PodCliqueSet can speak of one topology only."
                 )
             )
@@ -201,14 +201,14 @@ def _form_problems(place: Place) -> Iterator[Problem]:
     if given is None:
         return
     if given.pack is not None and not given.pack.required and not given.pack.preferred:
-        yield Problem(f"{place.path}.pack", "This says nothing. Give required, preferred or both.")
+        yield as_told(f"{place.path}.pack", "This says nothing. Give required, preferred or both.")
     if given.pack is None and not given.pack_domain:
-        yield Problem(place.path, "This says nothing. Give pack.required, pack.preferred or both.")
+        yield as_told(place.path, "This says nothing. Give pack.required, pack.preferred or both.")
     if given.pack is not None and given.pack.required and given.pack_domain:
         message = (
             "This is the earlier spelling of pack.required, which stands here as well. Keep pack.required."
         )
-        yield Problem(f"{place.path}.packDomain", message)
+        yield as_told(f"{place.path}.packDomain", message)
 
 
 def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
@@ -221,4 +221,4 @@ def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
     else:
         remedy = suggestion(name, known.topologies)
         message = f"There is no ClusterTopologyBinding {shown(name)}.{meant} {remedy}"
-    return Problem(f"{place.path}.topologyName", message)
+    return as_told(f"{place.path}.topologyName", message)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.grove.constraints import Lost, constraints, places, topology_name
 from closeknit.dialects.grove.topologies import Known
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 
 TYPE = "TopologyLevelsUnavailable"
 
@@ -62,7 +62,7 @@ def what_is_lost(given: wire.PodCliqueSet, known: Known) -> tuple[Problem, ...]:
     if not given.metadata.uid or condition.status == "False":
         return ()
     message = f"{condition.message}. What it asks for there is no longer kept ({TYPE}, {condition.reason})."
-    return (Problem("spec.template.topologyConstraint", message),)
+    return (as_told("spec.template.topologyConstraint", message),)
 
 
 def _condition(status: str, reason: str, message: str) -> Condition:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from closeknit.dialects.grove.topologies import DOMAINS, MANAGED
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 
 def in_earlier_spelling(objects: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem]]:
@@ -25,7 +25,7 @@ def in_earlier_spelling(objects: Iterable[dict[str, Any]]) -> tuple[list[dict[st
         message = (
             f"There was one topology before, and here is {shown(bindings[0]['metadata']['name'])} already."
         )
-        problems.append(Problem(f"ClusterTopologyBinding {binding['metadata']['name']}", message))
+        problems.append(as_told(f"ClusterTopologyBinding {binding['metadata']['name']}", message))
     renamed = {one["metadata"]["name"]: _renamed(one, problems) for one in bindings}
     found: list[dict[str, Any]] = []
     for each in given:
@@ -48,7 +48,7 @@ def _renamed(binding: dict[str, Any], problems: list[Problem]) -> dict[str, str]
     others = [domain for domain in domains if domain not in DOMAINS]
     if len(others) > len(unused):
         message = f"There are {len(domains)} levels, and before there could be {len(DOMAINS)}."
-        problems.append(Problem(f"ClusterTopologyBinding {binding['metadata']['name']}", message))
+        problems.append(as_told(f"ClusterTopologyBinding {binding['metadata']['name']}", message))
     return {**{domain: domain for domain in DOMAINS}, **dict(zip(others, unused, strict=False))}
 
 
@@ -91,7 +91,7 @@ def _without_pack(
     pack = constraint.get("pack", {})
     if preferred := pack.get("preferred"):
         message = f"The preference for {shown(preferred)} could not be said before, and is left out."
-        problems.append(Problem(f"PodCliqueSet {where}", message))
+        problems.append(as_told(f"PodCliqueSet {where}", message))
     if required := pack.get("required") or constraint.get("packDomain"):
         # Where the topology is not among the objects, the domain is taken to be one of its time.
         known = renamed.get(constraint.get("topologyName", MANAGED), {})

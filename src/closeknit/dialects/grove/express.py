@@ -18,7 +18,7 @@ from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.grove.cliques import API_VERSION
 from closeknit.dialects.grove.naming import LONGEST
 from closeknit.dialects.grove.topologies import DOMAINS
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.problems import InvalidError, Problem, as_told, shown
 from closeknit.hub.request import Group, Member, PodSet
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
@@ -182,7 +182,7 @@ class _Writer:
             self._cannot(group, message)
 
     def _cannot(self, member: Member, message: str) -> None:
-        self.problems.append(Problem(f"PodCliqueSet {self.name}", f"{shown(member.name)}: {message}"))
+        self.problems.append(as_told(f"PodCliqueSet {self.name}", f"{shown(member.name)}: {message}"))
 
     def _own_name(self, member: Member) -> str:
         name = _short(_plain(member.name))

@@ -19,7 +19,7 @@ from closeknit.dialects.grove.naming import POD_CLIQUE, pod_name
 from closeknit.dialects.grove.nesting import Levels
 from closeknit.dialects.kai.keys import SUBGROUP_LABEL
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.request import Group, Member, Request
 
 
@@ -56,7 +56,7 @@ def sorted_in(
             if not name:
                 message = f"PodGang {gang} does not refer to this pod, so the pod must name its pod group."
                 key = POD_CLIQUE
-            strays.append((pod, Problem(within("metadata.labels", key), message)))
+            strays.append((pod, as_told(within("metadata.labels", key), message)))
     return found, strays
 
 

@@ -12,7 +12,7 @@ from closeknit.dialects.grove.naming import TOPOLOGY_NAME
 from closeknit.dialects.grove.nesting import Asked, Levels, Written, nested
 from closeknit.dialects.kai.keys import TOPOLOGY
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.topology import Topology
 
 GANG = ""
@@ -34,7 +34,7 @@ def gang_rules(given: wire.PodGang, namespace: str) -> Iterator[Problem]:
     """Everything for which no PodGroup could be made of a gang, apart from its constraints."""
     groups = given.spec.podgroups
     if not groups:
-        yield Problem(_GROUPS, "There are no pod groups. Describe at least one.")
+        yield as_told(_GROUPS, "There are no pod groups. Describe at least one.")
     seen: dict[str, str] = {}
     referenced: dict[str, str] = {}
     for i, group in enumerate(groups):
@@ -42,7 +42,7 @@ def gang_rules(given: wire.PodGang, namespace: str) -> Iterator[Problem]:
         yield from _name_problems(path, group.name, seen)
         if group.min_replicas < 1:
             message = f"{group.min_replicas} pods are no group. Write one or more."
-            yield Problem(f"{path}.minReplicas", message)
+            yield as_told(f"{path}.minReplicas", message)
         for j, reference in enumerate(group.pod_references):
             yield from _reference_problems(f"{path}.podReferences[{j}]", reference, namespace, referenced)
         if 0 < len(group.pod_references) < group.min_replicas:
@@ -51,7 +51,7 @@ def gang_rules(given: wire.PodGang, namespace: str) -> Iterator[Problem]:
                 f"{group.min_replicas} pods must run at once, and {len(group.pod_references)} are referenced."
                 f" Refer to {missing} more, or to none to have them assumed."
             )
-            yield Problem(f"{path}.podReferences", message)
+            yield as_told(f"{path}.podReferences", message)
     yield from _config_problems(given, seen)
 
 
@@ -72,13 +72,13 @@ def gang_constraints(
             message = "The topology whose levels are meant is missing."
         elif name in unusable:
             message = f"Topology {shown(name)} has problems of its own. Correct them first."
-            return Close(None, {}, (Problem(path, message),))
+            return Close(None, {}, (as_told(path, message),))
         else:
             message = f"There is no topology {shown(name)}."
-        return Close(None, {}, (Problem(path, f"{message} {suggestion(name, topologies)}"),))
+        return Close(None, {}, (as_told(path, f"{message} {suggestion(name, topologies)}"),))
     depths = {label: depth for depth, label in enumerate(topology.labels)}
     problems = [
-        Problem(each.path, _unknown(each.word, topology))
+        as_told(each.path, _unknown(each.word, topology))
         for place in asked.values()
         for each in place.words()
         if each.word not in depths
@@ -130,14 +130,14 @@ def _written(parent: str | None, path: str, given: wire.TopologyConstraint | Non
 
 def _name_problems(path: str, name: str, seen: dict[str, str]) -> Iterator[Problem]:
     if not _DNS_LABEL.fullmatch(name) or len(name) > 63:
-        yield Problem(
+        yield as_told(
             f"{path}.name",
             f"{shown(name)} is not a valid name. Allowed are at most 63 lower-case letters, digits and"
             " dashes, with a letter or digit at both ends.",
         )
     if (first := seen.setdefault(name, path)) != path:
         message = f"{shown(name)} is already the name of {first}. Give each its own."
-        yield Problem(f"{path}.name", message)
+        yield as_told(f"{path}.name", message)
 
 
 def _reference_problems(
@@ -145,10 +145,10 @@ def _reference_problems(
 ) -> Iterator[Problem]:
     if given.namespace != namespace:
         message = f"{shown(given.namespace)} is not the gang's own namespace, {shown(namespace)}."
-        yield Problem(f"{path}.namespace", f"{message} A gang has pods of its own namespace only.")
+        yield as_told(f"{path}.namespace", f"{message} A gang has pods of its own namespace only.")
     elif (first := seen.setdefault(given.name, path)) != path:
         message = f"{shown(given.name)} is referenced by {first} already. Refer to each pod once."
-        yield Problem(f"{path}.name", message)
+        yield as_told(f"{path}.name", message)
 
 
 def _config_problems(given: wire.PodGang, seen: dict[str, str]) -> Iterator[Problem]:
@@ -160,9 +160,9 @@ def _config_problems(given: wire.PodGang, seen: dict[str, str]) -> Iterator[Prob
         for j, name in enumerate(config.pod_group_names):
             here = f"{path}.podGroupNames[{j}]"
             if name not in names:
-                yield Problem(here, f"There is no pod group {shown(name)}. {suggestion(name, names)}")
+                yield as_told(here, f"There is no pod group {shown(name)}. {suggestion(name, names)}")
             elif (first := owners.setdefault(name, here)) != here:
                 message = (
                     f"{shown(name)} is listed by {first} already. A pod group lies in one group at most."
                 )
-                yield Problem(here, message)
+                yield as_told(here, message)

@@ -22,7 +22,7 @@ from closeknit.dialects.grove.workloads import DIALECT, pod_problems
 from closeknit.dialects.kai.workloads import PRIORITIES
 from closeknit.dialects.store.objects import Manifest, Manifests
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.workload import Workload
 
 
@@ -77,7 +77,7 @@ def _read(
     members, inner = sorted_in(given, pods)
     if not surroundings.lenient:
         inner.extend((pod, each) for pod in pods if pod.stage is Stage.OPEN for each in pod.unsayable)
-    of_pods = [Problem(f"Pod {pod.name}: {each.path}", each.message) for pod, each in inner]
+    of_pods = [as_told(f"Pod {pod.name}: {each.where}", each.message) for pod, each in inner]
     broken = [*manifest.problems, *own, *pod_problems(pods), *of_pods]
     name = workload_name(manifest.namespace, manifest.name)
     workload = Workload(
@@ -99,4 +99,4 @@ def _too_many(given: wire.PodGang) -> Iterator[Problem]:
     pods = sum(max(group.min_replicas, len(group.pod_references)) for group in given.spec.podgroups)
     if pods > MOST_PODS:
         message = f"These would be {pods} pods in all. At most {MOST_PODS} are placed for one PodGang."
-        yield Problem("spec.podgroups", message)
+        yield as_told("spec.podgroups", message)

@@ -23,7 +23,7 @@ from closeknit.dialects.kai.keys import GROUP_ANNOTATION
 from closeknit.dialects.store.objects import Manifest, Manifests
 from closeknit.dialects.wire.sources import Located
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import as_told, shown
 
 DEPLOYMENT = "nvidia.com/dynamo-graph-deployment-name"
 """The label of what was made for a deployment of Dynamo."""
@@ -86,7 +86,7 @@ def stray_pods(manifests: Manifests) -> Iterator[Located]:
             f" {shown(here)}, and no PodCliqueSet {shown(set_of(pods[0].content.metadata))} to make it of."
         )
         yield pods[0].located(
-            Problem(within("metadata.annotations", GROUP_ANNOTATION), f"{message} Add one of them.")
+            as_told(within("metadata.annotations", GROUP_ANNOTATION), f"{message} Add one of them.")
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.dialects.core.naming import workload_name
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 POD_CLIQUE = "grove.io/podclique"
 POD_GANG = "grove.io/podgang"
@@ -82,4 +82,4 @@ def own_name_problems(name: str, longest: int) -> Iterator[Problem]:
             f"{shown(name)} cannot be part of the host names of pods. Allowed are at most {longest}"
             " lower-case letters, digits and dashes, with a letter or digit at both ends,"
         )
-        yield Problem("metadata.name", f"{message} such as {shown(near)}.")
+        yield as_told("metadata.name", f"{message} such as {shown(near)}.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.topology import Topology
 
 
@@ -91,5 +91,5 @@ def _fitting(own: _Bound | None, above: _Bound | None, called: str, problems: li
     bound = shown(above.written.word)
     message = f"{shown(own.written.word)} is coarser than {bound}, which {above.written.path} names."
     remedy = f"Name {bound} or a finer {called}, or leave it out."
-    problems.append(Problem(own.written.path, f"{message} {remedy}"))
+    problems.append(as_told(own.written.path, f"{message} {remedy}"))
     return None

@@ -13,7 +13,7 @@ from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang, TopologyConstraint
 from closeknit.dialects.core.host_level import level_of_nodes
 from closeknit.dialects.grove.naming import TOPOLOGY_NAME
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.topology import Topology
 
 QUEUE = "kai.scheduler/queue"
@@ -98,12 +98,12 @@ def queue_of(given: wire.PodCliqueSet, found: list[Problem]) -> str:
                 message = (
                     f"This clique is in queue {shown(queue)}, but the set in {shown(own)}. Name one queue."
                 )
-                found.append(Problem(f"{path}.labels", message))
+                found.append(as_told(f"{path}.labels", message))
         return own
     if len(named) > 1:
         queues = ", ".join(shown(queue) for queue in named)
         message = f"The cliques are in different queues: {queues}. A gang has one queue; name it on the set."
-        found.append(Problem("metadata.labels", message))
+        found.append(as_told("metadata.labels", message))
     return next(iter(named), "")
 
 

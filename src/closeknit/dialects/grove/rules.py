@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.grove.constraints import places
 from closeknit.dialects.grove.naming import LONGEST, own_name_problems
-from closeknit.hub.problems import Problem, between, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, between, shown, suggestion
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _EXPLICIT = "CliqueStartupTypeExplicit"
@@ -23,13 +23,13 @@ def rules(given: wire.PodCliqueSet) -> Iterator[Problem]:
     template = given.spec.template
     yield from own_name_problems(given.metadata.name, LONGEST - 1)
     if given.spec.replicas < 0:
-        yield Problem("spec.replicas", f"{given.spec.replicas} is negative. Write zero or more.")
+        yield as_told("spec.replicas", f"{given.spec.replicas} is negative. Write zero or more.")
     if not template.cliques:
-        yield Problem("spec.template.cliques", "There are no cliques. Describe at least one.")
+        yield as_told("spec.template.cliques", "There are no cliques. Describe at least one.")
     startup = template.clique_startup_type
     if startup and startup not in _STARTUP_TYPES:
         message = f"{shown(startup)} is not a way to start. {suggestion(startup, _STARTUP_TYPES)}"
-        yield Problem("spec.template.cliqueStartupType", message)
+        yield as_told("spec.template.cliqueStartupType", message)
     names = [clique.name for clique in template.cliques]
     grouped = {name for group in template.pod_clique_scaling_groups for name in group.clique_names}
     for i, clique in enumerate(template.cliques):
@@ -46,14 +46,14 @@ def rules(given: wire.PodCliqueSet) -> Iterator[Problem]:
 
 def _name_problems(path: str, name: str, before: Sequence[str], where: str) -> Iterator[Problem]:
     if not _DNS_LABEL.fullmatch(name) or len(name) > 63:
-        yield Problem(
+        yield as_told(
             f"{path}.name",
             f"{shown(name)} is not a valid name. Allowed are at most 63 lower-case letters, digits and"
             " dashes, with a letter or digit at both ends.",
         )
     if name in before:
         message = f"{shown(name)} is already the name of {where}[{before.index(name)}]. Give each its own."
-        yield Problem(f"{path}.name", message)
+        yield as_told(f"{path}.name", message)
 
 
 def _length(path: str, pod_clique_set: str, parts: tuple[str, ...]) -> Iterator[Problem]:
@@ -61,7 +61,7 @@ def _length(path: str, pod_clique_set: str, parts: tuple[str, ...]) -> Iterator[
     # A set whose name alone leaves no room is told at its own name, and not at every clique.
     if length > LONGEST > len(pod_clique_set):
         joined = ", ".join(shown(part) for part in (pod_clique_set, *parts))
-        yield Problem(
+        yield as_told(
             path,
             f"The names {joined} have {length} characters together. At most {LONGEST} leave room for the"
             " names of pods; shorten one of them.",
@@ -74,39 +74,39 @@ def _clique_problems(
     spec = clique.spec
     replicas = spec.replicas or 1
     if spec.replicas is not None and spec.replicas < 0:
-        yield Problem(f"{path}.replicas", f"{spec.replicas} is negative. Write one or more.")
+        yield as_told(f"{path}.replicas", f"{spec.replicas} is negative. Write one or more.")
     elif spec.min_available is not None and not 1 <= spec.min_available <= replicas:
         message = f"{spec.min_available} of {replicas} replicas cannot be the least. {between(1, replicas)}"
-        yield Problem(f"{path}.minAvailable", message)
+        yield as_told(f"{path}.minAvailable", message)
     if spec.auto_scaling_config is not None:
         if scaled:
             message = (
                 "The clique belongs to a scaling group, which is scaled as a whole. Use its scaleConfig."
             )
-            yield Problem(f"{path}.autoScalingConfig", message)
+            yield as_told(f"{path}.autoScalingConfig", message)
         least = replicas if spec.min_available is None else spec.min_available
         yield from _autoscaling(f"{path}.autoScalingConfig", spec.auto_scaling_config, replicas, least)
     if startup != _EXPLICIT and startup in ("", *_STARTUP_TYPES):
         return
     for i, other in enumerate(spec.starts_after):
         if other == clique.name:
-            yield Problem(f"{path}.startsAfter[{i}]", "A clique cannot start after itself. Leave it out.")
+            yield as_told(f"{path}.startsAfter[{i}]", "A clique cannot start after itself. Leave it out.")
         elif other not in names:
             message = f"There is no clique {shown(other)}. {suggestion(other, names)}"
-            yield Problem(f"{path}.startsAfter[{i}]", message)
+            yield as_told(f"{path}.startsAfter[{i}]", message)
         elif other in spec.starts_after[:i]:
-            yield Problem(f"{path}.startsAfter[{i}]", f"{shown(other)} is listed before. Name each once.")
+            yield as_told(f"{path}.startsAfter[{i}]", f"{shown(other)} is listed before. Name each once.")
 
 
 def _autoscaling(path: str, given: wire.AutoScalingConfig, replicas: int, least: int) -> Iterator[Problem]:
     lowest = replicas if given.min_replicas is None else given.min_replicas
     if lowest < least:
         message = f"{lowest} is less than minAvailable, which is {least}. Write {least} or more."
-        yield Problem(f"{path}.minReplicas", message)
+        yield as_told(f"{path}.minReplicas", message)
     if given.max_replicas < max(lowest, replicas):
         most = max(lowest, replicas)
         message = f"{given.max_replicas} is less than there are at least, {most}. Write {most} or more."
-        yield Problem(f"{path}.maxReplicas", message)
+        yield as_told(f"{path}.maxReplicas", message)
 
 
 def _scheduler_problems(given: wire.PodCliqueSet) -> Iterator[Problem]:
@@ -124,10 +124,10 @@ def _scheduler_problems(given: wire.PodCliqueSet) -> Iterator[Problem]:
             message = (
                 f"{shown(name)} is not {shown(first)}, which spec.template.cliques[{named[first]}] names."
             )
-            yield Problem(path, f"{message} All pods of a set have one scheduler.")
+            yield as_told(path, f"{message} All pods of a set have one scheduler.")
         if name in _CARELESS and any(place.given is not None for place in places(given).values()):
             message = f"{shown(name)} knows nothing of topology constraints."
-            yield Problem(path, f"{message} Use kai-scheduler, or leave the constraints out.")
+            yield as_told(path, f"{message} Use kai-scheduler, or leave the constraints out.")
 
 
 def _role_problems(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:
@@ -138,7 +138,7 @@ def _role_problems(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Proble
             message = (
                 f"{shown(role)} is already the role of spec.template.cliques[{first}]. Give each its own."
             )
-            yield Problem(f"spec.template.cliques[{i}].spec.roleName", message)
+            yield as_told(f"spec.template.cliques[{i}].spec.roleName", message)
 
 
 def _circles(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:
@@ -161,7 +161,7 @@ def _circles(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:
         index = next(i for i, clique in enumerate(cliques) if clique.name == following)
         written = " after ".join(shown(name) for name in circle)
         message = f"These cliques wait for each other: {written}. Let one of them start first."
-        yield Problem(f"spec.template.cliques[{index}].spec.startsAfter", message)
+        yield as_told(f"spec.template.cliques[{index}].spec.startsAfter", message)
 
 
 def _scaling_group_problems(given: wire.PodCliqueSet, names: Sequence[str]) -> Iterator[Problem]:
@@ -172,28 +172,28 @@ def _scaling_group_problems(given: wire.PodCliqueSet, names: Sequence[str]) -> I
         path = f"{where}[{i}]"
         yield from _name_problems(path, group.name, [each.name for each in groups[:i]], where)
         if not group.clique_names:
-            yield Problem(f"{path}.cliqueNames", f"There are no cliques here. {suggestion('', names)}")
+            yield as_told(f"{path}.cliqueNames", f"There are no cliques here. {suggestion('', names)}")
         counts = Counter(group.clique_names)
         for j, name in enumerate(group.clique_names):
             here = f"{path}.cliqueNames[{j}]"
             if name not in names:
-                yield Problem(here, f"There is no clique {shown(name)}. {suggestion(name, names)}")
+                yield as_told(here, f"There is no clique {shown(name)}. {suggestion(name, names)}")
                 continue
             first = owners.setdefault(name, i)
             if first != i:
                 message = (
                     f"{shown(name)} belongs to {where}[{first}] already. A clique has one scaling group."
                 )
-                yield Problem(here, message)
+                yield as_told(here, message)
             elif counts[name] > 1 and name in group.clique_names[:j]:
-                yield Problem(here, f"{shown(name)} is listed before. Name each clique once.")
+                yield as_told(here, f"{shown(name)} is listed before. Name each clique once.")
             yield from _length(here, given.metadata.name, (group.name, name))
         replicas = 1 if group.replicas is None else group.replicas
         least = 1 if group.min_available is None else group.min_available
         if replicas < 1:
-            yield Problem(f"{path}.replicas", f"{replicas} is not possible. Write one or more.")
+            yield as_told(f"{path}.replicas", f"{replicas} is not possible. Write one or more.")
         elif not 1 <= least <= replicas:
             message = f"{least} of {replicas} replicas cannot be the least. {between(1, replicas)}"
-            yield Problem(f"{path}.minAvailable", message)
+            yield as_told(f"{path}.minAvailable", message)
         if group.scale_config is not None:
             yield from _autoscaling(f"{path}.scaleConfig", group.scale_config, replicas, least)

@@ -11,7 +11,7 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.dialects.store.objects import Manifests
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
 MANAGED = "grove-topology"
@@ -104,7 +104,7 @@ def configuration_problems(given: OperatorConfiguration, *, bound: bool) -> Iter
     if not switch.enabled:
         return
     if not switch.levels and (switch.levels is not None or not bound):
-        yield Problem(
+        yield as_told(
             path,
             "Topology aware scheduling is enabled, but there are no levels."
             " List at least one with its domain and key, or switch it off.",
@@ -114,7 +114,7 @@ def configuration_problems(given: OperatorConfiguration, *, bound: bool) -> Iter
     yield from _level_problems(levels, path)
     for i, level in enumerate(levels):
         if level.domain == "host" and level.key != HOSTNAME:
-            yield Problem(
+            yield as_told(
                 f"{path}[{i}].key",
                 f"{shown(level.key)} is not the label of hosts. Kubelets set {shown(HOSTNAME)}; write that.",
             )
@@ -127,7 +127,7 @@ def _configured(manifests: Manifests) -> Iterator[Topology | Located]:
     for number, configuration in enumerate(manifests.of(OperatorConfiguration)):
         if number:
             message = "There is already an OperatorConfiguration. An operator has one; remove the other."
-            yield configuration.located(Problem("kind", message))
+            yield configuration.located(as_told("kind", message))
             continue
         found = list(configuration_problems(configuration.content, bound=bound))
         yield from (configuration.located(problem) for problem in found)
@@ -143,14 +143,14 @@ def _fixed_domain_problems(path: str, levels: Sequence[wire.TopologyLevel]) -> I
             message = f"{shown(level.domain)} is not a topology domain. {suggestion(level.domain, DOMAINS)}"
             if path.startswith("spec"):
                 message += " A ClusterTopologyBinding can have domains of any name."
-            yield Problem(f"{path}[{i}].domain", message)
+            yield as_told(f"{path}[{i}].domain", message)
 
 
 def _free_domain_problems(levels: Sequence[wire.TopologyLevel]) -> Iterator[Problem]:
     """Domains that could be no name at all."""
     for i, level in enumerate(levels):
         if not _DOMAIN.fullmatch(level.domain) or len(level.domain) > 63:
-            yield Problem(
+            yield as_told(
                 f"spec.levels[{i}].domain",
                 f"{shown(level.domain)} is not a domain. Write at most 63 lower-case letters, digits and"
                 " dashes that start with a letter, such as rack.",
@@ -159,13 +159,13 @@ def _free_domain_problems(levels: Sequence[wire.TopologyLevel]) -> Iterator[Prob
 
 def _level_problems(levels: Sequence[wire.TopologyLevel], path: str = "spec.levels") -> Iterator[Problem]:
     if not levels and path == "spec.levels":
-        yield Problem(path, "There are no levels. List at least one with its domain and key.")
+        yield as_told(path, "There are no levels. List at least one with its domain and key.")
     domains: dict[str, int] = {}
     keys: dict[str, int] = {}
     for i, level in enumerate(levels):
         here = f"{path}[{i}]"
         if not _KEY.fullmatch(level.key) or len(level.key) > 63:
-            yield Problem(
+            yield as_told(
                 f"{here}.key",
                 f"{shown(level.key)} is not a label key that Grove takes. Write at most 63 letters, digits,"
                 " '-', '_' and '.', with an optional domain before a slash, such as example.com/rack.",
@@ -173,7 +173,7 @@ def _level_problems(levels: Sequence[wire.TopologyLevel], path: str = "spec.leve
         for field, value, seen in (("domain", level.domain, domains), ("key", level.key, keys)):
             if (first := seen.setdefault(value, i)) != i:
                 message = f"{shown(value)} is already the {field} of {path}[{first}]. Each level has its own."
-                yield Problem(f"{here}.{field}", message)
+                yield as_told(f"{here}.{field}", message)
 
 
 def _binding_problems(bindings: Sequence[wire.SchedulerTopologyBinding]) -> Iterator[Problem]:
@@ -185,18 +185,18 @@ def _binding_problems(bindings: Sequence[wire.SchedulerTopologyBinding]) -> Iter
             message = (
                 f"{shown(name)} is already bound by spec.schedulerTopologyBindings[{first}]. Bind each once."
             )
-            yield Problem(f"{path}.schedulerName", message)
+            yield as_told(f"{path}.schedulerName", message)
         if name not in _BACKENDS:
             message = f"Grove has no scheduler {shown(name)}. {suggestion(name, _BACKENDS)}"
-            yield Problem(f"{path}.schedulerName", message)
+            yield as_told(f"{path}.schedulerName", message)
         elif name != _TOPOLOGY_AWARE:
             message = (
                 f"{shown(name)} has no topologies of its own. Only {shown(_TOPOLOGY_AWARE)} can be bound."
             )
-            yield Problem(f"{path}.schedulerName", message)
+            yield as_told(f"{path}.schedulerName", message)
         if not binding.topology_reference:
             message = "The name of the scheduler's topology is missing. Write it, or remove the binding."
-            yield Problem(f"{path}.topologyReference", message)
+            yield as_told(f"{path}.topologyReference", message)
 
 
 def _again(
@@ -210,7 +210,7 @@ def _again(
         message = (
             f"{by[0].upper()}{by[1:]} has the name {shown(name)} already. Remove this {kind}, or rename it."
         )
-        yield Problem("metadata.name", message)
+        yield as_told("metadata.name", message)
     elif to_topology(name, levels) != topology:
         message = f"These are not the levels of {by}, which {shown(name)} is made from. Change them there."
-        yield Problem("spec.levels", message)
+        yield as_told("spec.levels", message)

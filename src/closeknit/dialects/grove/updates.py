@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.grove.constraints import Place, places
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 _RECREATE = "Delete the PodCliqueSet and create it anew."
 
@@ -32,18 +32,18 @@ def constraint_problems(
         return
     if old is None or new.given is None:
         done = "added to" if old is None else "removed from"
-        yield Problem(new.path, f"A constraint cannot be {done} what exists. {remedy}")
+        yield as_told(new.path, f"A constraint cannot be {done} what exists. {remedy}")
         return
     before, after = _said(old), _said(new.given)
     for kind, was, now in zip(("required", "preferred"), before, after, strict=True):
         if was != now:
             path = f"{new.path}.pack.{kind}" if new.given.pack is not None else f"{new.path}.packDomain"
             message = f"The {kind} domain cannot change from {_worded(was)} to {_worded(now)}. {remedy}"
-            yield Problem(path, message)
+            yield as_told(path, message)
     named_late = not old.topology_name and bool(old.pack_domain)
     if old.topology_name != new.given.topology_name and not named_late:
         was, now = _worded(old.topology_name), _worded(new.given.topology_name)
-        yield Problem(f"{new.path}.topologyName", f"The topology cannot change from {was} to {now}. {remedy}")
+        yield as_told(f"{new.path}.topologyName", f"The topology cannot change from {was} to {now}. {remedy}")
 
 
 def _said(given: wire.TopologyConstraint) -> tuple[str, str]:
@@ -78,4 +78,4 @@ def _changed(path: str, what: str, old: Sequence[str], new: Sequence[str]) -> It
     ):
         if names:
             listed = ", ".join(shown(name) for name in names)
-            yield Problem(path, f"The {what} cannot change, but {listed} would be {done}. {_RECREATE}")
+            yield as_told(path, f"The {what} cannot change, but {listed} would be {done}. {_RECREATE}")

@@ -15,7 +15,7 @@ from closeknit.dialects.grove.requests import to_request
 from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.store.objects import Manifest
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.workload import Workload
 
 DIALECT = "grove"
@@ -59,4 +59,4 @@ def pod_problems(pods: tuple[ReadPod, ...]) -> Iterator[Problem]:
     """What is wrong with the pods that a workload has already."""
     for pod in pods:
         for problem in (*pod.manifest.problems, *pod.problems):
-            yield Problem(f"Pod {pod.name}: {problem.path}", problem.message)
+            yield as_told(f"Pod {pod.name}: {problem.where}", problem.message)

@@ -36,7 +36,7 @@ from closeknit.dialects.store.objects import Kind, Manifests
 from closeknit.dialects.wire.sources import Located
 from closeknit.hub import topology as hub
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import as_told, shown, suggestion
 from closeknit.hub.workload import Workload
 
 
@@ -84,7 +84,7 @@ def _strays(surroundings: Surroundings) -> Iterator[Located]:
             message = f"There is no PodGroup {shown(group)} in namespace {shown(namespace)}."
             remedy = suggestion(group, known.get(namespace, ()))
             path = within("metadata.annotations", GROUP_ANNOTATION)
-            yield pod.manifest.located(Problem(path, f"{message} {remedy}"))
+            yield pod.manifest.located(as_told(path, f"{message} {remedy}"))
 
 
 def _express(workload: Workload, topologies: Mapping[str, hub.Topology]) -> Iterator[Object]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.dialects.kai.subgroups import Tree
 from closeknit.dialects.kai.topologies import label_of, level_names
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.topology import Topology
 
 
@@ -102,11 +102,11 @@ def _one_topology(
         if not name:
             if constraint.required_topology_level or constraint.preferred_topology_level:
                 message = f"The topology whose levels are meant is missing. {suggestion('', topologies)}"
-                problems.append(Problem(path, message))
+                problems.append(as_told(path, message))
             continue
         if first is not None and name != first[0]:
             message = f"{shown(name)} is not {shown(first[0])}, which {first[1]} names."
-            problems.append(Problem(path, f"{message} A PodGroup can speak of one topology only."))
+            problems.append(as_told(path, f"{message} A PodGroup can speak of one topology only."))
         # A name that is wrong everywhere is told once, at its first place.
         if name not in topologies and (first is None or name != first[0]):
             remedy = suggestion(name, topologies)
@@ -115,7 +115,7 @@ def _one_topology(
                 if name in unusable
                 else f"is not there. {remedy}"
             )
-            problems.append(Problem(path, f"Topology {shown(name)} {wrong}"))
+            problems.append(as_told(path, f"Topology {shown(name)} {wrong}"))
         first = first or (name, path)
     return topologies.get(first[0]) if first else None
 
@@ -134,7 +134,7 @@ def _levels(
         if written and label is None:
             remedy = suggestion(written, level_names(topology))
             message = f"Topology {shown(topology.name)} has no level {shown(written)}. {remedy}"
-            problems.append(Problem(path, message))
+            problems.append(as_told(path, message))
         labels.append(label)
     required, preferred = labels
     return Levels(required, preferred)
@@ -171,7 +171,7 @@ def _order_problems(
 def _coarser(path: str, label: str, bound: _Bound | None, topology: Topology) -> Iterator[Problem]:
     labels = topology.labels
     if bound is not None and labels.index(label) < labels.index(bound.label):
-        yield Problem(
+        yield as_told(
             path,
             f"{shown(label)} is coarser than {shown(bound.label)}, which {bound.path} names."
             f" Name {shown(bound.label)} or a finer level, or leave it out.",

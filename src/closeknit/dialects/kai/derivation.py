@@ -32,7 +32,7 @@ from closeknit.dialects.kueue.batches import is_kueues
 from closeknit.dialects.store.objects import Manifest, Manifests
 from closeknit.dialects.wire.sources import Located
 from closeknit.hub.paths import join
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.request import Request
 from closeknit.hub.workload import ObjectName, Workload
 
@@ -74,7 +74,7 @@ def _overruled(manifest: Manifest[Job] | Manifest[JobSet], *metadata: ObjectMeta
     for key in sorted(asked):
         message = f"{shown(key)} is not taken into account for what queues in Kueue."
         remedy = "Ask for the level with Kueue's annotation, or leave out Kueue's label."
-        yield manifest.located(Problem("metadata", f"{message} {remedy}"))
+        yield manifest.located(as_told("metadata", f"{message} {remedy}"))
 
 
 class _Existing:
@@ -111,7 +111,7 @@ def read_derived(
     subgroups = tree(spec)
     # The rules for subgroups are kept by what makes them; should one be broken, its owner is to blame.
     if not own:
-        own.extend(Problem("spec", problem.message) for problem in subgroups.problems)
+        own.extend(as_told("spec", problem.message) for problem in subgroups.problems)
     close = constraints(spec, subgroups, surroundings.topologies, unusable, made.fields())
     own.extend(close.problems)
     wrong_queue = list(queues.problems(made.queue, made.queue_path))
@@ -187,7 +187,7 @@ def _template(template: Template, made: Derived, found: list[Problem], surroundi
     problems = list(pod.problems)
     if not surroundings.lenient:
         problems += [*pod.unsayable, *share_problems(pod)]
-    found.extend(Problem(join(template.path, problem.path), problem.message) for problem in problems)
+    found.extend(as_told(join(template.path, problem.where), problem.message) for problem in problems)
     return replace(pod, stage=Stage.OPEN, node="")
 
 
@@ -228,4 +228,4 @@ def _missing(leaf: Leaf, template: ReadPod, present: Sequence[ReadPod]) -> Itera
 
 def _too_few(leaf: Leaf, missing: int) -> Problem:
     message = f"{leaf.minimum} pods must run at once, and {leaf.minimum - missing} are made."
-    return Problem(leaf.minimum_path, f"{message} Ask for {missing} more.")
+    return as_told(leaf.minimum_path, f"{message} Ask for {missing} more.")

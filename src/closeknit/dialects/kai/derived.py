@@ -18,7 +18,7 @@ from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.constraints import Fields
 from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 MOST_PODS = 150_000
 """How many pods one owner may have: as many as Kubernetes supports in a cluster."""
@@ -183,7 +183,7 @@ def whole_number(
         message = "There are no pods to count. Leave it out."
     else:
         message = f"{shown(written)} is not possible. Write a whole number from {least} to {most}, in quotes."
-    found.append(Problem(within(path, key), message))
+    found.append(as_told(within(path, key), message))
     return None
 
 
@@ -191,6 +191,6 @@ def count(value: int | None, default: int, path: str, found: list[Problem]) -> i
     """How many of something there are; what is out of range is added to ``found`` and counts as none."""
     number = default if value is None else value
     if not 0 <= number <= MOST_PODS:
-        found.append(Problem(path, f"{number} is out of range. Allowed are 0 to {MOST_PODS}."))
+        found.append(as_told(path, f"{number} is out of range. Allowed are 0 to {MOST_PODS}."))
         return 0
     return number

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from closeknit.dialects.wire.spelling import found
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 PREEMPTIBILITIES = ("preemptible", "non-preemptible")
 BACKOFFS = (-1, 1)
@@ -49,12 +49,12 @@ def field_problems(written: Mapping[str, Any]) -> Iterator[Problem]:
         if isinstance(value, str):
             message = wrong(field, value)
             if message and (value or field == "preemptibility"):
-                yield Problem(f"spec.{field}", message)
+                yield as_told(f"spec.{field}", message)
         elif value is not None:
-            yield Problem(f"spec.{field}", f"Found {found(value)} where a string is expected.")
+            yield as_told(f"spec.{field}", f"Found {found(value)} where a string is expected.")
     backoff = spec.get("schedulingBackoff")
     if backoff is not None and (type(backoff) is not int or backoff not in BACKOFFS):
-        yield Problem("spec.schedulingBackoff", f"{_plain(backoff)} is not known. Allowed are -1 and 1.")
+        yield as_told("spec.schedulingBackoff", f"{_plain(backoff)} is not known. Allowed are -1 and 1.")
     marked = spec.get("markUnschedulable")
     if marked is not None and not isinstance(marked, bool):
-        yield Problem("spec.markUnschedulable", f"Found {found(marked)} where true or false is expected.")
+        yield as_told("spec.markUnschedulable", f"Found {found(marked)} where true or false is expected.")

@@ -23,7 +23,7 @@ from closeknit.dialects.kai.derived import (
 )
 from closeknit.dialects.kai.owners import Owner, is_finished
 from closeknit.dialects.store.objects import Manifest
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _IN_ORDER = "InOrder"
@@ -79,7 +79,7 @@ def of_job_set(manifest: Manifest[JobSet]) -> Iterator[Derived]:
         return
     found: list[Problem] = []
     if not jobs:
-        found.append(Problem("spec.replicatedJobs", "There is no replicated job. Give at least one."))
+        found.append(as_told("spec.replicatedJobs", "There is no replicated job. Give at least one."))
     parts: list[Leaf | Parent] = []
     holders: dict[str, None] = {}
     first: dict[str, str] = {}
@@ -90,7 +90,7 @@ def of_job_set(manifest: Manifest[JobSet]) -> Iterator[Derived]:
         for part in made:
             if first.setdefault(part.name, path) != path:
                 message = f"{shown(part.name)} would be a subgroup of {first[part.name]} as well. Rename one."
-                found.append(Problem(f"{path}.name", message))
+                found.append(as_told(f"{path}.name", message))
                 break
         else:
             parts.extend(made)
@@ -100,7 +100,7 @@ def of_job_set(manifest: Manifest[JobSet]) -> Iterator[Derived]:
             for j in range(jobs_made)
         )
     if sum(len(part.pods) for part in parts if isinstance(part, Leaf)) > MOST_PODS:
-        found.append(Problem("spec.replicatedJobs", f"There are more than {MOST_PODS} pods in all."))
+        found.append(as_told("spec.replicatedJobs", f"There are more than {MOST_PODS} pods in all."))
         parts = []
     groups = sum(isinstance(part, Parent) for part in parts)
     annotations = job_set.metadata.annotations
@@ -122,7 +122,7 @@ def _replicated(
         return
     if replicas * each > MOST_PODS:
         message = f"These are {replicas * each} pods. At most {MOST_PODS} can be asked for."
-        found.append(Problem(f"{path}.replicas", message))
+        found.append(as_told(f"{path}.replicas", message))
         return
     annotations, where = given.template.metadata.annotations, f"{path}.template.metadata.annotations"
     asked = whole_number(annotations, keys.MIN_MEMBER, where, (1, each), found)
@@ -163,7 +163,7 @@ def _side_by_side(spec: JobSpec, path: str, found: list[Problem]) -> int:
 def _name_problems(name: str, path: str) -> Iterator[Problem]:
     # The longest name that is made of it ends in "-replica-" and up to six digits.
     if len(name) > 48 or not _DNS_LABEL.fullmatch(name):
-        yield Problem(
+        yield as_told(
             path,
             f"{shown(name)} is not a valid name. Allowed are at most 48 lower-case letters, digits and"
             " dashes, with a letter or digit at both ends.",

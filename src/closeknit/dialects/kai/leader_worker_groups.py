@@ -24,7 +24,7 @@ from closeknit.dialects.kai.derived import (
 from closeknit.dialects.kai.owners import Owner
 from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, between, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, between, shown, suggestion
 
 _PATH = "spec.leaderWorkerTemplate"
 _LEADER, _WORKERS = "leader", "workers"
@@ -51,18 +51,18 @@ def of_leader_worker_set(manifest: Manifest[LeaderWorkerSet]) -> Iterator[Derive
     replicas = count(given.replicas, 1, "spec.replicas", found)
     size = count(given.leader_worker_template.size, 1, f"{_PATH}.size", found)
     if size == 0 and not found:
-        found.append(Problem(f"{_PATH}.size", "A group has at least its leader. Write 1 or more."))
+        found.append(as_told(f"{_PATH}.size", "A group has at least its leader. Write 1 or more."))
     if replicas * size > MOST_PODS:
         message = f"These are {replicas * size} pods. At most {MOST_PODS} can be asked for."
-        found.append(Problem("spec.replicas", message))
+        found.append(as_told("spec.replicas", message))
         replicas = 1
     if given.startup_policy and given.startup_policy not in _STARTUPS:
         remedy = suggestion(given.startup_policy, _STARTUPS)
-        found.append(Problem("spec.startupPolicy", f"{shown(given.startup_policy)} is not known. {remedy}"))
+        found.append(as_told("spec.startupPolicy", f"{shown(given.startup_policy)} is not known. {remedy}"))
     for key in keys.EXCLUSIVE:
         if key in manifest.content.metadata.annotations:
             message = f"This is not taken into account when pods are placed. Use {keys.REQUIRED}."
-            found.append(Problem(within("metadata.annotations", key), message))
+            found.append(as_told(within("metadata.annotations", key), message))
     segments = _Segments(manifest, worker, size, found)
     # What is wrong with the set is wrong with each of its groups, and is told once.
     for group in range(1 if found else replicas):
@@ -119,11 +119,11 @@ class _Segments:
         path = f"{_PATH}.subGroupPolicy.subGroupPolicyType"
         if written and written not in (_TOGETHER, _APART):
             remedy = suggestion(written, (_TOGETHER, _APART))
-            found.append(Problem(path, f"{shown(written)} is not known. {remedy}"))
+            found.append(as_told(path, f"{shown(written)} is not known. {remedy}"))
         self._apart = written == _APART
         if self._apart and not self._full:
             message = f"{size - 1} workers cannot be cut into segments of {self._size}."
-            found.append(Problem(path, f"{message} Choose a size that divides them, or use {_TOGETHER}."))
+            found.append(as_told(path, f"{message} Choose a size that divides them, or use {_TOGETHER}."))
 
     def segment(self, worker: int) -> int:
         """The segment of a worker, counted from 1 as its controller does; 0 is the leader."""
@@ -208,7 +208,7 @@ def _segment_size(
         if allowed[0] <= own <= allowed[1]:
             return _not_too_many(own, size, f"{_PATH}.subGroupPolicy.subGroupSize", found)
         message = f"{own} is not possible. {between(*allowed)}"
-        found.append(Problem(f"{_PATH}.subGroupPolicy.subGroupSize", message))
+        found.append(as_told(f"{_PATH}.subGroupPolicy.subGroupSize", message))
         return None
     for noted, path in (
         (manifest.content.metadata.annotations, "metadata.annotations"),
@@ -224,6 +224,6 @@ def _segment_size(
 def _not_too_many(segment: int, size: int, path: str, found: list[Problem]) -> int | None:
     if -(-size // segment) > MOST_SEGMENTS:
         message = f"These are {-(-size // segment)} segments. At most {MOST_SEGMENTS} are made."
-        found.append(Problem(path, message))
+        found.append(as_told(path, message))
         return None
     return segment

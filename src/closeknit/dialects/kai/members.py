@@ -11,7 +11,7 @@ from closeknit.dialects.core.pods import ReadPod, Shape, Stage, by_rank
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
 from closeknit.dialects.kai.subgroups import Tree
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 DEFAULT = "default"
 """What KAI calls the pods of a PodGroup that has no subgroups."""
@@ -33,16 +33,16 @@ def subgroup_of(pod: ReadPod, group: str, tree: Tree) -> str | Problem:
         if written in ("", DEFAULT):
             return ""
         message = f"There is no subgroup {shown(written)}: PodGroup {group} has none. Remove the label."
-        return Problem(_LABEL_PATH, message)
+        return as_told(_LABEL_PATH, message)
     if not written:
         message = f"PodGroup {group} has subgroups, so each of its pods must name one. "
-        return Problem(_LABEL_PATH, message + suggestion("", tree.leaves()))
+        return as_told(_LABEL_PATH, message + suggestion("", tree.leaves()))
     if written not in tree.parts:
         message = f"PodGroup {group} has no subgroup {shown(written)}. "
-        return Problem(_LABEL_PATH, message + suggestion(written, tree.leaves()))
+        return as_told(_LABEL_PATH, message + suggestion(written, tree.leaves()))
     if tree.children[written]:
         message = f"{shown(written)} has subgroups, and so no pods of its own. "
-        return Problem(_LABEL_PATH, message + suggestion(written, tree.leaves(written)))
+        return as_told(_LABEL_PATH, message + suggestion(written, tree.leaves(written)))
     return written
 
 
@@ -50,7 +50,7 @@ def share_problems(pod: ReadPod) -> list[Problem]:
     """Parts of a GPU that a pod asks for: the hub counts whole units only."""
     annotations = pod.manifest.content.metadata.annotations
     return [
-        Problem(
+        as_told(
             within("metadata.annotations", key),
             "Shared GPUs are not taken into account when pods are placed. Ask for whole ones.",
         )

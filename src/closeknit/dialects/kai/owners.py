@@ -15,7 +15,7 @@ from closeknit.dialects.kai.further_fields import wrong
 from closeknit.dialects.kueue.batches import is_kueues
 from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 
 DEFAULT_QUEUE = "default-queue"
 DEFAULT_PRIORITY = "train"
@@ -126,7 +126,7 @@ class Owner:
                 value = written.lower() if place == "labels" else written
                 message = wrong(field, value)
                 if message:
-                    found.append(Problem(within(f"{path}.{place}", key), message))
+                    found.append(as_told(within(f"{path}.{place}", key), message))
                 else:
                     yield field, value
                 break

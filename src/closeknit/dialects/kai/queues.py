@@ -14,7 +14,7 @@ from dataclasses import field as dataclass_field
 from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.dialects.store.objects import Manifest, Manifests
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 UNLIMITED = -1
 
@@ -33,13 +33,13 @@ class Queues:
         inner = set(self.parents.values())
         leaves = [queue for queue in self.parents if queue not in inner]
         if not name:
-            yield Problem(path, f"No queue is named, so KAI would pass it over. {suggestion('', leaves)}")
+            yield as_told(path, f"No queue is named, so KAI would pass it over. {suggestion('', leaves)}")
         elif name not in self.parents:
-            yield Problem(path, f"There is no Queue {shown(name)}. {suggestion(name, leaves)}")
+            yield as_told(path, f"There is no Queue {shown(name)}. {suggestion(name, leaves)}")
         elif name in inner:
             below = [queue for queue in leaves if self._is_below(queue, name)]
             message = f"Queue {shown(name)} has queues below it, and so takes no workloads."
-            yield Problem(path, f"{message} {suggestion('', below)}")
+            yield as_told(path, f"{message} {suggestion('', below)}")
 
     def _is_below(self, queue: str, other: str) -> bool:
         seen: set[str] = set()
@@ -69,23 +69,23 @@ def _problems(queue: Manifest[Queue], parents: Mapping[str, str]) -> Iterator[Pr
     others = [name for name in parents if name != queue.name]
     if parent and parent not in parents:
         message = f"There is no Queue {shown(parent)}. {suggestion(parent, others)}"
-        yield Problem("spec.parentQueue", message)
+        yield as_told("spec.parentQueue", message)
     circle = _circle(queue.name, parents)
     # A circle is one mistake, told at the first of its queues by name.
     if circle and queue.name == min(circle):
         written = " > ".join(shown(name) for name in (*circle, circle[0]))
         message = f"These queues are each other's parents: {written}. Let one of them have no parent."
-        yield Problem("spec.parentQueue", message)
+        yield as_told("spec.parentQueue", message)
     resources = queue.content.spec.resources
     for name, share in (("gpu", resources.gpu), ("cpu", resources.cpu), ("memory", resources.memory)):
         path = f"spec.resources.{name}"
         for field, value in (("quota", share.quota), ("limit", share.limit)):
             if value < 0 and value != UNLIMITED:
                 message = f"{value} is negative. Write zero or more, or {UNLIMITED} for no limit."
-                yield Problem(f"{path}.{field}", message)
+                yield as_told(f"{path}.{field}", message)
         if share.over_quota_weight < 0:
             message = f"{share.over_quota_weight} is negative. Write zero or more."
-            yield Problem(f"{path}.overQuotaWeight", message)
+            yield as_told(f"{path}.overQuotaWeight", message)
 
 
 def _circle(start: str, parents: Mapping[str, str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
-from closeknit.hub.problems import Problem, between, nearest, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, between, nearest, shown, suggestion
 
 DEEPEST = 64
 """How deep subgroups may nest. A topology has at most 16 levels, so more says nothing about closeness."""
@@ -55,7 +55,7 @@ def tree(spec: wire.PodGroupSpec) -> Tree:
     """Read the subgroups of a PodGroup, under the spelling that its author used."""
     problems: list[Problem] = []
     if spec.sub_groups is not None and spec.subgroups is not None:
-        problems.append(Problem("spec.subgroups", "This stands beside subGroups. Keep subGroups only."))
+        problems.append(as_told("spec.subgroups", "This stands beside subGroups. Keep subGroups only."))
     field, given = "subGroups", spec.sub_groups
     if given is None and spec.subgroups is not None:
         field, given = "subgroups", spec.subgroups
@@ -69,7 +69,7 @@ def tree(spec: wire.PodGroupSpec) -> Tree:
         first = parts.setdefault(part.name, part)
         if first is not part:
             message = f"{shown(part.name)} is already the name of {first.path}. Give each its own."
-            problems.append(Problem(f"{part.path}.name", message))
+            problems.append(as_told(f"{part.path}.name", message))
             again.append(part)
     parents, lost = _parents(parts)
     children: dict[str, list[str]] = {name: [] for name in ("", *parts)}
@@ -93,7 +93,7 @@ def tree(spec: wire.PodGroupSpec) -> Tree:
 
 def _name_problems(part: Part) -> Iterator[Problem]:
     if len(part.name) > 63 or not _DNS_LABEL.fullmatch(part.name):
-        yield Problem(
+        yield as_told(
             f"{part.path}.name",
             f"{shown(part.name)} is not a valid name. Allowed are at most 63 lower-case letters, digits and"
             " dashes, with a letter or digit at both ends.",
@@ -120,7 +120,7 @@ def _parents(parts: Mapping[str, Part]) -> tuple[dict[str, str], list[Problem]]:
             circle = trail[trail.index(name) :]
             written = " > ".join(shown(step) for step in (*circle, name))
             message = f"These subgroups are each other's parents: {written}. Let one of them have no parent."
-            problems.append(Problem(f"{parts[name].path}.parent", message))
+            problems.append(as_told(f"{parts[name].path}.parent", message))
             parents[name] = ""
         settled.update(trail)
     return parents, problems
@@ -130,7 +130,7 @@ def _unknown_parent(part: Part, parts: Mapping[str, Part]) -> Iterator[Problem]:
     if part.given.parent and part.given.parent not in parts:
         remedy = suggestion(part.given.parent, [other for other in parts if other != part.name])
         message = f"There is no subgroup {shown(part.given.parent)}. {remedy}"
-        yield Problem(f"{part.path}.parent", message)
+        yield as_told(f"{part.path}.parent", message)
 
 
 def _depth_problems(parts: Mapping[str, Part], children: Mapping[str, tuple[str, ...]]) -> Iterator[Problem]:
@@ -139,7 +139,7 @@ def _depth_problems(parts: Mapping[str, Part], children: Mapping[str, tuple[str,
         row = [inner for outer in row for inner in children[outer]]
     if row:
         message = f"Subgroups are nested more than {DEEPEST} deep here. Leave some of them out."
-        yield Problem(f"{parts[row[0]].path}.parent", message)
+        yield as_told(f"{parts[row[0]].path}.parent", message)
 
 
 def _root_minimum_problems(
@@ -147,7 +147,7 @@ def _root_minimum_problems(
 ) -> Iterator[Problem]:
     yield from _both_or_negative("spec", spec.min_member, spec.min_sub_group)
     if spec.min_sub_group is not None and not children:
-        yield Problem(
+        yield as_told(
             "spec.minSubGroup", f"This counts subgroups, and there are none in {field}. Use minMember."
         )
     elif spec.min_sub_group is not None and spec.min_sub_group > len(children):
@@ -162,26 +162,26 @@ def _minimum_problems(part: Part, children: tuple[str, ...], *, looks_like_paren
     if children:
         if given.min_member is not None and not both:
             message = f"{shown(part.name)} has subgroups, and so no pods of its own. Use minSubGroup."
-            yield Problem(f"{part.path}.minMember", message)
+            yield as_told(f"{part.path}.minMember", message)
         if given.min_sub_group is not None and given.min_sub_group > len(children):
             yield _too_many(f"{part.path}.minSubGroup", given.min_sub_group, len(children))
     elif not looks_like_parent:
         if given.min_sub_group is not None and not both:
             message = f"No subgroup has {shown(part.name)} as its parent. Use minMember, which counts pods."
-            yield Problem(f"{part.path}.minSubGroup", message)
+            yield as_told(f"{part.path}.minSubGroup", message)
         elif given.min_member is None:
             message = f"{shown(part.name)} needs minMember: how many of its pods must run at once."
-            yield Problem(f"{part.path}.minMember", message)
+            yield as_told(f"{part.path}.minMember", message)
 
 
 def _both_or_negative(path: str, min_member: int | None, min_sub_group: int | None) -> Iterator[Problem]:
     if min_member is not None and min_sub_group is not None:
         message = "minMember, which counts pods, stands here as well. Only one of the two can be given."
-        yield Problem(f"{path}.minSubGroup", message)
+        yield as_told(f"{path}.minSubGroup", message)
     for field, value in (("minMember", min_member), ("minSubGroup", min_sub_group)):
         if value is not None and value < 0:
-            yield Problem(f"{path}.{field}", f"{value} is negative. Write zero or more.")
+            yield as_told(f"{path}.{field}", f"{value} is negative. Write zero or more.")
 
 
 def _too_many(path: str, wanted: int, children: int) -> Problem:
-    return Problem(path, f"{wanted} is more than there are children. {between(0, children)}")
+    return as_told(path, f"{wanted} is more than there are children. {between(0, children)}")

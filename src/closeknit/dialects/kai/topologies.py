@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from closeknit.apis import kai_scheduler_v1alpha1 as wire
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
 _MOST_LEVELS = 16
@@ -26,7 +26,7 @@ def problems(given: wire.Topology) -> Iterator[Problem]:
     """Everything about a Topology that KAI would refuse."""
     levels = given.spec.levels
     if not 1 <= len(levels) <= _MOST_LEVELS:
-        yield Problem("spec.levels", f"There are {len(levels)} levels. Allowed are 1 to {_MOST_LEVELS}.")
+        yield as_told("spec.levels", f"There are {len(levels)} levels. Allowed are 1 to {_MOST_LEVELS}.")
     labels: dict[str, int] = {}
     aliases: dict[str, int] = {}
     all_labels = {level.node_label for level in levels}
@@ -35,9 +35,9 @@ def problems(given: wire.Topology) -> Iterator[Problem]:
         yield from _key_problems(f"{path}.nodeLabel", level.node_label)
         if (first := labels.setdefault(level.node_label, i)) != i:
             message = f"{shown(level.node_label)} is already the label of spec.levels[{first}]."
-            yield Problem(f"{path}.nodeLabel", f"{message} Each level has its own.")
+            yield as_told(f"{path}.nodeLabel", f"{message} Each level has its own.")
         if level.node_label == HOSTNAME and i != len(levels) - 1:
-            yield Problem(
+            yield as_told(
                 f"{path}.nodeLabel", f"{shown(HOSTNAME)} can only be the last level. Move it to the end."
             )
         if not level.alias:
@@ -47,16 +47,16 @@ def problems(given: wire.Topology) -> Iterator[Problem]:
             message = (
                 f"{shown(level.alias)} is already the alias of spec.levels[{first}]. Each level has its own."
             )
-            yield Problem(f"{path}.alias", message)
+            yield as_told(f"{path}.alias", message)
         if level.alias in all_labels:
             message = f"{shown(level.alias)} is the label of a level. An alias must be another word."
-            yield Problem(f"{path}.alias", message)
+            yield as_told(f"{path}.alias", message)
 
 
 def _key_problems(path: str, key: str) -> Iterator[Problem]:
     prefix, _, name = key.rpartition("/")
     if not _LABEL_KEY.fullmatch(key) or len(prefix) > 253 or len(name) > 63:
-        yield Problem(
+        yield as_told(
             path,
             f"{shown(key)} is not a label key. Write a name of at most 63 letters, digits, '-', '_' and '.',"
             " such as rack, with an optional domain before a slash, such as example.com/rack.",

@@ -24,7 +24,7 @@ from closeknit.dialects.kai.derived import (
 from closeknit.dialects.kai.owners import Owner, is_finished
 from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 
 _SPECS = "spec.pytorchReplicaSpecs"
 _MASTER, _WORKER = "master", "worker"
@@ -49,12 +49,12 @@ def of_pytorch_job(manifest: Manifest[PyTorchJob]) -> Iterator[Derived]:
         return
     found: list[Problem] = []
     if not given:
-        found.append(Problem(_SPECS, "There is neither a Master nor a Worker. Give at least one."))
+        found.append(as_told(_SPECS, "There is neither a Master nor a Worker. Give at least one."))
     counts = {name: _replicas(spec, name, found) for name, spec in given.items()}
     masters, workers = counts.get(_MASTER, 0), counts.get(_WORKER, 0)
     if masters + workers > MOST_PODS:
         message = f"There are {masters + workers} pods in all. At most {MOST_PODS} can be asked for."
-        found.append(Problem(_SPECS, message))
+        found.append(as_told(_SPECS, message))
         masters = workers = 0
     least, path = _least(job, masters + workers, found)
     parts: list[Leaf | Parent] = []
@@ -92,7 +92,7 @@ def _least(job: PyTorchJob, pods: int, found: list[Problem]) -> tuple[int, str]:
         if value is not None:
             if not 0 <= value <= pods:
                 found.append(
-                    Problem(path, f"{value} is not possible. Allowed are 0 to {pods}, all its pods.")
+                    as_told(path, f"{value} is not possible. Allowed are 0 to {pods}, all its pods.")
                 )
             return value, path
     return pods, _SPECS
@@ -105,7 +105,7 @@ def _segment_size(template: Template, workers: int, found: list[Problem]) -> int
     size = whole_number(annotations, keys.SEGMENT_SIZE, path, (1, workers), found)
     if size is not None and -(-workers // size) > MOST_SEGMENTS:
         message = f"These are {-(-workers // size)} segments. At most {MOST_SEGMENTS} are made."
-        found.append(Problem(within(path, keys.SEGMENT_SIZE), message))
+        found.append(as_told(within(path, keys.SEGMENT_SIZE), message))
         return None
     return size
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 
 
 def update_problems(old: Topology, new: Topology) -> Iterator[Problem]:
@@ -15,4 +15,4 @@ def update_problems(old: Topology, new: Topology) -> Iterator[Problem]:
     if before != after:
         was, now = (" > ".join(shown(label) for label in labels) or "none" for labels in (before, after))
         message = f"The labels cannot change from {was} to {now}. Aliases can."
-        yield Problem("spec.levels", f"{message} Delete the Topology and create it anew.")
+        yield as_told("spec.levels", f"{message} Delete the Topology and create it anew.")

@@ -20,7 +20,7 @@ from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import Tree, tree
 from closeknit.dialects.store.objects import Manifest
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.request import Group, Request
 from closeknit.hub.workload import Workload
 
@@ -147,12 +147,12 @@ def _crews(
             message = (
                 f"{least} pods must run at once, and {there}. Give {made} more, or none to have them assumed."
             )
-            found.append(Problem(f"{path}.minMember", message))
+            found.append(as_told(f"{path}.minMember", message))
             continue
         room -= least
         if room < 0:
             message = f"Pods are assumed where none are given, but at most {MOST_ASSUMED} for one PodGroup."
-            found.append(Problem(f"{path}.minMember", message))
+            found.append(as_told(f"{path}.minMember", message))
             break
         crews[leaf] = assumed(name, leaf, least, not_given.of(leaf or DEFAULT))
     return crews
@@ -184,4 +184,4 @@ def root_group(
 
 def of_pod(pod: ReadPod, problem: Problem) -> Problem:
     """A problem of a pod, as one of its workload."""
-    return Problem(f"Pod {pod.name}: {problem.path}", problem.message)
+    return as_told(f"Pod {pod.name}: {problem.where}", problem.message)

@@ -12,7 +12,7 @@ from closeknit.dialects.kueue.assignments import Assigned, from_domains, from_sl
 from closeknit.dialects.kueue.batches import Admitted, Batch, Batched
 from closeknit.dialects.kueue.seats import Seat
 from closeknit.dialects.store.objects import Manifest
-from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.hub.problems import InvalidError, Problem, as_told, shown, suggestion
 from closeknit.hub.topology import DomainPath
 
 _PATH = "status.admission.podSetAssignments"
@@ -71,10 +71,10 @@ def with_admission(
     for name, (i, _) in given.items():
         if name not in known:
             message = f"There is no pod set {shown(name)}. {suggestion(name, known)}"
-            problems.append(Problem(f"{_PATH}[{i}].name", message))
+            problems.append(as_told(f"{_PATH}[{i}].name", message))
     missing = [shown(name) for name in known if name not in given]
     if missing:
-        problems.append(Problem(_PATH, f"There is none for {', '.join(missing)}. Give one for each pod set."))
+        problems.append(as_told(_PATH, f"There is none for {', '.join(missing)}. Give one for each pod set."))
     sick = {each.name for each in workload.status.unhealthy_nodes}
     healthy = {name: {} if name in sick else marks for name, marks in nodes.items()}
     sets = [
@@ -98,7 +98,7 @@ def _seated(
     count = pod_set.count if given.count is None else given.count
     if not 0 <= count <= pod_set.count:
         message = f"{count} pods are admitted, but there are {pod_set.count}. Write 0 to {pod_set.count}."
-        problems.append(Problem(f"{path}.count", message))
+        problems.append(as_told(f"{path}.count", message))
         if given.topology_assignment is not None:
             _places_given(given.topology_assignment, path, problems)
         return pod_set
@@ -123,7 +123,7 @@ def _seated(
     total = sum(pods for _, pods in assigned.domains)
     if total != count:
         message = f"{total} pods have a place, but {count} are admitted. Both must agree."
-        problems.append(Problem(f"{path}.topologyAssignment", message))
+        problems.append(as_told(f"{path}.topologyAssignment", message))
         return pod_set
     places = Places.at(assigned.levels, nodes)
     return replace(smaller, seats=tuple(_filled(kept, assigned, places)))
@@ -134,14 +134,14 @@ def _places_given(given: wire.TopologyAssignment, path: str, problems: list[Prob
         return _read(given)
     except InvalidError as error:
         problems.extend(
-            Problem(f"{path}.topologyAssignment.{each.path}", each.message) for each in error.problems
+            as_told(f"{path}.topologyAssignment.{each.where}", each.message) for each in error.problems
         )
         return None
 
 
 def _read(given: wire.TopologyAssignment) -> Assigned:
     if given.domains and given.slices:
-        raise InvalidError([Problem("domains", "slices stand here as well. Leave out one of the two.")])
+        raise InvalidError([as_told("domains", "slices stand here as well. Leave out one of the two.")])
     if given.domains:
         return from_domains(v1beta1.TopologyAssignment(levels=given.levels, domains=given.domains))
     return from_slices(given)

@@ -13,7 +13,7 @@ from closeknit.dialects.kueue.seats import Seat
 from closeknit.dialects.kueue.wishes import Wish
 from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.workload import ObjectName
 
 MOST_PODS = 150_000
@@ -101,15 +101,15 @@ def group_problems(pod_sets: tuple[Batched, ...]) -> Iterator[Problem]:
         where = [within(member.wish.path, keys.GROUP) for member in members]
         if len(members) != 2:
             message = f"Group {shown(name)} has {len(members)} pod sets. A group has exactly two."
-            yield from (Problem(path, message) for path in where)
+            yield from (as_told(path, message) for path in where)
             continue
         if all(member.count != 1 for member in members):
             message = f"No pod set of group {shown(name)} has one pod. One of the two is the leader."
-            yield Problem(where[1], message)
+            yield as_told(where[1], message)
         first, second = (member.wish for member in members)
         if (first.required, first.preferred) != (second.required, second.preferred):
             message = f"Both pod sets of group {shown(name)} must require or prefer the same level."
-            yield Problem(where[1], message)
+            yield as_told(where[1], message)
 
 
 def read_template(template: core_v1.PodTemplateSpec, manifest: Manifest[Any]) -> ReadPod:

@@ -14,7 +14,7 @@ from closeknit.dialects.kueue.quotas import Covered, Quota
 from closeknit.dialects.kueue.trees import tree
 from closeknit.dialects.kueue.wishes import level_problems
 from closeknit.hub.paths import join
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.quota import Charge, Option
 from closeknit.hub.request import PodSet, Request
 from closeknit.hub.resources import Resources
@@ -73,7 +73,7 @@ def admissions(
         charges = tuple(_charges(slots, chosen, queue, queues))
         made.append(Admission(_option(request, batch, charges, queue), flavors, used, topology))
     if not made and refused:
-        found.append(Problem(batch.queue_path, refused))
+        found.append(as_told(batch.queue_path, refused))
     return made
 
 
@@ -119,7 +119,7 @@ def _slots(batch: Batch, queue: Queue, found: list[Problem]) -> Iterator[_Slot]:
                 continue
             who = " and ".join(shown(each.name) for each in sets)
             message = f"No flavor of ClusterQueue {shown(queue.name)} can take the pods of {who}"
-            found.append(Problem(batch.queue_path, f"{message}: {worded(refusals)}."))
+            found.append(as_told(batch.queue_path, f"{message}: {worded(refusals)}."))
 
 
 def _uncovered(pod_set: Batched, queue: Queue) -> Iterator[Problem]:
@@ -131,7 +131,7 @@ def _uncovered(pod_set: Batched, queue: Queue) -> Iterator[Problem]:
             has = f"It covers {few}." if covered else "It covers none."
             message = f"ClusterQueue {shown(queue.name)} has no quota. {has}"
             message = f"The pods ask for {shown(name)}, for which {message}"
-            yield Problem(join(pod_set.path, "spec.containers"), message)
+            yield as_told(join(pod_set.path, "spec.containers"), message)
 
 
 def _asked(pod_set: Batched, covered: Covered) -> Resources:

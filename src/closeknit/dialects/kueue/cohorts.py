@@ -9,7 +9,7 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue.quotas import Covered, Quota, QuotaReader
 from closeknit.dialects.store.objects import Manifest, Manifests
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.quota import Account
 from closeknit.hub.resources import Resources
 
@@ -98,7 +98,7 @@ def read_cohorts(manifests: Manifests, quotas: QuotaReader, found: list[Located]
         parent = spec.parent_name or spec.parent
         if spec.parent_name and spec.parent and spec.parent != spec.parent_name:
             message = "parentName stands here as well, and differs. Leave this out."
-            problems.append(Problem("spec.parent", message))
+            problems.append(as_told("spec.parent", message))
         covered = quotas.read(spec.resource_groups, problems, of_cohort=True)
         if not parent:
             problems.extend(alone_problems(spec.resource_groups, "in a cohort with a parent", "parentName"))
@@ -108,7 +108,7 @@ def read_cohorts(manifests: Manifests, quotas: QuotaReader, found: list[Located]
         cohorts[name].circular = True
         written = " > ".join(shown(step) for step in trail)
         message = f"These cohorts are each other's parents: {written}. Let one of them have no parent."
-        found.append(given[name].located(Problem("spec.parentName", message)))
+        found.append(given[name].located(as_told("spec.parentName", message)))
     for cohort in list(cohorts.values()):
         if cohort.parent:
             cohorts.setdefault(cohort.parent, Cohort(cohort.parent)).inner.append(cohort.name)
@@ -127,7 +127,7 @@ def alone_problems(groups: list[wire.ResourceGroup], where: str, field_name: str
                 ):
                     if written is not None:
                         message = f"This counts {where} only. Name one in {field_name}, or leave it out."
-                        yield Problem(f"{path}.{limit}", message)
+                        yield as_told(f"{path}.{limit}", message)
 
 
 def _circles(parents: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:

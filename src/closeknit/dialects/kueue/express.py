@@ -17,7 +17,7 @@ from closeknit.dialects.kueue.folding import Folding, Piece
 from closeknit.dialects.kueue.objects import API_VERSION
 from closeknit.dialects.kueue.wishes import LONGEST_LEVEL
 from closeknit.dialects.store.objects import DEFAULT_NAMESPACE
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.problems import InvalidError, as_told, shown
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
@@ -48,16 +48,16 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     folding = Folding(topology)
     pieces = folding.fold(request.root)
     if not pieces:
-        folding.problems.append(Problem("JobSet", "There are no pods, and a JobSet needs at least one."))
+        folding.problems.append(as_told("JobSet", "There are no pods, and a JobSet needs at least one."))
     if len(pieces) > MOST_POD_SETS:
         message = f"There are {len(pieces)} different pod sets. Kueue takes at most {MOST_POD_SETS}."
-        folding.problems.append(Problem("JobSet", message))
+        folding.problems.append(as_told("JobSet", message))
     for level in dict.fromkeys(level for piece in pieces for level in _levels(piece)):
         if len(level) > LONGEST_LEVEL:
             message = (
                 f"The name of level {shown(level)} is too long; Workloads take {LONGEST_LEVEL} characters."
             )
-            folding.problems.append(Problem("JobSet", message))
+            folding.problems.append(as_told("JobSet", message))
     if folding.problems:
         raise InvalidError(folding.problems)
     namespace = workload.object.namespace or DEFAULT_NAMESPACE

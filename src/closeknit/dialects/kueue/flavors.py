@@ -13,7 +13,7 @@ from closeknit.dialects.store.objects import Manifests
 from closeknit.dialects.wire.sources import Located
 from closeknit.hub.nodes import Taint, Toleration
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.topology import Topology
 
 
@@ -32,7 +32,7 @@ def change_problems(old: wire.ResourceFlavor, new: wire.ResourceFlavor) -> Itera
     """What Kueue would refuse about a change: the topology of a flavor stays, once it has one."""
     if old.spec.topology_name and new.spec.topology_name != old.spec.topology_name:
         message = f"It was {shown(old.spec.topology_name)} and cannot be changed. Make a new ResourceFlavor."
-        yield Problem("spec.topologyName", message)
+        yield as_told("spec.topologyName", message)
 
 
 def read_flavors(
@@ -48,10 +48,10 @@ def read_flavors(
             problems.extend(key_problems(within("spec.nodeLabels", key), key))
         if spec.topology_name and not spec.node_labels:
             message = "A flavor with a topology needs at least one node label, so that its nodes can be told."
-            problems.append(Problem("spec.nodeLabels", message))
+            problems.append(as_told("spec.nodeLabels", message))
         for name, given in (("nodeTaints", spec.node_taints), ("tolerations", spec.tolerations)):
             if len(given) > 8:
-                problems.append(Problem(f"spec.{name}", f"There are {len(given)}. Allowed are at most 8."))
+                problems.append(as_told(f"spec.{name}", f"There are {len(given)}. Allowed are at most 8."))
         if spec.topology_name and spec.topology_name not in topologies:
             name = shown(spec.topology_name)
             wrong = (
@@ -59,7 +59,7 @@ def read_flavors(
                 if spec.topology_name in unusable
                 else f"There is no Topology {name}. {suggestion(spec.topology_name, topologies)}"
             )
-            problems.append(Problem("spec.topologyName", wrong))
+            problems.append(as_told("spec.topologyName", wrong))
         tolerating = PodSpec(containers=[], affinity=Affinity(), tolerations=spec.tolerations)
         flavors[manifest.name] = Flavor(
             name=manifest.name,

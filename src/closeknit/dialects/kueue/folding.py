@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from closeknit.dialects.kueue.batches import MOST_POD_SETS
 from closeknit.dialects.kueue.plainer import plainer
 from closeknit.dialects.kueue.slicing import MOST_LAYERS
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.request import Group, PodSet
 from closeknit.hub.topology import Topology
 
@@ -206,7 +206,7 @@ class Folding:
         return self._labels.index(label)
 
     def _cannot(self, name: str, message: str) -> None:
-        self.problems.append(Problem("JobSet", f"{shown(name)}: {message}"))
+        self.problems.append(as_told("JobSet", f"{shown(name)}: {message}"))
 
     def _leave_out(self, name: str, level: str) -> None:
         self.left_out.append(f"{name} prefers {level}")

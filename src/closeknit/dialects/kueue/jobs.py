@@ -24,7 +24,7 @@ from closeknit.dialects.kueue.whole_numbers import whole
 from closeknit.dialects.kueue.wishes import misplaced, read_wish
 from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.paths import join, within
-from closeknit.hub.problems import Problem, between, shown
+from closeknit.hub.problems import Problem, as_told, between, shown
 
 
 def read_job(manifest: Manifest[batch_v1.Job], pods: Iterable[ReadPod]) -> Batch:
@@ -57,11 +57,11 @@ def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iter
     right = "the pod templates of spec.replicatedJobs"
     found.extend(misplaced(job_set.metadata.annotations, "metadata.annotations", right))
     if not job_set.spec.replicated_jobs:
-        found.append(Problem("spec.replicatedJobs", "There is no replicated job. Give at least one."))
+        found.append(as_told("spec.replicatedJobs", "There is no replicated job. Give at least one."))
     if len(job_set.spec.replicated_jobs) > MOST_POD_SETS:
         given = len(job_set.spec.replicated_jobs)
         message = f"There are {given} replicated jobs. At most {MOST_POD_SETS} are queued."
-        found.append(Problem("spec.replicatedJobs", message))
+        found.append(as_told("spec.replicatedJobs", message))
     inherited = _inherited(job_set.metadata.annotations)
     members = list(pods)
     pod_sets: list[Batched] = []
@@ -72,17 +72,17 @@ def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iter
             message = (
                 f"{shown(replicated.name)} is already the name of spec.replicatedJobs[{before}]. Rename one."
             )
-            found.append(Problem(f"{path}.name", message))
+            found.append(as_told(f"{path}.name", message))
         replicas = 1 if replicated.replicas is None else replicated.replicas
         if replicas < 0:
-            found.append(Problem(f"{path}.replicas", f"{replicas} is negative. Write zero or more."))
+            found.append(as_told(f"{path}.replicas", f"{replicas} is negative. Write zero or more."))
         annotations = replicated.template.metadata.annotations
         right = f"{path}.template.spec.template.metadata.annotations"
         found.extend(misplaced(annotations, f"{path}.template.metadata.annotations", right))
         each = _parallelism(replicated.template.spec, f"{path}.template.spec", found) or 0
         count = max(replicas, 0) * each
         if (wrong := too_many(count, pod_sets)) is not None:
-            found.append(Problem(f"{path}.replicas", wrong))
+            found.append(as_told(f"{path}.replicas", wrong))
             count = 0
         stem = f"{manifest.name}-{replicated.name}"
         cut = _Cut(
@@ -135,10 +135,10 @@ def _batched(
     elif inherited and not cut.nested:
         (key, *_) = inherited
         message = "The pod template asks for a topology as well. Leave out one of the two."
-        found.append(Problem(within("metadata.annotations", key), message))
+        found.append(as_told(within("metadata.annotations", key), message))
     wish = read_wish(annotations, path, cut.count, found)
     read = read_template(template, manifest)
-    found.extend(Problem(join(cut.path, problem.path), problem.message) for problem in read.problems)
+    found.extend(as_told(join(cut.path, problem.where), problem.message) for problem in read.problems)
     return Batched(
         name=cut.name,
         path=cut.path,
@@ -147,7 +147,9 @@ def _batched(
         replicas=cut.replicas,
         wish=wish,
         shape=read.shape,
-        unsayable=tuple(Problem(join(cut.path, problem.path), problem.message) for problem in read.unsayable),
+        unsayable=tuple(
+            as_told(join(cut.path, problem.where), problem.message) for problem in read.unsayable
+        ),
         seats=seats(cut.names, pods),
         template=step_into(manifest.written, cut.path),
         index_label=keys.COMPLETION_INDEX if cut.indexed else None,
@@ -184,7 +186,7 @@ def _parallelism(spec: batch_v1.JobSpec, path: str, found: list[Problem]) -> int
     for name, value in (("parallelism", spec.parallelism), ("completions", spec.completions)):
         if value is not None and not 0 <= value <= MOST_PODS:
             message = f"{value} is out of range. Allowed are 0 to {MOST_PODS}."
-            found.append(Problem(f"{path}.{name}", message))
+            found.append(as_told(f"{path}.{name}", message))
             possible = False
     if not possible:
         return None
@@ -204,7 +206,7 @@ def _minimum(annotations: Mapping[str, str], count: int | None, found: list[Prob
         message = (
             f"There {'is only one pod' if count else 'are no pods'}, so none can be missing. Leave it out."
         )
-    found.append(Problem(within("metadata.annotations", keys.MIN_PARALLELISM), message))
+    found.append(as_told(within("metadata.annotations", keys.MIN_PARALLELISM), message))
     return None
 
 

@@ -16,7 +16,7 @@ from closeknit.dialects.kueue.seats import Seat, labels, seat
 from closeknit.dialects.kueue.whole_numbers import whole
 from closeknit.dialects.kueue.wishes import read_wish
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.workload import ObjectName
 
 
@@ -45,7 +45,7 @@ def read_pod_group(name: str, pods: list[ReadPod]) -> Batch:
                 f"{present} {'is' if present == 1 else 'are'} given",
             )
             message = f"The group has {has}, and {given}. {what}, or change the count."
-            found.append(Problem(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
+            found.append(as_told(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
     for pod in ordered[1:]:
         for key, where, mine, theirs in (
             (keys.QUEUE, "metadata.labels", marks, labels(pod)),
@@ -60,7 +60,7 @@ def read_pod_group(name: str, pods: list[ReadPod]) -> Batch:
                 own, common = shown(theirs.get(key, "")), shown(mine.get(key, ""))
                 message = f"{own} differs from {common} of pod {first.name}."
                 path = f"Pod {pod.name}: {within(where, key)}"
-                found.append(Problem(path, f"{message} All pods of a group agree."))
+                found.append(as_told(path, f"{message} All pods of a group agree."))
     kinds: dict[tuple[Shape, tuple[tuple[str, str], ...]], list[ReadPod]] = {}
     for pod in ordered:
         if pod.stage in (Stage.OPEN, Stage.RUNNING):
@@ -79,7 +79,7 @@ def read_pod_group(name: str, pods: list[ReadPod]) -> Batch:
     )
     problems = (
         *found,
-        *(Problem(f"Pod {pod.name}: {one.path}", one.message) for pod in ordered for one in pod.problems),
+        *(as_told(f"Pod {pod.name}: {one.where}", one.message) for pod in ordered for one in pod.problems),
     )
     return Batch(
         manifest=first,
@@ -126,11 +126,11 @@ def _lone_problems(marks: Mapping[str, str], annotations: Mapping[str, str]) -> 
     for key in (keys.POD_GROUP_COUNT, keys.POD_GROUP_FAST):
         if key in annotations and keys.POD_GROUP not in marks:
             message = f"{key} is given, but the group has no name. Name it, or leave that out."
-            yield Problem(within("metadata.labels", keys.POD_GROUP), message)
+            yield as_told(within("metadata.labels", keys.POD_GROUP), message)
     for key in (keys.POD_GROUP_FAST, keys.POD_GROUP_RETRIABLE):
         if (written := annotations.get(key, "true")) not in ("true", "false"):
             message = f'{shown(written)} is not a truth value. Write "true" or "false", or leave it out.'
-            yield Problem(within("metadata.annotations", key), message)
+            yield as_told(within("metadata.annotations", key), message)
 
 
 def _is_retriable(pod: ReadPod) -> bool:
@@ -153,11 +153,11 @@ def _total(annotations: Mapping[str, str], found: list[Problem]) -> int:
     pods = whole(written)
     if pods is not None and pods > MOST_PODS:
         message = f"{shown(written)} is out of range. Allowed are 1 to {MOST_PODS} pods."
-        found.append(Problem(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
+        found.append(as_told(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
         return 0
     if pods is not None and pods >= 1:
         return pods
     said = f"{shown(written)} is not a number of pods" if written else "The number of pods is missing"
     message = f"{said}. Write how many pods the group has, from 1 on, in quotes."
-    found.append(Problem(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
+    found.append(as_told(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
     return 0

@@ -11,7 +11,7 @@ from closeknit.dialects.kueue.flavors import Flavor
 from closeknit.dialects.kueue.quotas import Covered, Quota, QuotaReader
 from closeknit.dialects.store.objects import Manifests
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 _MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
 _PROVISIONING = "kueue.x-k8s.io/provisioning-request"
@@ -62,7 +62,7 @@ def read_queues(manifests: Manifests, flavors: Mapping[str, Flavor], found: list
         cohort = spec.cohort_name or spec.cohort
         if spec.cohort_name and spec.cohort and spec.cohort != spec.cohort_name:
             problems.append(
-                Problem("spec.cohort", "cohortName stands here as well, and differs. Leave this out.")
+                as_told("spec.cohort", "cohortName stands here as well, and differs. Leave this out.")
             )
         covered = quotas.read(spec.resource_groups, problems)
         if not cohort:
@@ -94,13 +94,13 @@ def _word_problems(spec: wire.ClusterQueueSpec) -> Iterator[Problem]:
         (f"{path}.preference", fungibility.preference, _PREFERENCES),
     ):
         if found and found not in allowed:
-            yield Problem(where, f"{shown(found)} is not known. {suggestion(found, allowed)}")
+            yield as_told(where, f"{shown(found)} is not known. {suggestion(found, allowed)}")
     both = (fungibility.when_can_borrow, fungibility.when_can_preempt or _NEXT)
     if fungibility.preference and both != (_NEXT, _NEXT):
         message = (
             f"This counts only where whenCanBorrow and whenCanPreempt are {_NEXT}. Set both, or leave it out."
         )
-        yield Problem(f"{path}.preference", message)
+        yield as_told(f"{path}.preference", message)
 
 
 def _local_queues(
@@ -115,10 +115,10 @@ def _local_queues(
             name = spec.cluster_queue
             said = f"There is no ClusterQueue {shown(name)}." if name else "The ClusterQueue is missing."
             message = f"{said} {suggestion(name, cluster) if cluster else 'Give it as well.'}"
-            found.append(manifest.located(Problem("spec.clusterQueue", message)))
+            found.append(manifest.located(as_told("spec.clusterQueue", message)))
         if spec.stop_policy and spec.stop_policy not in _STOPS:
             message = f"{shown(spec.stop_policy)} is not known. {suggestion(spec.stop_policy, _STOPS)}"
-            found.append(manifest.located(Problem("spec.stopPolicy", message)))
+            found.append(manifest.located(as_told("spec.stopPolicy", message)))
     return local
 
 
@@ -136,9 +136,9 @@ def _check_problems(
     )
     for where, name in named:
         if name not in checks and known:
-            yield Problem(where, f"There is no AdmissionCheck {shown(name)}. {suggestion(name, checks)}")
+            yield as_told(where, f"There is no AdmissionCheck {shown(name)}. {suggestion(name, checks)}")
         elif checks.get(name) in _CHECKS:
-            yield Problem(
+            yield as_told(
                 where,
                 f"{_CHECKS[checks[name]]} checks are not supported in a ClusterQueue with a topology."
                 " Use a queue of its own for them.",

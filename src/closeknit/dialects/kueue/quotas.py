@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.core.resources import resources
 from closeknit.dialects.kueue.flavors import Flavor
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.resources import Resources
 
@@ -58,18 +58,18 @@ class QuotaReader:
             for j, name in enumerate(group.covered_resources):
                 where = f"{path}.coveredResources[{j}]"
                 if (first := resource_places.setdefault(name, where)) != where:
-                    problems.append(Problem(where, f"{shown(name)} is already covered at {first}. Keep one."))
+                    problems.append(as_told(where, f"{shown(name)} is already covered at {first}. Keep one."))
             if not group.covered_resources:
                 message = "No resource is covered. Name at least one."
-                problems.append(Problem(f"{path}.coveredResources", message))
+                problems.append(as_told(f"{path}.coveredResources", message))
             if not group.flavors:
-                problems.append(Problem(f"{path}.flavors", "There is no flavor. Name at least one."))
+                problems.append(as_told(f"{path}.flavors", "There is no flavor. Name at least one."))
             quotas: list[Quota] = []
             for j, given in enumerate(group.flavors):
                 where = f"{path}.flavors[{j}]"
                 if (first := flavor_places.setdefault(given.name, where)) != where:
                     message = f"{shown(given.name)} is already at {first}. A flavor stands in one place only."
-                    problems.append(Problem(f"{where}.name", message))
+                    problems.append(as_told(f"{where}.name", message))
                 problems.extend(self._name_problems(given, where, group.covered_resources))
                 nominal, borrowing, lending = _amounts(given, where, problems, of_cohort=of_cohort)
                 if given.name in self.flavors:
@@ -82,10 +82,10 @@ class QuotaReader:
             message = (
                 f"There is no ResourceFlavor {shown(given.name)}. {suggestion(given.name, self.flavors)}"
             )
-            yield Problem(f"{path}.name", message)
+            yield as_told(f"{path}.name", message)
         if sorted(each.name for each in given.resources) != sorted(covered):
             names = ", ".join(shown(name) for name in covered)
-            yield Problem(f"{path}.resources", f"The resources must be those of coveredResources: {names}.")
+            yield as_told(f"{path}.resources", f"The resources must be those of coveredResources: {names}.")
 
 
 def _amounts(
@@ -105,9 +105,9 @@ def _amounts(
             if written is not None:
                 wrong: list[Problem] = []
                 amount = resources({each.name: written}, where, Rounding.DOWN, wrong).get(each.name, 0)
-                problems.extend(Problem(f"{where}.{field}", problem.message) for problem in wrong)
+                problems.extend(as_told(f"{where}.{field}", problem.message) for problem in wrong)
                 kept[each.name] = amount
         if not of_cohort and lending.get(each.name, 0) > nominal.get(each.name, 0):
             message = "More cannot be lent than there is. Write at most the nominal quota."
-            problems.append(Problem(f"{where}.lendingLimit", message))
+            problems.append(as_told(f"{where}.lendingLimit", message))
     return nominal, borrowing, lending

@@ -12,7 +12,7 @@ from closeknit.dialects.kueue.batches import Batch
 from closeknit.dialects.kueue.queues import Queue, Queues
 from closeknit.dialects.store.objects import Manifests
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def queue_of(batch: Batch, world: World, found: list[Problem]) -> Queue | None:
     if not batch.queue:
         said = "A topology is asked for, but no queue is named, so Kueue would not look at it."
         if not lenient:
-            found.append(Problem(path, f"{said} {suggestion('', known)}"))
+            found.append(as_told(path, f"{said} {suggestion('', known)}"))
         return None
     local = queues.local.get((namespace, batch.queue))
     if local is None:
@@ -50,22 +50,22 @@ def queue_of(batch: Batch, world: World, found: list[Problem]) -> Queue | None:
                 )
             elif not known:
                 remedy = "Give it as well, with its ClusterQueue and ResourceFlavors."
-            found.append(Problem(path, f"{message} {remedy}"))
+            found.append(as_told(path, f"{message} {remedy}"))
         elif batch.queue in existing:
-            found.append(Problem(path, f"LocalQueue {shown(batch.queue)} has problems of its own."))
+            found.append(as_told(path, f"LocalQueue {shown(batch.queue)} has problems of its own."))
         return None
     queue = queues.cluster.get(local.spec.cluster_queue)
     if queue is None:
         if not lenient:
             said = f"LocalQueue {shown(batch.queue)} leads to no ClusterQueue that can be used."
-            found.append(Problem(path, f"{said} Correct it first."))
+            found.append(as_told(path, f"{said} Correct it first."))
         return None
     stop = local.spec.stop_policy
     stopped = f"its stopPolicy is {stop}" if stop in ("Hold", "HoldAndDrain") else ""
     # Who is admitted already does not wait for the queue to go on.
     if batch.admitted is None and (stopped or queue.inactive):
         who = f"LocalQueue {shown(batch.queue)}" if stopped else f"ClusterQueue {shown(queue.name)}"
-        found.append(Problem(path, f"{who} is not active: {stopped or queue.inactive}."))
+        found.append(as_told(path, f"{who} is not active: {stopped or queue.inactive}."))
     return queue
 
 
@@ -83,7 +83,7 @@ def priority_of(
             path = "spec.priorityClassRef.name"
         if batch.priority_class not in classes:
             message = f"There is no WorkloadPriorityClass {shown(batch.priority_class)}."
-            unknown.append(Problem(path, f"{message} {suggestion(batch.priority_class, classes)}"))
+            unknown.append(as_told(path, f"{message} {suggestion(batch.priority_class, classes)}"))
         priority = classes.get(batch.priority_class, 0)
     else:
         named = next((each for each in batch.pod_sets if each.priority_class), None)

@@ -10,7 +10,7 @@ from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.slicing import Layer, read_layers
 from closeknit.dialects.wire.spelling import is_slip
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, nearest, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, nearest, shown, suggestion
 from closeknit.hub.topology import Topology
 
 LONGEST_LEVEL = 63
@@ -59,18 +59,18 @@ def read_wish(annotations: Mapping[str, str], path: str, count: int, found: list
         first, *others = given
         for other in others:
             message = f"{first} stands here as well. Only one of them can be given."
-            found.append(Problem(within(path, other), message))
+            found.append(as_told(within(path, other), message))
     found.extend(_name_problems(annotations, path))
     if annotations.get(keys.REQUIRE) == keys.AUTO:
         message = f'"auto" is allowed in {keys.PREFER} only. Name the node label of a level.'
-        found.append(Problem(within(path, keys.REQUIRE), message))
+        found.append(as_told(within(path, keys.REQUIRE), message))
     layers = read_layers(annotations, path, count, found)
     group = annotations.get(keys.GROUP, "")
     found.extend(_group_problems(annotations, path, layers))
     early = any(key in annotations for key in keys.EARLY)
     if early and layers:
         found.append(
-            Problem(
+            as_told(
                 layers[0].path,
                 f"Slices cannot be combined with the early design's annotations. Use {keys.REQUIRED}"
                 f" or {keys.PREFERRED}.",
@@ -90,23 +90,23 @@ def read_wish(annotations: Mapping[str, str], path: str, count: int, found: list
 def _name_problems(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
     for key in (keys.REQUIRED, keys.PREFERRED, *keys.EARLY):
         if key in annotations and not annotations[key]:
-            yield Problem(within(path, key), "The level is missing. Name the node label of a level.")
+            yield as_told(within(path, key), "The level is missing. Name the node label of a level.")
     for key in (keys.REQUIRED, keys.PREFERRED, *keys.EARLY, keys.SLICE_LEVEL):
         if len(annotations.get(key, "")) > LONGEST_LEVEL:
             message = (
                 f"The name of the level is too long: Workloads take {LONGEST_LEVEL} characters of a label."
             )
-            yield Problem(within(path, key), f"{message} Label the nodes with a shorter key.")
+            yield as_told(within(path, key), f"{message} Label the nodes with a shorter key.")
     if keys.SPREADING in annotations:
         message = "Spreading over domains is not taken into account when pods are placed. Leave it out."
-        yield Problem(within(path, keys.SPREADING), message)
+        yield as_told(within(path, keys.SPREADING), message)
 
 
 def misplaced(annotations: Mapping[str, str], path: str, right: str) -> Iterator[Problem]:
     """Annotations found where they do not count: Kueue would pass over them in silence."""
     for key in keys.TODAYS:
         if key in annotations:
-            yield Problem(within(path, key), f"This counts on a pod template only. Move it to {right}.")
+            yield as_told(within(path, key), f"This counts on a pod template only. Move it to {right}.")
 
 
 def level_problems(wish: Wish, topology: Topology) -> Iterator[Problem]:
@@ -122,7 +122,7 @@ def level_problems(wish: Wish, topology: Topology) -> Iterator[Problem]:
         if level not in labels:
             allowed = [*labels, keys.AUTO] if path.endswith(f'{keys.PREFER}"]') else labels
             message = f"Topology {shown(topology.name)} has no level {shown(level)}."
-            yield Problem(path, f"{message} {suggestion(level, allowed)}")
+            yield as_told(path, f"{message} {suggestion(level, allowed)}")
     for (_, outer, both_layers), (path, inner, is_layer) in pairwise(named):
         if not is_layer or outer not in labels or inner not in labels:
             continue
@@ -130,7 +130,7 @@ def level_problems(wish: Wish, topology: Topology) -> Iterator[Problem]:
         if depth < above or (depth == above and both_layers):
             wanted = "a finer level" if both_layers else f"{shown(outer)} or a finer level"
             how = "coarser than" if depth < above else "the same as"
-            yield Problem(
+            yield as_told(
                 path, f"The slice level {shown(inner)} is {how} {shown(outer)} around it. Name {wanted}."
             )
 
@@ -141,7 +141,7 @@ def _truth(annotations: Mapping[str, str], path: str, found: list[Problem]) -> b
         return False
     if written not in _TRUTH:
         message = f'{shown(written)} is not a truth value. Write "true", or leave it out.'
-        found.append(Problem(within(path, keys.UNCONSTRAINED), message))
+        found.append(as_told(within(path, keys.UNCONSTRAINED), message))
     return _TRUTH.get(written, False)
 
 
@@ -152,7 +152,7 @@ def _slips(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
             near = nearest(key, known)
             if near is not None and is_slip(key, near):
                 message = f"There is no annotation {shown(key)}. Did you mean {shown(near)}?"
-                yield Problem(within(path, key), message)
+                yield as_told(within(path, key), message)
 
 
 def _group_problems(
@@ -163,9 +163,9 @@ def _group_problems(
         return
     where = within(path, keys.GROUP)
     if not name or name.isdigit():
-        yield Problem(where, f"{shown(name)} is not the name of a group. Write a word, not a number.")
+        yield as_told(where, f"{shown(name)} is not the name of a group. Write a word, not a number.")
     if layers:
-        yield Problem(where, "Pod sets of a group cannot be cut into slices. Leave out one of the two.")
+        yield as_told(where, "Pod sets of a group cannot be cut into slices. Leave out one of the two.")
     if not any(annotations.get(key) for key in (keys.REQUIRED, keys.PREFERRED, *keys.EARLY)):
         message = f"A group needs a level to share. Give {keys.REQUIRED} or {keys.PREFERRED} as well."
-        yield Problem(where, message)
+        yield as_told(where, message)

@@ -25,7 +25,7 @@ from closeknit.dialects.kueue.seats import job_pods, labels, number, seats
 from closeknit.dialects.kueue.wishes import read_wish
 from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.paths import join
-from closeknit.hub.problems import Problem, between, shown
+from closeknit.hub.problems import Problem, as_told, between, shown
 
 _FIELDS = {
     keys.SLICE_LAYERS: "podsetSliceRequiredTopologyConstraints",
@@ -51,7 +51,7 @@ def read_workload(manifest: Manifest[wire.Workload], pods: Iterable[ReadPod]) ->
     found: list[Problem] = []
     if not 1 <= len(spec.pod_sets) <= MOST_POD_SETS:
         message = f"There are {len(spec.pod_sets)} pod sets. Allowed are 1 to {MOST_POD_SETS}."
-        found.append(Problem("spec.podSets", message))
+        found.append(as_told("spec.podSets", message))
     first: dict[str, int] = {}
     members = list(pods)
     pod_sets: list[Batched] = []
@@ -59,10 +59,10 @@ def read_workload(manifest: Manifest[wire.Workload], pods: Iterable[ReadPod]) ->
         path = f"spec.podSets[{i}]"
         if (before := first.setdefault(given.name, i)) != i:
             message = f"{shown(given.name)} is already the name of spec.podSets[{before}]. Rename one."
-            found.append(Problem(f"{path}.name", message))
+            found.append(as_told(f"{path}.name", message))
         wrong = list(_count_problems(given, path))
         if not wrong and (excess := too_many(given.count, pod_sets)) is not None:
-            wrong.append(Problem(f"{path}.count", excess))
+            wrong.append(as_told(f"{path}.count", excess))
         found.extend(wrong)
         own = [pod for pod in members if labels(pod).get(keys.POD_SET, given.name) == given.name]
         read = _pod_set(_without_pods(given) if wrong else given, path, manifest, own, found)
@@ -70,7 +70,7 @@ def read_workload(manifest: Manifest[wire.Workload], pods: Iterable[ReadPod]) ->
             pod_sets.append(read)
     if sum(given.min_count is not None for given in spec.pod_sets) > 1:
         message = "Only one pod set can have minCount. Leave out the others."
-        found.append(Problem("spec.podSets", message))
+        found.append(as_told("spec.podSets", message))
     found.extend(group_problems(tuple(pod_sets)))
     return Batch(
         manifest=manifest,
@@ -89,11 +89,11 @@ def read_workload(manifest: Manifest[wire.Workload], pods: Iterable[ReadPod]) ->
 
 def in_fields(problem: Problem) -> Problem:
     """A problem in the words of a Workload, where it is told in those of annotations."""
-    path, message = problem.path, problem.message
+    path, message = problem.where, problem.message
     for key, field in _FIELDS.items():
         path = path.replace(f'["{key}"]', f".{field}")
         message = message.replace(key, field)
-    return Problem(path, message)
+    return as_told(path, message)
 
 
 def _without_pods(given: wire.PodSet) -> wire.PodSet:
@@ -105,16 +105,16 @@ def _without_pods(given: wire.PodSet) -> wire.PodSet:
 def _count_problems(given: wire.PodSet, path: str) -> Iterator[Problem]:
     if not 0 <= given.count <= MOST_PODS:
         message = f"{given.count} is out of range. Allowed are 0 to {MOST_PODS}."
-        yield Problem(f"{path}.count", message)
+        yield as_told(f"{path}.count", message)
     elif given.min_count is not None and not 1 <= given.min_count <= max(given.count, 1):
         message = f"{given.min_count} is not possible. {between(1, max(given.count, 1))}"
-        yield Problem(f"{path}.minCount", message)
+        yield as_told(f"{path}.minCount", message)
     jobs = given.topology_request.sub_group_count
     if jobs is not None and (jobs < 0 or (jobs and given.count % jobs)):
         message = (
             f"{given.count} pods cannot be those of {jobs} equal Jobs. Write a number that divides them."
         )
-        yield Problem(f"{path}.topologyRequest.subGroupCount", message)
+        yield as_told(f"{path}.topologyRequest.subGroupCount", message)
 
 
 def _pod_set(
@@ -127,7 +127,7 @@ def _pod_set(
     asked = given.topology_request
     read = read_template(given.template, manifest)
     where = f"{path}.template"
-    found.extend(Problem(join(where, problem.path), problem.message) for problem in read.problems)
+    found.extend(as_told(join(where, problem.where), problem.message) for problem in read.problems)
     jobs = asked.sub_group_count or 1
     each = given.count // jobs
     _, owner = owner_of(manifest)
@@ -142,7 +142,7 @@ def _pod_set(
         replicas=jobs,
         wish=read_wish(_annotations(asked), f"{path}.topologyRequest", given.count, found),
         shape=read.shape,
-        unsayable=tuple(Problem(join(where, problem.path), problem.message) for problem in read.unsayable),
+        unsayable=tuple(as_told(join(where, problem.where), problem.message) for problem in read.unsayable),
         seats=seats(names, [(pod, _rank(pod, asked, each)) for pod in pods]),
         template=step_into(manifest.written, where),
         index_label=asked.pod_index_label,

@@ -27,7 +27,7 @@ from closeknit.dialects.kueue.workload_objects import in_fields, is_over, read_w
 from closeknit.dialects.store.objects import Manifests
 from closeknit.dialects.wire.sources import Located
 from closeknit.hub.cluster import Holding
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.workload import Workload
 
 DIALECT = "kueue"
@@ -67,7 +67,7 @@ def read_all(manifests: Manifests, surroundings: Surroundings) -> Iterator[Read 
         own: list[Problem] = list(batch.problems)
         if (other := taken.setdefault(name, batch.object.kind)) != batch.object.kind:
             message = f"A {other} of this name queues as well, and both would be booked under it. Rename one."
-            own.append(Problem("metadata.name", message))
+            own.append(as_told("metadata.name", message))
         read = _read(name, batch, world, own)
         yield from (batch.manifest.located(problem) for problem in _once(own))
         yield read
@@ -160,7 +160,7 @@ def _read(name: str, batch: Batch, world: World, own: list[Problem]) -> Read:
         else:
             made = without_queue(name, batch, surroundings.topologies)
             if not made:
-                own.append(Problem(batch.queue_path, "No topology is known that has the levels asked for."))
+                own.append(as_told(batch.queue_path, "No topology is known that has the levels asked for."))
     if own and queue is not None:
         own.extend(apart_problems(batch, queue))
     made = _running_on(made, batch, world.nodes)

@@ -22,7 +22,7 @@ from closeknit.dialects.osmo.translations import begun, to_kai, to_pods_alone
 from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, read_workflows
 from closeknit.dialects.store.objects import Kind, Manifests, OwnFile
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import as_told
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload
 
@@ -69,7 +69,7 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
                 continue
             pods = surroundings.pods.get(workload_name(workflow.namespace, group.pod_group), ())
             of_pods = tuple(
-                Problem(f"Pod {pod.name}: {problem.path}", problem.message)
+                as_told(f"Pod {pod.name}: {problem.where}", problem.message)
                 for pod in pods
                 for problem in (*pod.manifest.problems, *pod.problems)
             )

@@ -12,7 +12,7 @@ from closeknit.apis.osmo_pool import BackendFile, PoolFile
 from closeknit.dialects.osmo.naming import LONGEST, object_name
 from closeknit.dialects.store.objects import Manifest, Manifests
 from closeknit.dialects.wire.sources import Located
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 SUPPORTING = ("kai",)
 """The types of scheduler that know topology constraints."""
@@ -34,14 +34,14 @@ class Backends:
         backend = self.read.get(name, BackendFile())
         if name in self.known and name not in self.read:
             message = f"Backend {shown(name)} has problems of its own. Correct them first."
-            found.append(Problem("spec.backend", message))
+            found.append(as_told("spec.backend", message))
         elif self.known and name not in self.known:
             missing = (
                 f"There is no backend {shown(file.backend)}."
                 if file.backend
                 else "The pool names no backend."
             )
-            found.append(Problem("spec.backend", f"{missing} {suggestion(file.backend, self.known)}"))
+            found.append(as_told("spec.backend", f"{missing} {suggestion(file.backend, self.known)}"))
         scheduler = backend.scheduler_settings.scheduler_type
         if file.topology_keys and scheduler not in SUPPORTING:
             message = (
@@ -49,7 +49,7 @@ class Backends:
                 f" {shown(file.backend)} is {shown(scheduler)}, which does not support them. Empty the list,"
                 f" or choose a backend with {' or '.join(shown(each) for each in SUPPORTING)}."
             )
-            found.append(Problem("spec.topology_keys", message))
+            found.append(as_told("spec.topology_keys", message))
         return backend
 
 
@@ -69,7 +69,7 @@ def _problems(manifest: Manifest[Backend]) -> Iterator[Problem]:
     file = manifest.content.spec
     yield from two_names(file.name, manifest)
     if file.k8s_namespace and not _NAMESPACE.fullmatch(file.k8s_namespace):
-        yield Problem(
+        yield as_told(
             "spec.k8s_namespace",
             f"{shown(file.k8s_namespace)} is not a namespace. Allowed are at most {LONGEST} lower-case"
             " letters, digits and dashes, with a letter or digit at both ends.",
@@ -80,4 +80,4 @@ def two_names(written: str, manifest: Manifest[Pool] | Manifest[Backend]) -> Ite
     """What to say of an object that is called one thing outside and another inside."""
     if written and object_name(written) != manifest.name:
         outside = f"{shown(manifest.name)}, which metadata.name says"
-        yield Problem("spec.name", f"{shown(written)} is not {outside}. Leave it out, or write the same.")
+        yield as_told("spec.name", f"{shown(written)} is not {outside}. Leave it out, or write the same.")

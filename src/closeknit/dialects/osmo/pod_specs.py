@@ -14,7 +14,7 @@ from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.osmo.amounts import GPU, RESOURCES, quantity, whole_cpus
 from closeknit.dialects.osmo.pools import ReadPool, platform_terms
 from closeknit.dialects.osmo.requirements import Resource
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.topology import HOSTNAME
 
 
@@ -36,7 +36,7 @@ def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) ->
         try:
             asked[name] = whole_cpus(written) if field == "cpu" else quantity(field, written)
         except ValueError as error:
-            found.append(Problem(f"{resource.path}.{field}", str(error)))
+            found.append(as_told(f"{resource.path}.{field}", str(error)))
     return asked or {GPU: "1"}
 
 
@@ -48,7 +48,7 @@ def node_terms(resource: Resource, pool: ReadPool | None, found: list[Problem]) 
     if resource.given.platform and platforms and name not in platforms:
         remedy = suggestion(name, platforms)
         message = f"Pool {shown(pool.name if pool else '')} has no platform {shown(name)}. {remedy}"
-        found.append(Problem(f"{resource.path}.platform", message))
+        found.append(as_told(f"{resource.path}.platform", message))
     if (platform := platforms.get(name)) is not None:
         terms.update(platform_terms(platform))
     if resource.given.nodes_excluded:

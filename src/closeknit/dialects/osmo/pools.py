@@ -20,7 +20,7 @@ from closeknit.dialects.store.objects import Manifests
 from closeknit.dialects.wire.sources import Located
 from closeknit.dialects.wire.spelling import found as worded
 from closeknit.hub.paths import join, within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.topology import Level, Topology
 
 VARIABLES = {f"USER_{field.upper()}": field for field in RESOURCES}
@@ -77,7 +77,7 @@ def _read(manifests: Manifests) -> Pools:
         if file.default_platform and file.platforms and file.default_platform not in file.platforms:
             remedy = suggestion(file.default_platform, file.platforms)
             message = f"There is no platform {shown(file.default_platform)} in this pool. {remedy}"
-            found.append(Problem("spec.default_platform", message))
+            found.append(as_told("spec.default_platform", message))
         found.extend(_share_problems(file.resources.gpu))
         defaults = _defaults(file, found)
         located.extend(manifest.located(problem) for problem in found)
@@ -104,10 +104,10 @@ def _defaults(file: PoolFile, found: list[Problem]) -> dict[str, str]:
             try:
                 read[RESOURCES[field]] = quantity(field, value)
             except ValueError as error:
-                found.append(Problem(path, str(error)))
+                found.append(as_told(path, str(error)))
         elif value is not None:
             found.append(
-                Problem(path, f"Found {worded(value)} where a quantity is expected. Write 8 or 1.5Gi.")
+                as_told(path, f"Found {worded(value)} where a quantity is expected. Write 8 or 1.5Gi.")
             )
     return read
 
@@ -120,7 +120,7 @@ def _share_problems(share: Countable) -> Iterator[Problem]:
     ):
         if value < least:
             allowed = "zero or more, or -1 for no limit" if least else "zero or more"
-            yield Problem(f"spec.resources.gpu.{field}", f"{value} is negative. Write {allowed}.")
+            yield as_told(f"spec.resources.gpu.{field}", f"{value} is negative. Write {allowed}.")
 
 
 def _queue(name: str, backend: BackendFile) -> str:
@@ -146,4 +146,4 @@ def _platform_problems(path: str, platform: Platform) -> Iterator[Problem]:
     found: list[Problem] = []
     node_filter(msgspec.convert({**platform_terms(platform), "containers": []}, PodSpec), found)
     for problem in found:
-        yield Problem(join(path, problem.path.removeprefix("spec.")), problem.message)
+        yield as_told(join(path, problem.where.removeprefix("spec.")), problem.message)

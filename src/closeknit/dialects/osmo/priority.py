@@ -7,7 +7,7 @@ from typing import Any
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.dialects.store.objects import Manifest
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 LABEL = "osmo.priority"
 CLASSES = {"osmo-high": 125, "osmo-normal": 100, "osmo-low": 50}
@@ -22,7 +22,7 @@ def priority_of(manifest: Manifest[Workflow], found: list[Problem]) -> str:
     if priority and class_of(priority) not in CLASSES:
         allowed = [name.removeprefix(_PREFIX) for name in CLASSES]
         message = f"{shown(written)} is not a priority. {suggestion(written, allowed)}"
-        found.append(Problem(within("metadata.labels", LABEL), message))
+        found.append(as_told(within("metadata.labels", LABEL), message))
     return priority
 
 

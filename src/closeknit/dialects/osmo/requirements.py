@@ -9,7 +9,7 @@ from closeknit.apis.osmo_workflow import ResourceSpec, TopologyRequirement, Work
 from closeknit.dialects.osmo.pools import ReadPool
 from closeknit.dialects.osmo.tree import Wish
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 DEFAULT = "default"
 """The resource of a task that names none."""
@@ -52,7 +52,7 @@ def resources(file: WorkflowFile, found: list[Problem]) -> tuple[dict[str, Resou
         if name in read:
             again[name] = Resource(name, path, given)
             message = f"Resource {shown(name)} stands in workflow.resources as well. Keep one of the two."
-            found.append(Problem(path, message))
+            found.append(as_told(path, message))
         else:
             read[name] = Resource(name, path, given)
     read.setdefault(DEFAULT, Resource(DEFAULT, within(inside, DEFAULT), _UNASKED))
@@ -75,14 +75,14 @@ def wishes(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> d
                 f"Key {shown(requirement.key)} stands in {_seen(keys[requirement.key])} as well."
                 " A task is in one group of a key; keep one entry."
             )
-            found.append(Problem(f"{path}.key", message))
+            found.append(as_told(f"{path}.key", message))
             continue
         keys[requirement.key] = path
         if requirement.key in labels:
             wish = Wish(requirement.group, TYPES.get(requirement.requirement_type, True))
             read[labels[requirement.key]] = PlacedWish(path, requirement.key, wish)
         elif pool is not None:
-            found.append(Problem(f"{path}.key", _unknown_key(requirement.key, resource, pool)))
+            found.append(as_told(f"{path}.key", _unknown_key(requirement.key, resource, pool)))
     return read
 
 
@@ -94,12 +94,12 @@ def _entry_problems(path: str, requirement: TopologyRequirement) -> Iterator[Pro
     if requirement.requirement_type not in TYPES:
         remedy = suggestion(requirement.requirement_type, TYPES)
         message = f"{shown(requirement.requirement_type)} is not a type of requirement. {remedy}"
-        yield Problem(f"{path}.requirementType", message)
+        yield as_told(f"{path}.requirementType", message)
     if not requirement.group:
-        yield Problem(f"{path}.group", 'The name of the group is empty. Leave it out to have "default".')
+        yield as_told(f"{path}.group", 'The name of the group is empty. Leave it out to have "default".')
     elif len(requirement.group) > LONGEST_GROUP:
         message = f"The name of the group has {len(requirement.group)} characters."
-        yield Problem(f"{path}.group", f"{message} Allowed are at most {LONGEST_GROUP}.")
+        yield as_told(f"{path}.group", f"{message} Allowed are at most {LONGEST_GROUP}.")
 
 
 def _unknown_key(key: str, resource: Resource, pool: ReadPool) -> str:
@@ -129,10 +129,10 @@ def disagreements(used: Iterable[Mapping[str, PlacedWish]], labels: tuple[str, .
             way = (*way, (label, placed.wish.group))
             first = strict.setdefault(way, placed)
             if first.wish.required != placed.wish.required:
-                yield Problem(f"{placed.path}.requirementType", _two_types(placed, first))
+                yield as_told(f"{placed.path}.requirementType", _two_types(placed, first))
             keys, whose = coarser.setdefault((label, placed.wish.group), (above, placed))
             if keys != above:
-                yield Problem(placed.path, _two_ways(placed, above, whose, keys))
+                yield as_told(placed.path, _two_ways(placed, above, whose, keys))
             above = (*above, placed.key)
 
 

@@ -10,7 +10,7 @@ from closeknit.dialects.osmo.naming import folded, is_name
 from closeknit.dialects.osmo.requirements import Resource
 from closeknit.dialects.wire.spelling import found as worded
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 _MOST_LOOKED_UP = 20
 _LONGEST_NAME = 253
@@ -31,13 +31,13 @@ def given_groups(workflow: WorkflowSpec, found: list[Problem]) -> Iterator[Given
     """The groups; a task that stands alone is a group of its own."""
     if workflow.groups and workflow.tasks:
         message = "This stands beside groups. Put the tasks into a group, or write tasks only."
-        found.append(Problem("spec.workflow.tasks", message))
+        found.append(as_told("spec.workflow.tasks", message))
     if not workflow.groups and not workflow.tasks:
-        found.append(Problem("spec.workflow.groups", "A workflow needs at least one group, or one task."))
+        found.append(as_told("spec.workflow.groups", "A workflow needs at least one group, or one task."))
     for i, group in enumerate(workflow.groups):
         path = f"spec.workflow.groups[{i}]"
         if not group.tasks:
-            found.append(Problem(f"{path}.tasks", f"Group {shown(group.name)} needs at least one task."))
+            found.append(as_told(f"{path}.tasks", f"Group {shown(group.name)} needs at least one task."))
         yield GivenGroup(path, group.name, _tasks(path, group))
     for i, task in enumerate(workflow.tasks):
         path = f"spec.workflow.tasks[{i}]"
@@ -60,13 +60,13 @@ def name_problems(workflow: WorkflowSpec, groups: Sequence[GivenGroup]) -> Itera
             if first != path:
                 taken_by = f"{shown(name)} is already the name of {first.removeprefix('spec.')}."
                 message = f'{taken_by} Give each its own; capitals do not count, and "_" is the same as "-".'
-                yield Problem(f"{path}.name", message)
+                yield as_told(f"{path}.name", message)
     if len(workflow.name) > _LONGEST_NAME:
         message = f"The name has {len(workflow.name)} characters. Allowed are at most {_LONGEST_NAME}."
-        yield Problem("spec.workflow.name", message)
+        yield as_told("spec.workflow.name", message)
     for path, name in named:
         if not is_name(name):
-            yield Problem(
+            yield as_told(
                 f"{path}.name",
                 f"{shown(name)} is not a valid name. Allowed are letters, digits, '-' and '_', with a letter"
                 " at the start and a letter or digit at the end.",
@@ -86,10 +86,10 @@ def missing_resources(groups: Sequence[GivenGroup], defined: Mapping[str, Resour
                     suggestion(task.resource, defined) if few else "Define it in resources."
                 )
             message = f"There is no resource {shown(task.resource)}. {remedies[task.resource]}"
-            yield Problem(f"{path}.resource", message)
+            yield as_told(f"{path}.resource", message)
 
 
-def text_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
+def as_tolds(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
     """A task's words are strings or numbers; in its environment truth values will do as well."""
     for group in groups:
         for path, task in group.tasks:
@@ -103,7 +103,7 @@ def text_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
 
 
 def _no_text(path: str, value: object) -> Problem:
-    return Problem(path, f"Found {worded(value)} where a string is expected.")
+    return as_told(path, f"Found {worded(value)} where a string is expected.")
 
 
 def lead_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
@@ -113,4 +113,4 @@ def lead_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
         for path in leads[1:]:
             first = leads[0].removeprefix("spec.")
             message = f"{first} leads group {shown(group.name)} already. A group has one lead."
-            yield Problem(f"{path}.lead", message)
+            yield as_told(f"{path}.lead", message)

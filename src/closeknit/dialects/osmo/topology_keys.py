@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from closeknit.apis.osmo_pool import TopologyKey
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.topology import HOSTNAME
 
 MOST_KEYS = 16
@@ -21,7 +21,7 @@ _LABEL_KEY = re.compile(
 def key_problems(keys: Sequence[TopologyKey]) -> Iterator[Problem]:
     """Everything about the keys that users would stumble over, or that KAI would refuse in the Topology."""
     if len(keys) > MOST_KEYS:
-        yield Problem("spec.topology_keys", f"There are {len(keys)} keys. Allowed are at most {MOST_KEYS}.")
+        yield as_told("spec.topology_keys", f"There are {len(keys)} keys. Allowed are at most {MOST_KEYS}.")
     words: dict[str, int] = {}
     labels: dict[str, int] = {}
     first_labels = {one.label: i for i, one in reversed(list(enumerate(keys)))}
@@ -29,25 +29,25 @@ def key_problems(keys: Sequence[TopologyKey]) -> Iterator[Problem]:
         path = f"spec.topology_keys[{i}]"
         for field, text in (("key", one.key), ("label", one.label)):
             if not _is_label_key(text):
-                yield Problem(
+                yield as_told(
                     f"{path}.{field}",
                     f"{shown(text)} is not possible. Write at most 63 letters, digits, '-', '_' and '.',"
                     " such as rack, with an optional domain before a slash, such as example.com/rack.",
                 )
         if (first := words.setdefault(one.key, i)) != i:
             message = f"{shown(one.key)} is already the key of topology_keys[{first}]. Each has its own."
-            yield Problem(f"{path}.key", message)
+            yield as_told(f"{path}.key", message)
         elif first_labels.get(one.key, i) != i:
             message = f"{shown(one.key)} is the label of topology_keys[{first_labels[one.key]}]."
-            yield Problem(f"{path}.key", f"{message} Choose another word.")
+            yield as_told(f"{path}.key", f"{message} Choose another word.")
         if (first := labels.setdefault(one.label, i)) != i:
             message = f"{shown(one.label)} is already the label of topology_keys[{first}]. Each has its own."
-            yield Problem(f"{path}.label", message)
+            yield as_told(f"{path}.label", message)
         if one.label == HOSTNAME and i != len(keys) - 1:
             message = (
                 f"{shown(HOSTNAME)} is the finest there is. Move it to the end: keys go from coarse to fine."
             )
-            yield Problem(f"{path}.label", message)
+            yield as_told(f"{path}.label", message)
 
 
 def _is_label_key(text: str) -> bool:

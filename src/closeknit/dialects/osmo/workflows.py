@@ -23,15 +23,15 @@ from closeknit.dialects.osmo.requirements import (
 )
 from closeknit.dialects.osmo.task_groups import (
     GivenGroup,
+    as_tolds,
     given_groups,
     lead_problems,
     missing_resources,
     name_problems,
-    text_problems,
 )
 from closeknit.dialects.osmo.tree import Tree, Wishes, tree
 from closeknit.dialects.store.objects import Manifest, Manifests
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 VERSION = 2
 """The version of OSMO's files."""
@@ -108,10 +108,10 @@ def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
     groups = tuple(given_groups(file.workflow, found))
     found.extend(name_problems(file.workflow, groups))
     found.extend(lead_problems(groups))
-    found.extend(text_problems(groups))
+    found.extend(as_tolds(groups))
     if str(file.version) not in _VERSIONS:
         message = f"{shown(file.version)} is not a version that is read. Write {VERSION}, or leave it out."
-        found.append(Problem("spec.version", message))
+        found.append(as_told("spec.version", message))
     needs_keys = any(one.given.topology for one in (*defined.values(), *again.values()))
     pool = _pool(file.workflow, known, found, needs_keys=needs_keys)
     reader = _Askings(pool)
@@ -150,18 +150,18 @@ def _pool(workflow: WorkflowSpec, known: Pools, found: list[Problem], *, needs_k
     if not name:
         name = DEFAULT if DEFAULT in names or len(names) != 1 else next(iter(names))
     if name in known.unreadable or (name in known.read and known.read[name].problems):
-        found.append(Problem(path, f"Pool {shown(name)} has problems of its own. Correct them first."))
+        found.append(as_told(path, f"Pool {shown(name)} has problems of its own. Correct them first."))
         return None
     if name in known.read:
         return known.read[name]
     if workflow.pool and (needs_keys or names):
-        found.append(Problem(path, f"There is no pool {shown(workflow.pool)}. {suggestion(name, names)}"))
+        found.append(as_told(path, f"There is no pool {shown(workflow.pool)}. {suggestion(name, names)}"))
     elif needs_keys:
         message = "The workflow names topology keys, so it must name the pool that defines them."
-        found.append(Problem(path, f"{message} {suggestion('', names)}"))
+        found.append(as_told(path, f"{message} {suggestion('', names)}"))
     elif names:
         message = f"There are {len(names)} pools, so the workflow must name one of them."
-        found.append(Problem(path, f"{message} {suggestion('', names)}"))
+        found.append(as_told(path, f"{message} {suggestion('', names)}"))
     return None
 
 

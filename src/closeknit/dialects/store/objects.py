@@ -15,7 +15,7 @@ from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.wire import Wire
 from closeknit.dialects.wire.sources import Located
 from closeknit.hub.paths import join, path_of
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.workload import ObjectName
 
 
@@ -60,9 +60,9 @@ class OwnFile:
 
     def seen(self, problem: Problem) -> Problem:
         """A problem of the object, at the path that the author of the file sees."""
-        if problem.path == "metadata.name":
-            return Problem(path_of(self.name) or self.mark, problem.message)
-        return Problem(problem.path.removeprefix("spec").removeprefix("."), problem.message)
+        if problem.where == "metadata.name":
+            return as_told(path_of(self.name) or self.mark, problem.message)
+        return as_told(problem.where.removeprefix("spec").removeprefix("."), problem.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Manifest(Generic[_O_co]):
     def located(self, problem: Problem) -> Located:
         """A problem of this object, with its place."""
         inner = self.seen(problem)
-        whole = Problem(join(self.prefix, inner.path), inner.message)
+        whole = as_told(join(self.prefix, inner.where), inner.message)
         return Located(self.source, self.document, whole, self.object)
 
 

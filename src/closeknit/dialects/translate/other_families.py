@@ -17,7 +17,7 @@ from closeknit.dialects.translate.name_conflicts import (
     other_names,
 )
 from closeknit.dialects.wire.sources import Located, Source
-from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.hub.problems import InvalidError, Problem, as_told, shown, suggestion
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload
 
@@ -140,4 +140,4 @@ class SayingOver:
 def at(found: Gathered, workload: Workload, message: str) -> Located:
     """A problem with translating a workload, at the object that asks for it."""
     origin = found.manifests.origin(workload.object)
-    return replace(origin.located(Problem("metadata.name", message)), object=workload.object)
+    return replace(origin.located(as_told("metadata.name", message)), object=workload.object)

@@ -17,7 +17,7 @@ from closeknit.dialects.reading import Gathered, gather, in_order
 from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Makers, Renamed, Written, same
 from closeknit.dialects.translate.other_families import TARGETS, SayingOver, at
 from closeknit.dialects.wire.sources import Located, Skipped, Source
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.problems import InvalidError, as_told, shown
 from closeknit.hub.workload import ObjectName, Workload
 
 _Result: TypeAlias = Object | Located | ObjectName | Renamed
@@ -47,7 +47,7 @@ def translate_with(
     """Translate sources; the promises are those of ``closeknit.dialects.translate``."""
     if target not in TARGETS:
         message = f"{shown(target)} is no target. Allowed: {', '.join(TARGETS)}."
-        raise InvalidError([Problem("--to", message)])
+        raise InvalidError([as_told("--to", message)])
     found = gather(dialects, sources, lenient=lenient)
     written = Written(found.workloads)
     saying_over = SayingOver(dialects, found, target, written, lenient=lenient)

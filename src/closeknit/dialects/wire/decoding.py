@@ -17,7 +17,7 @@ import msgspec
 from closeknit.apis.wire import Number, Quantity, Wire
 from closeknit.dialects.wire.spelling import found, is_slip
 from closeknit.hub.paths import path_of
-from closeknit.hub.problems import Problem, nearest, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, nearest, shown, suggestion
 
 _W = TypeVar("_W", bound=Wire)
 
@@ -36,11 +36,11 @@ class _Notes:
         self.problems: list[Problem] = []
 
     def unknown(self, steps: _Steps, message: str) -> None:
-        self.problems.append(Problem(_written(steps), message))
+        self.problems.append(as_told(_written(steps), message))
 
     def wrong(self, steps: _Steps, message: str) -> None:
         self.readable = False
-        self.problems.append(Problem(_written(steps), message))
+        self.problems.append(as_told(_written(steps), message))
 
 
 def decode(

@@ -16,7 +16,7 @@ from closeknit.dialects.wire.own_files import collected
 from closeknit.dialects.wire.sources import Located, Skipped
 from closeknit.dialects.wire.spelling import found, is_slip
 from closeknit.hub.paths import join, within
-from closeknit.hub.problems import Problem, nearest, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, nearest, shown, suggestion
 from closeknit.hub.workload import ObjectName
 
 
@@ -71,11 +71,11 @@ class Catalogue:
         again = identity.name and seen.setdefault(key, here) != here
         if again:
             message = f"There is already a {identity.kind} {shown(identity.name)} in {seen[key]}."
-            problems = (*problems, Problem("metadata.name", f"{message} Remove one, or rename it."))
+            problems = (*problems, as_told("metadata.name", f"{message} Remove one, or rename it."))
         if own_file is not None:
             problems = tuple(own_file.seen(problem) for problem in problems)
         for problem in problems:
-            whole = Problem(join(prefix, problem.path), problem.message)
+            whole = as_told(join(prefix, problem.where), problem.message)
             yield Located(document.source, document.number, whole, identity)
         if isinstance(kind, Problem) or again:
             return
@@ -111,12 +111,12 @@ class Catalogue:
     def _kind(self, content: Any) -> Kind | Problem | None:
         """The kind of a document; None for one that is of no concern here."""
         if not isinstance(content, dict):
-            return Problem(
+            return as_told(
                 "", f"Found {found(content)} where an object with apiVersion and kind is expected."
             )
         for key in ("apiVersion", "kind"):
             if not isinstance(content.get(key), str) or not content[key]:
-                return Problem(key, f"An object needs {key}, a string such as {_EXAMPLES[key]}.")
+                return as_told(key, f"An object needs {key}, a string such as {_EXAMPLES[key]}.")
         group, _, version = content["apiVersion"].rpartition("/")
         name = content["kind"]
         if (kinds := self._kinds.get((group, name))) is not None:
@@ -125,13 +125,13 @@ class Catalogue:
                     return kind
             allowed = [f"{group}/{version}".lstrip("/") for kind in kinds for version in kind.versions]
             remedy = suggestion(content["apiVersion"], allowed)
-            return Problem("apiVersion", f"{name} is not read in version {shown(version)}. {remedy}")
+            return as_told("apiVersion", f"{name} is not read in version {shown(version)}. {remedy}")
         if group in self._known:
             return None if name in self._known[group] else _unknown_kind(name, self._known[group])
         meant = nearest(group, [other for other, kind_name in self._kinds if kind_name == name])
         # A group that is merely similar, as "scheduling.x-k8s.io" is, belongs to another project.
         if meant and is_slip(group, meant):
-            return Problem(
+            return as_told(
                 "apiVersion", f"There is no API group {shown(group)}. Did you mean {shown(meant)}?"
             )
         return None
@@ -201,7 +201,7 @@ def _decoded(
     if own_file is not None and own_file.own_names:
         return decoded, problems
     if kind.named and not metadata.name:
-        return None, (*problems, Problem("metadata.name", "An object needs a name."))
+        return None, (*problems, as_told("metadata.name", "An object needs a name."))
     wrong = tuple(_name_problems(metadata))
     # A file of its own is no object yet, so its rules can be told beside a name that none could have.
     return None if wrong and own_file is None else decoded, (*problems, *wrong)
@@ -210,7 +210,7 @@ def _decoded(
 def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
     for key, text in (("name", metadata.name), ("namespace", metadata.namespace)):
         if text and (len(text) > 253 or not _SUBDOMAIN.fullmatch(text)):
-            yield Problem(
+            yield as_told(
                 f"metadata.{key}",
                 f"{shown(text)} is not a valid name. Allowed are at most 253 lower-case letters, digits,"
                 " dashes and dots, with a letter or digit at both ends of each part.",
@@ -218,4 +218,4 @@ def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
 
 
 def _unknown_kind(name: str, known: Iterable[str]) -> Problem:
-    return Problem("kind", f"There is no kind {shown(name)} in this API group. {suggestion(name, known)}")
+    return as_told("kind", f"There is no kind {shown(name)} in this API group. {suggestion(name, known)}")

@@ -32,7 +32,7 @@ class Located:
     """The object, as far as its document could be read."""
 
     def __str__(self) -> str:
-        return f"{self.source}:{self.document}:{self.problem.path or '-'}: {self.problem.message}"
+        return f"{self.source}:{self.document}:{self.problem.where or '-'}: {self.problem.message}"
 
 
 @dataclass(frozen=True, slots=True)

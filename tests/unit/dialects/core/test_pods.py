@@ -376,7 +376,7 @@ def test_what_no_request_can_say_is_kept_apart() -> None:
     found = read(spec)
 
     assert found.problems == ()
-    assert [problem.path for problem in found.unsayable] == [
+    assert [problem.where for problem in found.unsayable] == [
         f"spec.affinity.podAffinity.{REQUIRED}",
         f"spec.affinity.podAntiAffinity.{REQUIRED}",
         "spec.topologySpreadConstraints[1].whenUnsatisfiable",

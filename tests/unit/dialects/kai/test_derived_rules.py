@@ -267,7 +267,7 @@ def test_a_workload_with_a_problem_has_no_request_and_says_why() -> None:
     (workload,) = reading(TOPOLOGY, job({MINIMUM: "9"})).workloads
 
     assert workload.request is None
-    assert [problem.path for problem in workload.problems] == [f'metadata.annotations["{MINIMUM}"]']
+    assert [problem.where for problem in workload.problems] == [f'metadata.annotations["{MINIMUM}"]']
 
 
 def test_all_problems_are_told_at_once() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from closeknit.apis import kai_scheduler_v1alpha1 as wire
 from closeknit.dialects.kai.updates import update_problems
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import as_told
 from closeknit.hub.topology import Level, Topology
 from tests.unit.dialects.kit import problems, reading
 
@@ -137,7 +137,7 @@ def test_the_labels_of_a_topology_cannot_change() -> None:
     found = list(update_problems(decoded(topology("a", "b")), decoded(topology("a", "c", "b"))))
 
     assert found == [
-        Problem(
+        as_told(
             "spec.levels",
             'The labels cannot change from "a" > "b" to "a" > "c" > "b". Aliases can.'
             " Delete the Topology and create it anew.",

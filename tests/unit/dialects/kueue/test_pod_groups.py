@@ -82,7 +82,7 @@ def test_otherwise_a_group_is_complete(fast: str | None) -> None:
     asked: dict[str, Any] = {"pod_group_fast_admission": fast} if fast else {}
     (problem,) = reading(*QUEUES, pod("g-0", **asked)).problems
 
-    assert problem.problem.path == f'metadata.annotations["{K}pod-group-total-count"]'
+    assert problem.problem.where == f'metadata.annotations["{K}pod-group-total-count"]'
     assert problem.problem.message == (
         "The group has 3 pods, and 1 is given. Give the rest, or change the count."
     )

@@ -38,7 +38,7 @@ def test_one_workload_that_cannot_be_said_keeps_no_other_from_it(target: str) ->
     assert any("plain" in name for name in names)
     assert found.problems
     for problem in found.problems:
-        assert (problem.source, problem.document, problem.problem.path) == ("groups", 1, "metadata.name")
+        assert (problem.source, problem.document, problem.problem.where) == ("groups", 1, "metadata.name")
         assert problem.object is not None
         assert problem.object.name == "two-of-three"
         assert f'PodGroup "two-of-three" cannot be said in the words of {family}: ' in problem.problem.message

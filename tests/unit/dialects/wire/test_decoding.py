@@ -141,5 +141,5 @@ def test_what_an_unknown_field_is_near_to_is_looked_up_once(monkeypatch: pytest.
 def test_a_number_out_of_range_is_told_the_end_it_passed(units: int, told: str) -> None:
     _, (found,) = decode(PriorityClass, {**CLASS, "value": units})
 
-    assert found.path == "value"
+    assert found.where == "value"
     assert found.message == f"{units} is out of range. {told}"

@@ -12,7 +12,7 @@ from closeknit.dialects.family import Dialect, Surroundings
 from closeknit.dialects.reading import Reading, read_with
 from closeknit.dialects.store.objects import Kind, Manifests, OwnFile
 from closeknit.dialects.wire.sources import Located, Source
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import as_told
 from closeknit.hub.workload import Workload
 
 
@@ -35,7 +35,7 @@ class Recipe(Wire, frozen=True, kw_only=True):
 def _workloads(manifests: Manifests, _: Surroundings) -> Iterator[Workload | Located]:
     for manifest in manifests.of(Recipe):
         if manifest.content.spec.steps == ["burn"]:
-            yield manifest.located(Problem("spec.steps[0]", "Do not burn it."))
+            yield manifest.located(as_told("spec.steps[0]", "Do not burn it."))
         yield Workload(manifest.object, "cooking", None)
     for broken in manifests.broken(Recipe):
         yield Workload(broken.object, "cooking", None, broken.problems)
