@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from closeknit.dialects import DIALECTS, TARGETS, Dialect, Source, translate
+from closeknit.dialects import DIALECTS, TARGETS, Family, Source, translate
 from closeknit.dialects.grove.earlier import in_earlier_spelling
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.workload import ObjectName, Workload
@@ -34,7 +34,7 @@ A_FEW = 200
 MANY = 2000
 
 
-def speaks(way: str) -> Dialect:
+def speaks(way: str) -> Family:
     family = FAMILY.get(way, way)
     return next(one for one in DIALECTS if one.name == family)
 

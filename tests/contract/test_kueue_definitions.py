@@ -19,7 +19,7 @@ from closeknit.dialects.kueue.express import express
 from closeknit.dialects.kueue.objects import assignments, workload_object
 from closeknit.dialects.kueue.starting import started
 from closeknit.dialects.kueue.workloads import Read, read_all
-from closeknit.dialects.reading import gather
+from closeknit.dialects.reading import gather, load
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
 from closeknit.hub.problems import InvalidError
@@ -179,9 +179,9 @@ def test_what_an_example_becomes_is_strictly_valid(folder: Path, target: str) ->
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"of {folder.name}")
 def test_a_placed_workload_is_strictly_valid(folder: Path) -> None:
-    found = gather(DIALECTS, sources(folder), lenient=False)
+    found = gather(load(DIALECTS, sources(folder), lenient=False))
     engine = Engine(read(sources(folder)).cluster)
-    for each in read_all(found.manifests, found.surroundings):
+    for each in read_all(found.loaded.view, found.seen_by["kueue"]):
         assert isinstance(each, Read)
         for admission in each.admissions:
             outcome = engine.solve(admission.option.request)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from closeknit.dialects.core.naming import group_of
 from closeknit.dialects.dynamo import DYNAMO
-from closeknit.dialects.family import Dialect
+from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
@@ -27,7 +27,7 @@ from closeknit.dialects.wire.sources import Located, Skipped, Source
 __all__ = [
     "DIALECTS",
     "TARGETS",
-    "Dialect",
+    "Family",
     "Located",
     "Reading",
     "Skipped",
@@ -38,7 +38,7 @@ __all__ = [
     "translate",
 ]
 
-DIALECTS: tuple[Dialect, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE)
+DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE)
 """All dialects. A pod that two of them would claim goes to the first."""
 
 

@@ -1,13 +1,12 @@
-"""What a dialect is: its kinds, and functions from its objects to hub types.
+"""What a family is: its kinds, and pure functions of one object and a view of all others.
 
-All dialects have this one shape, and none knows of another. Each function sees
-everything that was read, because people mix files freely; it yields what it could
-make of it, and beside that the problems it met.
+Every package of a family has this shape. Its ``Family`` value lists the functions by the wire type of
+the object that each takes; the order of a listing is the order in which objects are looked at and written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -15,60 +14,142 @@ from typing import Any, TypeAlias
 from closeknit.apis.core_v1 import Pod
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import Priorities
-from closeknit.dialects.store.objects import Kind, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.cluster import Holding
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 
 Object: TypeAlias = dict[str, Any]
-"""A manifest as plain data, ready to be written."""
+"""An object as plain data, ready to be written."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What workloads are read against."""
+class Described:
+    """The topologies of a family, and what is wrong with the objects that describe them."""
 
-    topologies: Mapping[str, Topology]
-    """By name, those of all dialects; the reader's own before others of the same name."""
-    pods: Mapping[str, tuple[ReadPod, ...]]
-    """By the workload that claims them. One whose node has gone is left out.
-
-    Those of other families' workloads are here as well, under names that are nobody's.
-    """
-    priorities: Priorities
-    lenient: bool = False
-    names: AbstractSet[str] = frozenset()
-    """The workloads that pods may name in the reader's words, whichever family they are of."""
+    topologies: Mapping[str, Topology] = field(default_factory=dict)
+    problems: tuple[Reported, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class Compiled:
+    """What an object asks for."""
+
+    workloads: tuple[Workload, ...] = ()
+    """Invalid ones included; none where the object asks for nothing, or where another speaks for it."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with the object."""
+    elsewhere: tuple[Reported, ...] = ()
+    """What is wrong with other objects, such as its pods, that only it can tell."""
+    holdings: tuple[Holding, ...] = ()
+    """What is held for pods that are not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What an object becomes for a target."""
+
+    objects: tuple[Object, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """Why it becomes nothing; those that compiling it tells as well are told once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of an object's status."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that is told about an object once."""
+
+    type: str
+    """``Normal`` or ``Warning``."""
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What an operator would write about an object."""
+
+    conditions: tuple[Condition, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
     """A family of kinds that people already write."""
 
     name: str
     """As the command line shows it."""
     kinds: tuple[Kind, ...]
     """The kinds it reads, beside Node, Pod and PriorityClass, which belong to all."""
-    topologies: Callable[[Manifests], Iterator[Topology | Located]]
-    """The layouts it describes, and all problems with them."""
-    workload_of: Callable[[Pod, str], str | None]
-    """The name of the workload that a pod of this namespace belongs to, if it speaks this dialect."""
-    workloads: Callable[[Manifests, Surroundings], Iterator[Workload | Located]]
-    """The workloads, invalid ones included, and all problems with them and with the pods they claim."""
-    names: Callable[[Manifests], AbstractSet[str]] | None = None
-    """The workloads that exist, whether they can be read or not; None where pods alone make one."""
-    claimed_by: str = ""
-    """The family that claims its pods, where they do not tell themselves that they are of this one."""
-    borrows: tuple[str, ...] = ()
-    """The families whose topologies are there for it too, where it has none of that name."""
-    holdings: Callable[[Manifests, Surroundings], Iterator[Holding]] | None = None
-    """What is held for pods that are not there yet, if its objects can say that."""
-    passed_over: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Kinds of its API groups that are known and not read, by group."""
-    translations: Mapping[str, Callable[[Manifests, Surroundings], Iterator[Object | Located]]] = field(
+    topologies: Callable[[View], Described]
+    """The topologies that its objects describe."""
+    compile: Mapping[type[Any], Callable[[Stored[Any], View], Compiled]] = field(default_factory=dict)
+    """What an object asks for, by wire type."""
+    check: Mapping[type[Any], Callable[[Stored[Any], View], Iterable[Problem]]] = field(default_factory=dict)
+    """What is wrong with an object that asks for nothing, such as a queue or a pod without a workload."""
+    render: Mapping[str, Mapping[type[Any], Callable[[Stored[Any], View], Rendered]]] = field(
         default_factory=dict
     )
-    """By target, the objects that the family's own rules produce from its objects."""
+    """By target, what the family's operator would create from an object."""
     express: Callable[[Workload, Mapping[str, Topology]], Iterator[Object]] | None = None
-    """A workload of any dialect as objects of this family, ready to be written."""
+    """A workload of any family as objects of this one, ready to be written."""
+    update: Mapping[type[Any], Callable[[Stored[Any], Stored[Any], View], Iterable[Problem]]] = field(
+        default_factory=dict
+    )
+    """What may not change from an old object (first) to a new one."""
+    status: Mapping[type[Any], Callable[[Stored[Any], View], Status]] = field(default_factory=dict)
+    """The conditions and events that the operator would write about an object."""
+    owner_of: Callable[[Stored[Pod]], Key | None] | None = None
+    """The workload that a pod says it belongs to, from the pod alone."""
+    makes: Callable[[View], AbstractSet[Key]] | None = None
+    """The workloads that will be made from objects of the family, and that pods may name already.
+
+    Where a family says so, a pod is its workload's only where that exists or will be made.
+    """
+    borrows: tuple[str, ...] = ()
+    """The families whose topologies are there for it too, where it has none of that name."""
+    passed_over: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Kinds of its API groups that are known and not read, by group."""
+
+    # What follows takes all objects at once, and goes as soon as no family needs it.
+    workload_of: Callable[[Pod, str], str | None] | None = None
+    workloads: Callable[[View, Surroundings], Iterator[Workload | Reported]] | None = None
+    names: Callable[[View], AbstractSet[str]] | None = None
+    claimed_by: str = ""
+    holdings: Callable[[View, Surroundings], Iterator[Holding]] | None = None
+    translations: Mapping[str, Callable[[View, Surroundings], Iterator[Object | Reported]]] = field(
+        default_factory=dict
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What workloads are read against, for families that take all objects at once."""
+
+    topologies: Mapping[str, Topology]
+    pods: Mapping[str, tuple[ReadPod, ...]]
+    priorities: Priorities
+    lenient: bool = False
+    names: AbstractSet[str] = frozenset()
+
+
+def described(found: Iterable[Topology | Reported]) -> Described:
+    """Part topologies from problems."""
+    results = list(found)
+    return Described(
+        {one.name: one for one in results if isinstance(one, Topology)},
+        tuple(one for one in results if isinstance(one, Reported)),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from closeknit.apis import core_v1, scheduling_k8s_io_v1
-from closeknit.dialects.store.objects import Kind
+from closeknit.dialects.wire.kinds import Kind
 
 KINDS = (
     Kind("", "Node", ("v1",), core_v1.Node, namespaced=False),

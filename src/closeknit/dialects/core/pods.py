@@ -10,7 +10,7 @@ from enum import Enum
 from closeknit.apis import core_v1
 from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.core.resources import pod_resources
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.request import HostPort
@@ -49,7 +49,7 @@ class Shape:
 class ReadPod:
     """A pod as far as placing it is concerned."""
 
-    manifest: Manifest[core_v1.Pod]
+    manifest: Stored[core_v1.Pod]
     shape: Shape
     stage: Stage
     node: str
@@ -70,7 +70,7 @@ class ReadPod:
         return bool(self.node) and self.stage in (Stage.RUNNING, Stage.LEAVING)
 
 
-def read_pod(manifest: Manifest[core_v1.Pod]) -> ReadPod:
+def read_pod(manifest: Stored[core_v1.Pod]) -> ReadPod:
     """Read one pod, with every problem in it."""
     pod = manifest.content
     found: list[Problem] = []

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
-from closeknit.dialects.store.objects import Manifest, Named
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.wire.kinds import Named
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.workload import Workload
 
@@ -39,14 +40,14 @@ class Priorities:
         return known.get(name, self.default)
 
 
-def priorities(manifests: Iterable[Manifest[PriorityClass]]) -> Priorities:
+def priorities(manifests: Iterable[Stored[PriorityClass]]) -> Priorities:
     """Collect priority classes; of several defaults the lowest counts, as Kubernetes has it."""
     classes = {manifest.name: manifest.content.value for manifest in manifests}
     defaults = [manifest.content.value for manifest in manifests if manifest.content.global_default]
     return Priorities(classes, min(defaults, default=0))
 
 
-def created(manifest: Manifest[Named], found: list[Problem]) -> str:
+def created(manifest: Stored[Named], found: list[Problem]) -> str:
     """When an object was created, in UTC so that times compare as text; empty where it does not say."""
     written = manifest.content.metadata.creation_timestamp
     if not written:

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
-from closeknit.apis.core_v1 import Pod
 from closeknit.apis.operator_config_dynamo_nvidia_com_v1alpha1 import OperatorConfiguration
 from closeknit.dialects.dynamo.jobs import kueue_objects
 from closeknit.dialects.dynamo.mapping import read_mapping
 from closeknit.dialects.dynamo.objects import gang_objects, grove_objects, kai_objects, pod_objects
 from closeknit.dialects.dynamo.workloads import DIALECT, read_workloads
-from closeknit.dialects.family import Dialect
-from closeknit.dialects.store.objects import Kind, OwnFile
+from closeknit.dialects.family import Family, described
+from closeknit.dialects.wire.kinds import Kind, OwnFile
 
-
-def _workload_of(_: Pod, __: str) -> None:
-    """Pods of a deployment are claimed by Grove, for the PodCliqueSet that they were made for."""
-
-
-DYNAMO = Dialect(
+DYNAMO = Family(
     name=DIALECT,
     kinds=(
         Kind("nvidia.com", "DynamoGraphDeployment", ("v1beta1",), beta.DynamoGraphDeployment),
@@ -38,8 +32,7 @@ DYNAMO = Dialect(
             own_file=OwnFile("operator", (), unnamed="dynamo-operator"),
         ),
     ),
-    topologies=read_mapping,
-    workload_of=_workload_of,
+    topologies=lambda view: described(read_mapping(view)),
     workloads=read_workloads,
     claimed_by="grove",
     borrows=("grove",),

@@ -23,7 +23,7 @@ from closeknit.dialects.family import Object, Surroundings
 from closeknit.dialects.grove.members import DEPLOYMENT
 from closeknit.dialects.grove.objects import Objects
 from closeknit.dialects.kueue import keys
-from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.store.view import View
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.resources import Resources
@@ -36,7 +36,7 @@ _LONGEST = 40
 """So that a pod's name, which adds a job's name and numbers, keeps within 63 characters."""
 
 
-def kueue_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+def kueue_objects(manifests: View, surroundings: Surroundings) -> Objects:
     """The batches of every deployment, after the queues that they need and the files do not hold.
 
     A deployment that Kueue cannot be told of in full has none, and problems instead.
@@ -47,7 +47,7 @@ def kueue_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
     for one in read_all(manifests, lenient=surroundings.lenient):
         topology = known.topologies.get(one.blueprint.topology or "") if one.blueprint is not None else None
         problems = one.problems or tuple(_unsayable(one, topology))
-        yield from (one.manifest.located(problem) for problem in problems)
+        yield from (one.manifest.report(problem) for problem in problems)
         if problems or one.blueprint is None:
             continue
         shapes = {clique.given.labels[_COMPONENT]: clique.shape for clique in one.blueprint.all_cliques()}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from closeknit.apis.operator_config_dynamo_nvidia_com_v1alpha1 import OperatorConfiguration
 from closeknit.dialects.grove.topologies import DOMAINS
-from closeknit.dialects.store.objects import Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.topology import Level, Topology
@@ -23,7 +23,7 @@ _KEY = re.compile(
 )
 
 
-def read_mapping(manifests: Manifests) -> Iterator[Topology | Located]:
+def read_mapping(manifests: View) -> Iterator[Topology | Reported]:
     """The topology of the operator's settings, if they have a mapping; coarsest domain first."""
     for number, manifest in enumerate(manifests.of(OperatorConfiguration)):
         mapping = manifest.content.spec.operator.topology_aware_scheduling.domain_to_label_mapping
@@ -32,13 +32,13 @@ def read_mapping(manifests: Manifests) -> Iterator[Topology | Located]:
             found = [
                 as_told("spec.operator", "There are settings of the operator already. Remove one of the two.")
             ]
-        yield from (manifest.located(problem) for problem in found)
+        yield from (manifest.report(problem) for problem in found)
         if mapping and not found:
             ordered = sorted(mapping.items(), key=lambda pair: DOMAINS.index(pair[0]))
             yield Topology(NAME, tuple(Level(label, domain) for domain, label in ordered))
 
 
-def mapped(manifests: Manifests) -> Topology | None:
+def mapped(manifests: View) -> Topology | None:
     """The topology of a mapping without problems."""
     return next((one for one in read_mapping(manifests) if isinstance(one, Topology)), None)
 

@@ -16,26 +16,26 @@ from closeknit.dialects.grove.gangs import to_gangs
 from closeknit.dialects.grove.objects import Objects, kai_names, pod_groups_of, to_binding
 from closeknit.dialects.grove.pod_objects import to_pods
 from closeknit.dialects.kai.objects import to_topology_object
-from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.store.view import View
 from closeknit.hub.topology import Topology
 
 
-def grove_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+def grove_objects(manifests: View, surroundings: Surroundings) -> Objects:
     """The PodCliqueSet of every deployment, with its pods as they were written."""
     return _of_deployments(manifests, surroundings, lambda one: iter(() if one.made is None else (one.made,)))
 
 
-def gang_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+def gang_objects(manifests: View, surroundings: Surroundings) -> Objects:
     """The PodGangs of every deployment, with the topology of the operator's settings where it is meant."""
     return _of_blueprints(manifests, surroundings, _with_mapping(manifests, to_binding, to_gangs))
 
 
-def pod_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+def pod_objects(manifests: View, surroundings: Surroundings) -> Objects:
     """The pods of every deployment."""
     return _of_blueprints(manifests, surroundings, to_pods)
 
 
-def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+def kai_objects(manifests: View, surroundings: Surroundings) -> Objects:
     """A PodGroup of KAI for every gang, with the topology of the operator's settings where it is meant.
 
     All other topologies are Grove's to translate.
@@ -49,7 +49,7 @@ def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
 
 
 def _with_mapping(
-    manifests: Manifests,
+    manifests: View,
     written: Callable[[Topology], dict[str, Any]],
     made_of: Callable[[Blueprint], Iterator[dict[str, Any]]],
 ) -> Callable[[Blueprint], Iterator[dict[str, Any]]]:
@@ -66,7 +66,7 @@ def _with_mapping(
 
 
 def _of_blueprints(
-    manifests: Manifests,
+    manifests: View,
     surroundings: Surroundings,
     made_of: Callable[[Blueprint], Iterator[dict[str, Any]]],
 ) -> Objects:
@@ -82,9 +82,9 @@ def _of_blueprints(
 
 
 def _of_deployments(
-    manifests: Manifests, surroundings: Surroundings, made_of: Callable[[Read], Iterator[dict[str, Any]]]
+    manifests: View, surroundings: Surroundings, made_of: Callable[[Read], Iterator[dict[str, Any]]]
 ) -> Objects:
     for one in read_all(manifests, lenient=surroundings.lenient):
-        yield from (one.manifest.located(problem) for problem in one.problems)
+        yield from (one.manifest.report(problem) for problem in one.problems)
         if not one.problems:
             yield from made_of(one)

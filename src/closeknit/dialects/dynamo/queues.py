@@ -13,7 +13,7 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.wire import Wire
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.objects import API_VERSION
-from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.store.view import View
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
@@ -26,7 +26,7 @@ _ANY_NODE = {"kubernetes.io/os": "linux"}
 class Queues:
     """Gathers what deployments ask for, by the queue and the topology that they speak of."""
 
-    manifests: Manifests
+    manifests: View
     _asked: dict[tuple[str, str], dict[str, tuple[Topology | None, Resources]]] = field(default_factory=dict)
 
     def ask(self, namespace: str, queue: str, topology: Topology | None, resources: Resources) -> None:
@@ -67,7 +67,7 @@ class Queues:
             yield _object(kind, {"name": name}, spec)
 
     def _has(self, shape: type[Wire], name: str, namespace: str) -> bool:
-        named = self.manifests.named(shape)
+        named = self.manifests.keys(shape)
         return any((one.namespace, one.name) == (namespace, name) for one in named)
 
 

@@ -29,8 +29,8 @@ from closeknit.dialects.grove.requests import to_request
 from closeknit.dialects.grove.topologies import MANAGED, Known, known
 from closeknit.dialects.grove.workloads import pod_problems, priority_of
 from closeknit.dialects.kueue.keys import QUEUE
-from closeknit.dialects.store.objects import Manifest, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.workload import Workload
 
@@ -41,14 +41,14 @@ DIALECT = "dynamo"
 class Read:
     """A deployment and what became of it; what has problems has no blueprint."""
 
-    manifest: Manifest[Any]
+    manifest: Stored[Any]
     deployment: Deployment
     made: dict[str, Any] | None
     blueprint: Blueprint | None
     problems: tuple[Problem, ...]
 
 
-def topologies_for(manifests: Manifests) -> Known:
+def topologies_for(manifests: View) -> Known:
     """Grove's topologies, and the one that a mapping describes."""
     groves = known(manifests)
     mapping = mapped(manifests)
@@ -57,7 +57,7 @@ def topologies_for(manifests: Manifests) -> Known:
     return replace(groves, topologies={**groves.topologies, mapping.name: mapping})
 
 
-def read_all(manifests: Manifests, *, lenient: bool) -> Iterator[Read]:
+def read_all(manifests: View, *, lenient: bool) -> Iterator[Read]:
     """Every deployment of both versions, in the order of the documents of each."""
     topologies = topologies_for(manifests)
     mapping = mapped(manifests)
@@ -70,13 +70,13 @@ def read_all(manifests: Manifests, *, lenient: bool) -> Iterator[Read]:
         yield _read(new, read_beta(new.content), [], topologies, fallback, lenient=lenient)
 
 
-def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
+def read_workloads(manifests: View, surroundings: Surroundings) -> Iterator[Workload | Reported]:
     """The workload of every deployment of which nothing is made yet, after its problems.
 
     Otherwise what was made of it is the workload, and asks for the same pods.
     """
     queued = _queued(manifests)
-    made_already = {(one.namespace, one.name) for one in manifests.named(PodCliqueSet)}
+    made_already = {(one.namespace, one.name) for one in manifests.keys(PodCliqueSet)}
     made_already.update((one.namespace, set_of(one.content.metadata)) for one in lone_gangs(manifests))
     by_set = pods_by_set(surroundings.pods)
     topologies = topologies_for(manifests)
@@ -90,7 +90,7 @@ def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator
             priority = priority_of(one.blueprint.given, surroundings, unknown)
             own.extend(as_told("spec.priorityClassName", problem.message) for problem in unknown)
         since = created(manifest, own)
-        yield from (manifest.located(problem) for problem in own)
+        yield from (manifest.report(problem) for problem in own)
         made_of_it = (manifest.namespace, set_name(one.deployment)) in made_already
         if made_of_it or (manifest.namespace, manifest.name) in queued:
             continue
@@ -105,13 +105,15 @@ def read_workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator
             notes=_notes(one, topologies),
         )
     for shape in (alpha.DynamoGraphDeployment, beta.DynamoGraphDeployment):
-        for unreadable in manifests.broken(shape):
-            yield Workload(unreadable.object, DIALECT, request=None, problems=unreadable.problems)
+        for unreadable in manifests.unreadable(shape):
+            yield Workload(
+                unreadable.object, DIALECT, request=None, problems=unreadable.problems, maker=unreadable.key
+            )
 
 
-def _queued(manifests: Manifests) -> set[tuple[str, str]]:
+def _queued(manifests: View) -> set[tuple[str, str]]:
     """Namespace and name of the deployments that were made Jobs and JobSets of, which queue by themselves."""
-    batches: list[Manifest[Job | JobSet]] = [*manifests.of(Job), *manifests.of(JobSet)]
+    batches: list[Stored[Job | JobSet]] = [*manifests.of(Job), *manifests.of(JobSet)]
     labelled = ((one.namespace, one.content.metadata.labels) for one in batches)
     return {
         (namespace, labels[DEPLOYMENT])
@@ -127,7 +129,7 @@ def _notes(one: Read, topologies: Known) -> tuple[Problem, ...]:
 
 
 def _read(
-    manifest: Manifest[Any],
+    manifest: Stored[Any],
     deployment: Deployment,
     found: list[Problem],
     topologies: Known,

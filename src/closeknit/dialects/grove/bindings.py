@@ -10,8 +10,8 @@ from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.grove.drift import Condition, Event
 from closeknit.dialects.grove.gangs import KAI_SCHEDULER
 from closeknit.dialects.grove.topologies import known
-from closeknit.dialects.store.objects import Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
 from closeknit.hub.problems import as_told, shown
 
 TYPE = "SchedulerTopologyDrift"
@@ -63,7 +63,7 @@ def drift_event(before: Condition | None, after: Condition) -> Event | None:
     return Event("Warning", "TopologyDriftDetected", after.message)
 
 
-def rivals(manifests: Manifests) -> Iterator[Located]:
+def rivals(manifests: View) -> Iterator[Reported]:
     """Topologies of KAI that have the name of one of Grove's but other levels, and were not made of it.
 
     Grove makes KAI's topology under its own name, and does not take over what somebody else made. With a
@@ -87,7 +87,7 @@ def rivals(manifests: Manifests) -> Iterator[Located]:
                 f" {', '.join(shown(label) for label in ours.labels)}. Grove makes KAI's itself;"
                 " remove this one, or rename it."
             )
-            yield manifest.located(as_told("spec.levels", message))
+            yield manifest.report(as_told("spec.levels", message))
 
 
 def _compared(

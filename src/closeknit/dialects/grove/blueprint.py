@@ -22,7 +22,7 @@ from closeknit.dialects.grove.constraints import (
 from closeknit.dialects.grove.nesting import Levels
 from closeknit.dialects.grove.rules import rules
 from closeknit.dialects.grove.topologies import Known
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.wire.decoding import decode
 from closeknit.hub.paths import join
 from closeknit.hub.problems import Problem, as_told
@@ -182,7 +182,8 @@ def _shape(raw: dict[str, Any], path: str, problems: list[Problem], *, lenient: 
     if spec.node_name:
         problems.append(as_told(f"{path}.nodeName", "A clique's pods cannot name their node. Leave it out."))
     pod = core_v1.Pod(api_version="v1", kind="Pod", metadata=ObjectMeta(name="pod"), spec=spec)
-    read = read_pod(Manifest("", 0, "", ObjectName("v1", "Pod", "", "pod"), pod))
+    name = ObjectName("v1", "Pod", "", "pod")
+    read = read_pod(Stored(name.key, name, pod))
     spread = "spec.topologySpreadConstraints"
     unsayable = () if lenient else (each for each in read.unsayable if not each.where.startswith(spread))
     problems.extend(

@@ -20,8 +20,8 @@ from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules
 from closeknit.dialects.grove.members import lone_gangs, pods_by_gang
 from closeknit.dialects.grove.workloads import DIALECT, pod_problems
 from closeknit.dialects.kai.workloads import PRIORITIES
-from closeknit.dialects.store.objects import Manifest, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.workload import Workload
 
@@ -30,12 +30,12 @@ from closeknit.hub.workload import Workload
 class ReadGang:
     """A PodGang with its workload, after all problems of it and its pods."""
 
-    manifest: Manifest[wire.PodGang]
+    manifest: Stored[wire.PodGang]
     workload: Workload
-    problems: tuple[Located, ...]
+    problems: tuple[Reported, ...]
 
 
-def read_gangs(manifests: Manifests, surroundings: Surroundings) -> Iterator[ReadGang]:
+def read_gangs(manifests: View, surroundings: Surroundings) -> Iterator[ReadGang]:
     """Every PodGang that is a workload itself."""
     lone = list(lone_gangs(manifests))
     if not lone:
@@ -45,7 +45,7 @@ def read_gangs(manifests: Manifests, surroundings: Surroundings) -> Iterator[Rea
     unusable = {
         one.name
         for shape in (Topology, grove.ClusterTopology, grove.ClusterTopologyBinding)
-        for one in manifests.named(shape)
+        for one in manifests.keys(shape)
     } - surroundings.topologies.keys()
     for manifest in lone:
         pods = {pod.name: pod for pod in labelled.get(workload_name(manifest.namespace, manifest.name), ())}
@@ -57,7 +57,7 @@ def read_gangs(manifests: Manifests, surroundings: Surroundings) -> Iterator[Rea
 
 
 def _read(
-    manifest: Manifest[wire.PodGang],
+    manifest: Stored[wire.PodGang],
     surroundings: Surroundings,
     pods: tuple[ReadPod, ...],
     unusable: AbstractSet[str],
@@ -90,8 +90,8 @@ def _read(
         priority=priority,
         created=since,
     )
-    located = [manifest.located(problem) for problem in own]
-    located.extend(pod.manifest.located(problem) for pod, problem in inner)
+    located = [manifest.report(problem) for problem in own]
+    located.extend(pod.manifest.report(problem) for pod, problem in inner)
     return ReadGang(manifest, workload, tuple(located))
 
 

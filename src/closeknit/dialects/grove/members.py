@@ -20,8 +20,8 @@ from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.grove.naming import PART_OF, POD_GANG, is_managed
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION
-from closeknit.dialects.store.objects import Manifest, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.paths import within
 from closeknit.hub.problems import as_told, shown
 
@@ -49,7 +49,7 @@ def set_of(metadata: ObjectMeta) -> str:
     return next(owners, labelled)
 
 
-def lone_gangs(manifests: Manifests) -> Iterator[Manifest[PodGang]]:
+def lone_gangs(manifests: View) -> Iterator[Stored[PodGang]]:
     """The PodGangs that are workloads themselves: the set that each was made for is not there, and neither is
     a PodGroup that was made of it.
     """
@@ -60,7 +60,7 @@ def lone_gangs(manifests: Manifests) -> Iterator[Manifest[PodGang]]:
             yield gang
 
 
-def stray_pods(manifests: Manifests) -> Iterator[Located]:
+def stray_pods(manifests: View) -> Iterator[Reported]:
     """Pods that Grove made for a PodGroup, where there is nothing left that could bring it about.
 
     Told once for each PodGroup, at the first of its pods.
@@ -68,7 +68,7 @@ def stray_pods(manifests: Manifests) -> Iterator[Located]:
     gangs = _named(manifests, PodGroup, PodGang)
     sets = _named(manifests, PodCliqueSet)
     deployments = _named(manifests, alpha.DynamoGraphDeployment, beta.DynamoGraphDeployment)
-    strays: dict[tuple[str, str], list[Manifest[Pod]]] = {}
+    strays: dict[tuple[str, str], list[Stored[Pod]]] = {}
     for pod in manifests.of(Pod):
         metadata, here = pod.content.metadata, pod.namespace
         name = metadata.annotations.get(GROUP_ANNOTATION)
@@ -85,13 +85,13 @@ def stray_pods(manifests: Manifests) -> Iterator[Located]:
             f"{number} {shown(name)}, but there is no such PodGroup or PodGang in namespace"
             f" {shown(here)}, and no PodCliqueSet {shown(set_of(pods[0].content.metadata))} to make it of."
         )
-        yield pods[0].located(
+        yield pods[0].report(
             as_told(within("metadata.annotations", GROUP_ANNOTATION), f"{message} Add one of them.")
         )
 
 
-def _named(manifests: Manifests, *shapes: type[Wire]) -> set[tuple[str, str]]:
-    return {(one.namespace, one.name) for shape in shapes for one in manifests.named(shape)}
+def _named(manifests: View, *shapes: type[Wire]) -> set[tuple[str, str]]:
+    return {(one.namespace, one.name) for shape in shapes for one in manifests.keys(shape)}
 
 
 def _every(pods: Mapping[str, tuple[ReadPod, ...]]) -> Iterator[ReadPod]:

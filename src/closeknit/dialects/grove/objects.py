@@ -23,12 +23,12 @@ from closeknit.dialects.grove.pod_objects import to_pods
 from closeknit.dialects.grove.topologies import MANAGED, Known, known
 from closeknit.dialects.kai.objects import to_topology_object
 from closeknit.dialects.kai.pod_objects import to_pods as kai_pods
-from closeknit.dialects.store.objects import Manifest, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.topology import Topology
 
-Objects: TypeAlias = Iterator[dict[str, Any] | Located]
+Objects: TypeAlias = Iterator[dict[str, Any] | Reported]
 
 
 def to_binding(topology: Topology) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def to_binding(topology: Topology) -> dict[str, Any]:
     }
 
 
-def grove_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+def grove_objects(manifests: View, surroundings: Surroundings) -> Objects:
     """The topology of an OperatorConfiguration, the PodCliques of every PodCliqueSet, and a PodCliqueSet for
     every PodGang that has none.
     """
@@ -53,22 +53,22 @@ def grove_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
     )
 
 
-def gang_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+def gang_objects(manifests: View, surroundings: Surroundings) -> Objects:
     """The PodGangs of every PodCliqueSet, and as they are those that have none.
 
     Before them stands the topology of an OperatorConfiguration; all others are in the files as objects.
     """
     topologies = known(manifests)
-    there = {one.name for one in manifests.named(wire.ClusterTopologyBinding)}
+    there = {one.name for one in manifests.keys(wire.ClusterTopologyBinding)}
     yield from (made for made in _configured(manifests, topologies) if MANAGED not in there)
     yield from _of_sets(manifests, surroundings, topologies, to_gangs)
     yield from _of_gangs(manifests, surroundings, lambda gang: iter((_as_written(gang.manifest),)))
 
 
-def pod_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+def pod_objects(manifests: View, surroundings: Surroundings) -> Objects:
     """The pods of every PodCliqueSet, and those that a PodGang without one still lacks."""
     yield from _of_sets(manifests, surroundings, known(manifests), to_pods)
-    there = {(pod.namespace, pod.name) for pod in manifests.named(Pod)}
+    there = {(pod.namespace, pod.name) for pod in manifests.keys(Pod)}
 
     def lacking(gang: ReadGang) -> Iterator[dict[str, Any]]:
         assert gang.workload.request is not None
@@ -81,7 +81,7 @@ def pod_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
     yield from _of_gangs(manifests, surroundings, lacking)
 
 
-def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
+def kai_objects(manifests: View, surroundings: Surroundings) -> Objects:
     """KAI's Topologies, and a PodGroup for every PodGang, be it made of a PodCliqueSet or without one."""
     topologies = known(manifests)
     elsewhere = kai_names(manifests)
@@ -110,7 +110,7 @@ def kai_objects(manifests: Manifests, surroundings: Surroundings) -> Objects:
     yield from _of_gangs(manifests, surroundings, pod_group)
 
 
-def _configured(manifests: Manifests, topologies: Known) -> Iterator[dict[str, Any]]:
+def _configured(manifests: View, topologies: Known) -> Iterator[dict[str, Any]]:
     """The topology that an OperatorConfiguration describes, as the object that Grove makes of it."""
     configured = any(
         one.content.topology_aware_scheduling.levels for one in manifests.of(OperatorConfiguration)
@@ -119,7 +119,7 @@ def _configured(manifests: Manifests, topologies: Known) -> Iterator[dict[str, A
         yield to_binding(topologies.topologies[MANAGED])
 
 
-def kai_names(manifests: Manifests) -> dict[str, str]:
+def kai_names(manifests: View) -> dict[str, str]:
     """The names under which KAI knows topologies that it does not know by Grove's name."""
     return {
         one.name: binding.topology_reference
@@ -148,7 +148,7 @@ def _queue_problems(given: wire.PodCliqueSet) -> list[Problem]:
 
 
 def _of_sets(
-    manifests: Manifests,
+    manifests: View,
     surroundings: Surroundings,
     topologies: Known,
     made_of: Callable[[Blueprint], Iterator[dict[str, Any]]],
@@ -157,13 +157,13 @@ def _of_sets(
     for manifest in manifests.of(wire.PodCliqueSet):
         made, problems = _blueprint(manifest, topologies, surroundings)
         problems = [*problems, *also(manifest.content)]
-        yield from (manifest.located(problem) for problem in problems)
+        yield from (manifest.report(problem) for problem in problems)
         if made is not None and not problems:
             yield from made_of(made)
 
 
 def _of_gangs(
-    manifests: Manifests,
+    manifests: View,
     surroundings: Surroundings,
     made_of: Callable[[ReadGang], Iterator[dict[str, Any]]],
 ) -> Objects:
@@ -174,10 +174,10 @@ def _of_gangs(
         try:
             yield from list(made_of(gang))
         except InvalidError as error:
-            yield from (gang.manifest.located(problem) for problem in error.problems)
+            yield from (gang.manifest.report(problem) for problem in error.problems)
 
 
-def _as_written(gang: Manifest[PodGang]) -> dict[str, Any]:
+def _as_written(gang: Stored[PodGang]) -> dict[str, Any]:
     """The PodGang without what servers add."""
     metadata = {
         key: value
@@ -192,6 +192,6 @@ def _as_written(gang: Manifest[PodGang]) -> dict[str, Any]:
 
 
 def _blueprint(
-    manifest: Manifest[wire.PodCliqueSet], topologies: Known, surroundings: Surroundings
+    manifest: Stored[wire.PodCliqueSet], topologies: Known, surroundings: Surroundings
 ) -> tuple[Blueprint | None, list[Problem]]:
     return blueprint(manifest.content, manifest.namespace, topologies, lenient=surroundings.lenient)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
-from closeknit.dialects.store.objects import Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
@@ -40,13 +40,13 @@ class Known:
     """Whether topology aware scheduling is switched on."""
 
 
-def known(manifests: Manifests) -> Known:
+def known(manifests: View) -> Known:
     """The topologies of Grove that were read, without what is wrong with them."""
     usable = {one.name: one for one in read_topologies(manifests) if isinstance(one, Topology)}
     names = {
         one.name
         for shape in (wire.ClusterTopology, wire.ClusterTopologyBinding)
-        for one in manifests.named(shape)
+        for one in manifests.keys(shape)
     }
     configurations = manifests.of(OperatorConfiguration)
     switches = [one.content.topology_aware_scheduling for one in configurations]
@@ -55,7 +55,7 @@ def known(manifests: Manifests) -> Known:
     return Known(usable, names - usable.keys(), enabled=not switches or any(one.enabled for one in switches))
 
 
-def read_topologies(manifests: Manifests) -> Iterator[Topology | Located]:
+def read_topologies(manifests: View) -> Iterator[Topology | Reported]:
     """All topologies, and all problems with them. Of two with one name, the configured or first counts."""
     seen: dict[str, tuple[str, Topology]] = {}
     for one in _configured(manifests):
@@ -68,7 +68,7 @@ def read_topologies(manifests: Manifests) -> Iterator[Topology | Located]:
             *_level_problems(old.content.spec.levels),
         ]
         found.extend(_again("ClusterTopology", old.name, old.content.spec.levels, seen))
-        yield from (old.located(problem) for problem in found)
+        yield from (old.report(problem) for problem in found)
         if not found and old.name not in seen:
             topology = to_topology(old.name, old.content.spec.levels)
             seen[old.name] = ("a ClusterTopology", topology)
@@ -78,7 +78,7 @@ def read_topologies(manifests: Manifests) -> Iterator[Topology | Located]:
         found = [*_free_domain_problems(spec.levels), *_level_problems(spec.levels)]
         found.extend(_binding_problems(spec.scheduler_topology_bindings))
         found.extend(_again("ClusterTopologyBinding", binding.name, spec.levels, seen))
-        yield from (binding.located(problem) for problem in found)
+        yield from (binding.report(problem) for problem in found)
         if not found and binding.name not in seen:
             topology = to_topology(binding.name, spec.levels)
             seen[binding.name] = ("a ClusterTopologyBinding", topology)
@@ -120,17 +120,17 @@ def configuration_problems(given: OperatorConfiguration, *, bound: bool) -> Iter
             )
 
 
-def _configured(manifests: Manifests) -> Iterator[Topology | Located]:
+def _configured(manifests: View) -> Iterator[Topology | Reported]:
     bound = any(
-        True for shape in (wire.ClusterTopology, wire.ClusterTopologyBinding) for _ in manifests.named(shape)
+        True for shape in (wire.ClusterTopology, wire.ClusterTopologyBinding) for _ in manifests.keys(shape)
     )
     for number, configuration in enumerate(manifests.of(OperatorConfiguration)):
         if number:
             message = "There is already an OperatorConfiguration. An operator has one; remove the other."
-            yield configuration.located(as_told("kind", message))
+            yield configuration.report(as_told("kind", message))
             continue
         found = list(configuration_problems(configuration.content, bound=bound))
-        yield from (configuration.located(problem) for problem in found)
+        yield from (configuration.report(problem) for problem in found)
         switch = configuration.content.topology_aware_scheduling
         if not found and switch.enabled and switch.levels:
             yield to_topology(MANAGED, in_fixed_order(switch.levels))

@@ -13,8 +13,7 @@ from closeknit.dialects.grove.blueprint import blueprint
 from closeknit.dialects.grove.drift import what_is_lost
 from closeknit.dialects.grove.requests import to_request
 from closeknit.dialects.grove.topologies import Known
-from closeknit.dialects.store.objects import Manifest
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.workload import Workload
 
@@ -22,18 +21,18 @@ DIALECT = "grove"
 
 
 def read_pod_clique_set(
-    manifest: Manifest[wire.PodCliqueSet],
+    manifest: Stored[wire.PodCliqueSet],
     surroundings: Surroundings,
     known: Known,
     by_set: Mapping[str, tuple[ReadPod, ...]],
-) -> Iterator[Workload | Located]:
+) -> Iterator[Workload | Reported]:
     """The workload of a PodCliqueSet, after its problems. ``by_set`` holds the pods of all of them."""
     given = manifest.content
     pods = by_set.get(workload_name(manifest.namespace, manifest.name), ())
     made, own = blueprint(given, manifest.namespace, known, lenient=surroundings.lenient)
     priority = priority_of(given, surroundings, own)
     since = created(manifest, own)
-    yield from (manifest.located(problem) for problem in own)
+    yield from (manifest.report(problem) for problem in own)
     broken = [*manifest.problems, *own, *pod_problems(pods)]
     yield Workload(
         object=manifest.object,

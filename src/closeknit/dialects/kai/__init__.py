@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from closeknit.apis.batch_v1 import Job
+from closeknit.apis.core_v1 import Pod
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob
@@ -21,7 +22,7 @@ from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.core.host_level import down_to_nodes
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import Stage
-from closeknit.dialects.family import Dialect, Object, Surroundings
+from closeknit.dialects.family import Family, Object, Surroundings, described
 from closeknit.dialects.kai.derivation import overruled
 from closeknit.dialects.kai.groups import derived_groups, read_groups
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION
@@ -32,23 +33,25 @@ from closeknit.dialects.kai.queues import read_queues
 from closeknit.dialects.kai.topologies import problems, to_topology
 from closeknit.dialects.kai.translations import to_kai, to_pods_alone
 from closeknit.dialects.kai.workloads import DIALECT
-from closeknit.dialects.store.objects import Kind, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub import topology as hub
+from closeknit.hub.keys import Key
 from closeknit.hub.paths import within
 from closeknit.hub.problems import as_told, shown, suggestion
 from closeknit.hub.workload import Workload
 
 
-def _topologies(manifests: Manifests) -> Iterator[hub.Topology | Located]:
+def _topologies(manifests: View) -> Iterator[hub.Topology | Reported]:
     for manifest in manifests.of(Topology):
         found = list(problems(manifest.content))
-        yield from (manifest.located(problem) for problem in found)
+        yield from (manifest.report(problem) for problem in found)
         if not found:
             yield to_topology(manifest.content)
 
 
-def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
+def _workloads(manifests: View, surroundings: Surroundings) -> Iterator[Workload | Reported]:
     yield from _strays(surroundings)
     yield from read_queues(manifests)[1]
     if not surroundings.lenient:
@@ -58,18 +61,30 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
     # One owner may have many PodGroups, and what is wrong with it is told once.
     yield from dict.fromkeys(problem for read in every for problem in read.problems)
     yield from (read.workload for read in every)
-    for broken in manifests.broken(PodGroup):
-        yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
+    for broken in manifests.unreadable(PodGroup):
+        yield Workload(broken.object, DIALECT, request=None, problems=broken.problems, maker=broken.key)
 
 
-def _names(manifests: Manifests) -> frozenset[str]:
+def _names(manifests: View) -> frozenset[str]:
     """The PodGroups that there are, written or derived."""
-    written = (workload_name(group.namespace, group.name) for group in manifests.named(PodGroup))
+    written = (workload_name(group.namespace, group.name) for group in manifests.keys(PodGroup))
     derived = (workload_name(made.manifest.namespace, made.name) for made in derived_groups(manifests))
     return frozenset((*written, *derived))
 
 
-def _strays(surroundings: Surroundings) -> Iterator[Located]:
+def _makes(manifests: View) -> frozenset[Key]:
+    return frozenset(
+        Key("scheduling.run.ai", "PodGroup", made.manifest.namespace, made.name)
+        for made in derived_groups(manifests)
+    )
+
+
+def _owner_of(pod: Stored[Pod]) -> Key | None:
+    group = pod.content.metadata.annotations.get(GROUP_ANNOTATION)
+    return Key("scheduling.run.ai", "PodGroup", pod.namespace, group) if group else None
+
+
+def _strays(surroundings: Surroundings) -> Iterator[Reported]:
     """Pods that name a PodGroup which is not there, and are nobody else's: nobody would ever place them."""
     known: dict[str, list[str]] = {}
     for name in surroundings.names:
@@ -84,7 +99,7 @@ def _strays(surroundings: Surroundings) -> Iterator[Located]:
             message = f"There is no PodGroup {shown(group)} in namespace {shown(namespace)}."
             remedy = suggestion(group, known.get(namespace, ()))
             path = within("metadata.annotations", GROUP_ANNOTATION)
-            yield pod.manifest.located(as_told(path, f"{message} {remedy}"))
+            yield pod.manifest.report(as_told(path, f"{message} {remedy}"))
 
 
 def _express(workload: Workload, topologies: Mapping[str, hub.Topology]) -> Iterator[Object]:
@@ -98,7 +113,7 @@ def _express(workload: Workload, topologies: Mapping[str, hub.Topology]) -> Iter
     yield from to_pods(request)
 
 
-KAI = Dialect(
+KAI = Family(
     name=DIALECT,
     kinds=(
         Kind("scheduling.run.ai", "PodGroup", ("v2alpha2",), PodGroup, verbatim=True),
@@ -116,8 +131,9 @@ KAI = Dialect(
         Kind("leaderworkerset.x-k8s.io", "LeaderWorkerSet", ("v1",), LeaderWorkerSet, verbatim=True),
         Kind("kubeflow.org", "PyTorchJob", ("v1",), PyTorchJob, verbatim=True),
     ),
-    topologies=_topologies,
-    workload_of=workload_of,
+    topologies=lambda view: described(_topologies(view)),
+    owner_of=_owner_of,
+    makes=_makes,
     workloads=_workloads,
     names=_names,
     borrows=("grove",),

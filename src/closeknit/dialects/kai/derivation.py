@@ -29,21 +29,21 @@ from closeknit.dialects.kai.subgroups import tree
 from closeknit.dialects.kai.training_groups import of_pytorch_job
 from closeknit.dialects.kai.workloads import DIALECT, PRIORITIES, ReadGroup, of_pod, root_group
 from closeknit.dialects.kueue.batches import is_kueues
-from closeknit.dialects.store.objects import Manifest, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.paths import join
 from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.request import Request
 from closeknit.hub.workload import ObjectName, Workload
 
 
-def derive(manifests: Manifests) -> tuple[Derived, ...]:
+def derive(manifests: View) -> tuple[Derived, ...]:
     """The PodGroups of all that KAI groups by itself, except those that are there already."""
     there = _Existing(manifests)
     return tuple(made for made in _all(manifests) if made not in there)
 
 
-def _all(manifests: Manifests) -> Iterator[Derived]:
+def _all(manifests: View) -> Iterator[Derived]:
     for job in manifests.of(Job):
         yield from of_job(job)
     for job_set in manifests.of(JobSet):
@@ -54,7 +54,7 @@ def _all(manifests: Manifests) -> Iterator[Derived]:
         yield from of_pytorch_job(training)
 
 
-def overruled(manifests: Manifests) -> Iterator[Located]:
+def overruled(manifests: View) -> Iterator[Reported]:
     """Levels asked for in KAI's words by what queues in Kueue: whose dialect does not see them."""
     for job in manifests.of(Job):
         yield from _overruled(job, job.content.metadata, job.content.spec.template.metadata)
@@ -67,21 +67,21 @@ def overruled(manifests: Manifests) -> Iterator[Located]:
         yield from _overruled(job_set, job_set.content.metadata, *inner)
 
 
-def _overruled(manifest: Manifest[Job] | Manifest[JobSet], *metadata: ObjectMeta) -> Iterator[Located]:
+def _overruled(manifest: Stored[Job] | Stored[JobSet], *metadata: ObjectMeta) -> Iterator[Reported]:
     if not is_kueues(*metadata):
         return
     asked = {key for each in metadata for key in (keys.REQUIRED, keys.PREFERRED) if key in each.annotations}
     for key in sorted(asked):
         message = f"{shown(key)} is not taken into account for what queues in Kueue."
         remedy = "Ask for the level with Kueue's annotation, or leave out Kueue's label."
-        yield manifest.located(as_told("metadata", f"{message} {remedy}"))
+        yield manifest.report(as_told("metadata", f"{message} {remedy}"))
 
 
 class _Existing:
     """PodGroups that are there: what they ask for is theirs to say, not their owner's."""
 
-    def __init__(self, manifests: Manifests) -> None:
-        self._names = {(group.namespace, group.name) for group in manifests.named(PodGroup)}
+    def __init__(self, manifests: View) -> None:
+        self._names = {(group.namespace, group.name) for group in manifests.keys(PodGroup)}
         self._owned: dict[tuple[str, str, str], list[str]] = {}
         for group in manifests.of(PodGroup):
             for owner in group.content.metadata.owner_references:
@@ -131,9 +131,10 @@ def read_derived(
         problems=(*broken, *wrong_queue),
         priority=priority,
         created=since,
+        maker=manifest.key,
     )
-    of_pods = (pod.manifest.located(problem) for pod, problem in wrong)
-    of_owner = (manifest.located(problem) for problem in (*own, *wrong_queue))
+    of_pods = (pod.manifest.report(problem) for pod, problem in wrong)
+    of_owner = (manifest.report(problem) for problem in (*own, *wrong_queue))
     return ReadGroup(workload, (*of_pods, *of_owner), request)
 
 
@@ -183,7 +184,7 @@ def _template(template: Template, made: Derived, found: list[Problem], surroundi
     )
     owner = made.manifest
     named = ObjectName("v1", "Pod", owner.namespace, owner.name)
-    pod = read_pod(Manifest(owner.source, owner.document, owner.prefix, named, content))
+    pod = read_pod(Stored(named.key, named, content))
     problems = list(pod.problems)
     if not surroundings.lenient:
         problems += [*pod.unsayable, *share_problems(pod)]

@@ -16,7 +16,7 @@ from closeknit.apis.scheduling_run_ai_v2alpha2 import UNCONSTRAINED, TopologyCon
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.constraints import Fields
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown
 
@@ -92,7 +92,7 @@ class Outline:
 class Derived:
     """One PodGroup and its owner."""
 
-    manifest: Manifest[Any]
+    manifest: Stored[Any]
     name: str
     queue: str
     queue_path: str

@@ -11,29 +11,30 @@ from closeknit.dialects.kai.derivation import derive, read_derived
 from closeknit.dialects.kai.derived import Derived
 from closeknit.dialects.kai.queues import NO_QUEUES, read_queues
 from closeknit.dialects.kai.workloads import ReadGroup, read_pod_group
-from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
     """What was read, in the order of the documents of each kind."""
 
-    written: tuple[tuple[Manifest[PodGroup], ReadGroup], ...]
+    written: tuple[tuple[Stored[PodGroup], ReadGroup], ...]
     derived: tuple[tuple[Derived, ReadGroup], ...]
 
 
-def derived_groups(manifests: Manifests) -> tuple[Derived, ...]:
+def derived_groups(manifests: View) -> tuple[Derived, ...]:
     """The PodGroups that KAI would make."""
-    return manifests.once(derive)
+    return manifests.derive(derive)
 
 
-def read_groups(manifests: Manifests, surroundings: Surroundings) -> Groups:
+def read_groups(manifests: View, surroundings: Surroundings) -> Groups:
     """Every PodGroup with its workload."""
-    return manifests.once(_read, surroundings)
+    return manifests.derive(_read, surroundings)
 
 
-def _read(manifests: Manifests, surroundings: Surroundings) -> Groups:
-    unusable = {one.name for one in manifests.named(Topology)} - surroundings.topologies.keys()
+def _read(manifests: View, surroundings: Surroundings) -> Groups:
+    unusable = {one.name for one in manifests.keys(Topology)} - surroundings.topologies.keys()
     queues = NO_QUEUES if surroundings.lenient else read_queues(manifests)[0]
     return Groups(
         tuple(

@@ -22,7 +22,7 @@ from closeknit.dialects.kai.derived import (
     whole_number,
 )
 from closeknit.dialects.kai.owners import Owner, is_finished
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.problems import Problem, as_told, shown
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
@@ -31,7 +31,7 @@ _GROUPED_WITH = ("CronJob",)
 """Owners of a Job that leave its pods in a PodGroup of the Job's own."""
 
 
-def of_job(manifest: Manifest[Job]) -> Iterator[Derived]:
+def of_job(manifest: Stored[Job]) -> Iterator[Derived]:
     """A Job needs one pod at a time unless it says more. All its pods keep to its constraint."""
     job = manifest.content
     template = Template("spec.template", job.spec.template)
@@ -62,7 +62,7 @@ def of_job(manifest: Manifest[Job]) -> Iterator[Derived]:
     )
 
 
-def of_job_set(manifest: Manifest[JobSet]) -> Iterator[Derived]:
+def of_job_set(manifest: Stored[JobSet]) -> Iterator[Derived]:
     """A JobSet: a subgroup for each replicated job, and inside it one for each of its Jobs.
 
     Replicated jobs without replicas need no subgroup. KAI gives them one that its own

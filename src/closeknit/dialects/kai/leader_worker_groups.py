@@ -22,7 +22,7 @@ from closeknit.dialects.kai.derived import (
     whole_number,
 )
 from closeknit.dialects.kai.owners import Owner
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, between, shown, suggestion
 
@@ -32,7 +32,7 @@ _TOGETHER, _APART = "LeaderWorker", "LeaderExcluded"
 _STARTUPS = ("LeaderCreated", "LeaderReady")
 
 
-def of_leader_worker_set(manifest: Manifest[LeaderWorkerSet]) -> Iterator[Derived]:
+def of_leader_worker_set(manifest: Stored[LeaderWorkerSet]) -> Iterator[Derived]:
     """Each group must run as a whole: a leader without room for its workers would wait for ever.
 
     KAI asks for the leader alone first where the workers start after it; the room
@@ -80,7 +80,7 @@ def of_leader_worker_set(manifest: Manifest[LeaderWorkerSet]) -> Iterator[Derive
         )
 
 
-def _holders(manifest: Manifest[LeaderWorkerSet], group: int) -> tuple[str, ...]:
+def _holders(manifest: Stored[LeaderWorkerSet], group: int) -> tuple[str, ...]:
     """Leaders belong to one StatefulSet, the workers of each group to another."""
     return tuple(
         lone_holder("StatefulSet", manifest.namespace, name)
@@ -97,7 +97,7 @@ class _Segments:
     """
 
     def __init__(
-        self, manifest: Manifest[LeaderWorkerSet], worker: Template, size: int, found: list[Problem]
+        self, manifest: Stored[LeaderWorkerSet], worker: Template, size: int, found: list[Problem]
     ) -> None:
         self._manifest = manifest
         self._worker = worker
@@ -199,7 +199,7 @@ class _LeafOf:
 
 
 def _segment_size(
-    manifest: Manifest[LeaderWorkerSet], worker: Template, size: int, found: list[Problem]
+    manifest: Stored[LeaderWorkerSet], worker: Template, size: int, found: list[Problem]
 ) -> int | None:
     """Pods in a segment: by the set's own field, else by annotation; None without segments."""
     allowed = (2, size)

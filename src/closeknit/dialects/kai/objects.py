@@ -17,7 +17,7 @@ from closeknit.apis.scheduling_run_ai_v2alpha2 import (
 )
 from closeknit.dialects.core.assumed_pods import assuming
 from closeknit.dialects.kai.naming import subgroup_names
-from closeknit.dialects.store.objects import DEFAULT_NAMESPACE
+from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import Topology
 

@@ -13,7 +13,7 @@ from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import Derived, Outline, Template
 from closeknit.dialects.kai.further_fields import wrong
 from closeknit.dialects.kueue.batches import is_kueues
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told
 
@@ -25,7 +25,7 @@ DEFAULT_PRIORITY = "train"
 class Owner:
     """Something that makes pods, and the templates that it makes them of."""
 
-    manifest: Manifest[Any]
+    manifest: Stored[Any]
     templates: tuple[Template, ...]
     outer: tuple[ObjectMeta, ...] = ()
     """What stands between the owner and its pods, such as the Jobs of a JobSet."""

@@ -8,7 +8,7 @@ from typing import Any
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
 from closeknit.dialects.kai.naming import Taken, pod_name
 from closeknit.dialects.kai.objects import leaf_names
-from closeknit.dialects.store.objects import DEFAULT_NAMESPACE
+from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE
 from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Requirement, Term, Toleration
 from closeknit.hub.quantities import written
 from closeknit.hub.request import PodSet, Request

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 from closeknit.apis.scheduling_run_ai_v2 import Queue
-from closeknit.dialects.store.objects import Manifest, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 UNLIMITED = -1
@@ -55,16 +55,16 @@ NO_QUEUES = Queues()
 """Where nothing is known of queues, any name will do."""
 
 
-def read_queues(manifests: Manifests) -> tuple[Queues, list[Located]]:
+def read_queues(manifests: View) -> tuple[Queues, list[Reported]]:
     """All queues, and everything that is wrong with them."""
     read = list(manifests.of(Queue))
-    parents = {one.name: "" for one in manifests.named(Queue)}
+    parents = {one.name: "" for one in manifests.keys(Queue)}
     parents |= {queue.name: queue.content.spec.parent_queue for queue in read}
-    found = [queue.located(problem) for queue in read for problem in _problems(queue, parents)]
+    found = [queue.report(problem) for queue in read for problem in _problems(queue, parents)]
     return Queues(parents), found
 
 
-def _problems(queue: Manifest[Queue], parents: Mapping[str, str]) -> Iterator[Problem]:
+def _problems(queue: Stored[Queue], parents: Mapping[str, str]) -> Iterator[Problem]:
     parent = queue.content.spec.parent_queue
     others = [name for name in parents if name != queue.name]
     if parent and parent not in parents:

@@ -22,7 +22,7 @@ from closeknit.dialects.kai.derived import (
     whole_number,
 )
 from closeknit.dialects.kai.owners import Owner, is_finished
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told
 
@@ -30,7 +30,7 @@ _SPECS = "spec.pytorchReplicaSpecs"
 _MASTER, _WORKER = "master", "worker"
 
 
-def of_pytorch_job(manifest: Manifest[PyTorchJob]) -> Iterator[Derived]:
+def of_pytorch_job(manifest: Stored[PyTorchJob]) -> Iterator[Derived]:
     """Master and workers, the latter in segments where their template gives a size."""
     job = manifest.content
     given = {
@@ -111,7 +111,7 @@ def _segment_size(template: Template, workers: int, found: list[Problem]) -> int
 
 
 def _workers(
-    manifest: Manifest[PyTorchJob],
+    manifest: Stored[PyTorchJob],
     template: Template,
     workers: int,
     *,

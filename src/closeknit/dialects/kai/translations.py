@@ -15,11 +15,11 @@ from closeknit.dialects.kai.groups import read_groups
 from closeknit.dialects.kai.objects import to_topology_object
 from closeknit.dialects.kai.pod_objects import to_pods
 from closeknit.dialects.kai.topologies import problems, to_topology
-from closeknit.dialects.store.objects import Manifest, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
 
 
-def to_kai(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:
+def to_kai(manifests: View, surroundings: Surroundings) -> Iterator[Object | Reported]:
     """Topologies and PodGroups once more, in today's spelling; and for whatever KAI groups by itself the
     PodGroup and the pods.
 
@@ -39,7 +39,7 @@ def to_kai(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object 
             yield from (pod for pod in derived_objects.to_pods(made) if _key(pod) not in there)
 
 
-def to_pods_alone(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:
+def to_pods_alone(manifests: View, surroundings: Surroundings) -> Iterator[Object | Reported]:
     """The pods that are not there yet: of templates, and those that are assumed for a PodGroup."""
     there = _pods_there(manifests)
     groups = read_groups(manifests, surroundings)
@@ -51,8 +51,8 @@ def to_pods_alone(manifests: Manifests, surroundings: Surroundings) -> Iterator[
             yield from (pod for pod in derived_objects.to_pods(made) if _is_new(pod, there))
 
 
-def _pods_there(manifests: Manifests) -> set[tuple[str, str]]:
-    return {(pod.namespace, pod.name) for pod in manifests.named(Pod)}
+def _pods_there(manifests: View) -> set[tuple[str, str]]:
+    return {(pod.namespace, pod.name) for pod in manifests.keys(Pod)}
 
 
 def _key(pod: Object) -> tuple[str, str]:
@@ -63,7 +63,7 @@ def _is_new(pod: Object, there: set[tuple[str, str]]) -> bool:
     return _key(pod) not in there and "nodeName" not in pod["spec"]
 
 
-def _in_todays_spelling(group: Manifest[PodGroup]) -> Object:
+def _in_todays_spelling(group: Stored[PodGroup]) -> Object:
     """The PodGroup as it was written, without what servers add."""
     written: dict[str, Any] = copy.deepcopy(dict(group.written))
     written.pop("status", None)

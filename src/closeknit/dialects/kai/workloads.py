@@ -18,8 +18,7 @@ from closeknit.dialects.kai.further_fields import field_problems
 from closeknit.dialects.kai.members import DEFAULT, assumed, given, share_problems, subgroup_of
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import Tree, tree
-from closeknit.dialects.store.objects import Manifest
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.request import Group, Request
 from closeknit.hub.workload import Workload
@@ -37,14 +36,14 @@ class ReadGroup:
     """A PodGroup with all that was made of it."""
 
     workload: Workload
-    problems: tuple[Located, ...]
+    problems: tuple[Reported, ...]
     """All problems of it and of its pods."""
     request: Request | None
     """What it asks for, also where nothing but its queue is wrong."""
 
 
 def read_pod_group(
-    manifest: Manifest[wire.PodGroup],
+    manifest: Stored[wire.PodGroup],
     surroundings: Surroundings,
     unusable: AbstractSet[str],
     queues: Queues = NO_QUEUES,
@@ -89,8 +88,8 @@ def read_pod_group(
         priority=priority,
         created=since,
     )
-    of_pods = (pod.manifest.located(problem) for pod, problem in inner)
-    of_group = (manifest.located(problem) for problem in (*own, *wrong_queue))
+    of_pods = (pod.manifest.report(problem) for pod, problem in inner)
+    of_group = (manifest.report(problem) for problem in (*own, *wrong_queue))
     return ReadGroup(workload, (*of_pods, *of_group), request)
 
 

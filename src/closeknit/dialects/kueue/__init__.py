@@ -13,14 +13,15 @@ from collections.abc import Iterator
 
 from closeknit.apis import batch_v1, jobset_x_k8s_io_v1alpha2
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.family import Dialect, Surroundings
+from closeknit.dialects.family import Family, Surroundings, described
 from closeknit.dialects.kueue.express import express
 from closeknit.dialects.kueue.objects import to_kueue, to_pods
-from closeknit.dialects.kueue.ownership import workload_of
+from closeknit.dialects.kueue.ownership import owner_key
 from closeknit.dialects.kueue.topologies import problems, to_topology
 from closeknit.dialects.kueue.workloads import DIALECT, Read, holdings, read_all
-from closeknit.dialects.store.objects import Kind, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub import topology as hub
 from closeknit.hub.workload import Workload
 
@@ -28,20 +29,20 @@ _GROUP = "kueue.x-k8s.io"
 _VERSIONS = ("v1beta2", "v1beta1")
 
 
-def _topologies(manifests: Manifests) -> Iterator[hub.Topology | Located]:
+def _topologies(manifests: View) -> Iterator[hub.Topology | Reported]:
     for manifest in manifests.of(wire.Topology):
         found = list(problems(manifest.content))
-        yield from (manifest.located(problem) for problem in found)
+        yield from (manifest.report(problem) for problem in found)
         if not found:
             yield to_topology(manifest.content)
 
 
-def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
+def _workloads(manifests: View, surroundings: Surroundings) -> Iterator[Workload | Reported]:
     for each in read_all(manifests, surroundings):
         yield each.workload if isinstance(each, Read) else each
 
 
-KUEUE = Dialect(
+KUEUE = Family(
     name=DIALECT,
     kinds=(
         Kind(_GROUP, "Topology", (*_VERSIONS, "v1alpha1"), wire.Topology, namespaced=False),
@@ -55,8 +56,8 @@ KUEUE = Dialect(
         Kind("batch", "Job", ("v1",), batch_v1.Job, verbatim=True),
         Kind("jobset.x-k8s.io", "JobSet", ("v1alpha2",), jobset_x_k8s_io_v1alpha2.JobSet, verbatim=True),
     ),
-    topologies=_topologies,
-    workload_of=workload_of,
+    topologies=lambda view: described(_topologies(view)),
+    owner_of=owner_key,
     workloads=_workloads,
     holdings=holdings,
     translations={"kueue": to_kueue, "pods": to_pods},

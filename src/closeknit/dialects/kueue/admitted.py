@@ -11,7 +11,7 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue.assignments import Assigned, from_domains, from_slices
 from closeknit.dialects.kueue.batches import Admitted, Batch, Batched
 from closeknit.dialects.kueue.seats import Seat
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.problems import InvalidError, Problem, as_told, shown, suggestion
 from closeknit.hub.topology import DomainPath
 
@@ -57,7 +57,7 @@ class Places:
 
 
 def with_admission(
-    batch: Batch, manifest: Manifest[wire.Workload], nodes: Mapping[str, Mapping[str, str]]
+    batch: Batch, manifest: Stored[wire.Workload], nodes: Mapping[str, Mapping[str, str]]
 ) -> tuple[Batch, list[Problem]]:
     """A batch with what its Workload knows of it, and what is wrong with the Workload's status."""
     workload = manifest.content

@@ -11,7 +11,7 @@ from closeknit.dialects.core.pods import ReadPod, Shape, read_pod
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.seats import Seat
 from closeknit.dialects.kueue.wishes import Wish
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.workload import ObjectName
@@ -56,7 +56,7 @@ class Admitted:
 class Batch:
     """Something that queues: its pod sets, and where it says what queue it is for."""
 
-    manifest: Manifest[Any]
+    manifest: Stored[Any]
     object: ObjectName
     queue: str
     queue_path: str
@@ -112,10 +112,10 @@ def group_problems(pod_sets: tuple[Batched, ...]) -> Iterator[Problem]:
             yield as_told(where[1], message)
 
 
-def read_template(template: core_v1.PodTemplateSpec, manifest: Manifest[Any]) -> ReadPod:
+def read_template(template: core_v1.PodTemplateSpec, manifest: Stored[Any]) -> ReadPod:
     """What each pod of a template asks for."""
     pod = core_v1.Pod(api_version="v1", kind="Pod", metadata=template.metadata, spec=template.spec)
-    return read_pod(Manifest(manifest.source, manifest.document, "", manifest.object, pod))
+    return read_pod(Stored(manifest.key, manifest.object, pod))
 
 
 def step_into(written: Mapping[str, Any], path: str) -> Mapping[str, Any]:

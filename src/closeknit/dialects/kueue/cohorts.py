@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue.quotas import Covered, Quota, QuotaReader
-from closeknit.dialects.store.objects import Manifest, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.problems import Problem, as_told, shown
 from closeknit.hub.quota import Account
 from closeknit.hub.resources import Resources
@@ -88,9 +88,9 @@ class Cohorts:
         return next(_of_flavor(self._cohorts.get(name, Cohort(name)).covered, flavor), None)
 
 
-def read_cohorts(manifests: Manifests, quotas: QuotaReader, found: list[Located]) -> Cohorts:
+def read_cohorts(manifests: View, quotas: QuotaReader, found: list[Reported]) -> Cohorts:
     """All cohorts, with every problem of theirs."""
-    given: dict[str, Manifest[wire.Cohort]] = {each.name: each for each in manifests.of(wire.Cohort)}
+    given: dict[str, Stored[wire.Cohort]] = {each.name: each for each in manifests.of(wire.Cohort)}
     cohorts: dict[str, Cohort] = {}
     for name, manifest in given.items():
         problems: list[Problem] = []
@@ -103,12 +103,12 @@ def read_cohorts(manifests: Manifests, quotas: QuotaReader, found: list[Located]
         if not parent:
             problems.extend(alone_problems(spec.resource_groups, "in a cohort with a parent", "parentName"))
         cohorts[name] = Cohort(name, parent, covered)
-        found.extend(manifest.located(problem) for problem in problems)
+        found.extend(manifest.report(problem) for problem in problems)
     for name, trail in _circles({name: each.parent for name, each in cohorts.items()}):
         cohorts[name].circular = True
         written = " > ".join(shown(step) for step in trail)
         message = f"These cohorts are each other's parents: {written}. Let one of them have no parent."
-        found.append(given[name].located(as_told("spec.parentName", message)))
+        found.append(given[name].report(as_told("spec.parentName", message)))
     for cohort in list(cohorts.values()):
         if cohort.parent:
             cohorts.setdefault(cohort.parent, Cohort(cohort.parent)).inner.append(cohort.name)

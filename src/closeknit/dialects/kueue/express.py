@@ -16,7 +16,7 @@ from closeknit.dialects.kueue.batches import MOST_POD_SETS
 from closeknit.dialects.kueue.folding import Folding, Piece
 from closeknit.dialects.kueue.objects import API_VERSION
 from closeknit.dialects.kueue.wishes import LONGEST_LEVEL
-from closeknit.dialects.store.objects import DEFAULT_NAMESPACE
+from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE
 from closeknit.hub.problems import InvalidError, as_told, shown
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources

@@ -9,8 +9,8 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.core_v1 import Affinity, PodSpec
 from closeknit.dialects.core.node_filters import node_filter, taint
 from closeknit.dialects.kueue.topologies import key_problems
-from closeknit.dialects.store.objects import Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
 from closeknit.hub.nodes import Taint, Toleration
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
@@ -36,11 +36,11 @@ def change_problems(old: wire.ResourceFlavor, new: wire.ResourceFlavor) -> Itera
 
 
 def read_flavors(
-    manifests: Manifests, topologies: Mapping[str, Topology], found: list[Located]
+    manifests: View, topologies: Mapping[str, Topology], found: list[Reported]
 ) -> dict[str, Flavor]:
     """The flavors by name. One whose topology is not known counts as one without."""
     flavors: dict[str, Flavor] = {}
-    unusable = {one.name for one in manifests.named(wire.Topology)}
+    unusable = {one.name for one in manifests.keys(wire.Topology)}
     for manifest in manifests.of(wire.ResourceFlavor):
         problems: list[Problem] = []
         spec = manifest.content.spec
@@ -70,5 +70,5 @@ def read_flavors(
             tolerations=node_filter(tolerating, problems).tolerations,
             topology=topologies.get(spec.topology_name),
         )
-        found.extend(manifest.located(problem) for problem in problems)
+        found.extend(manifest.report(problem) for problem in problems)
     return flavors

@@ -22,12 +22,12 @@ from closeknit.dialects.kueue.batches import (
 from closeknit.dialects.kueue.seats import job_pods, labels, number, rank, seats
 from closeknit.dialects.kueue.whole_numbers import whole
 from closeknit.dialects.kueue.wishes import misplaced, read_wish
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import join, within
 from closeknit.hub.problems import Problem, as_told, between, shown
 
 
-def read_job(manifest: Manifest[batch_v1.Job], pods: Iterable[ReadPod]) -> Batch:
+def read_job(manifest: Stored[batch_v1.Job], pods: Iterable[ReadPod]) -> Batch:
     """A Job: one pod set, called ``main`` as Kueue does."""
     job = manifest.content
     found: list[Problem] = []
@@ -50,7 +50,7 @@ def read_job(manifest: Manifest[batch_v1.Job], pods: Iterable[ReadPod]) -> Batch
     return _batch(manifest, (pod_set,), found, finished=_is_finished(job.status))
 
 
-def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable[ReadPod]) -> Batch:
+def read_job_set(manifest: Stored[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable[ReadPod]) -> Batch:
     """A JobSet: a pod set for each replicated job, those without pods included."""
     job_set = manifest.content
     found: list[Problem] = []
@@ -122,7 +122,7 @@ def _batched(
     template: core_v1.PodTemplateSpec,
     inherited: Mapping[str, str],
     *,
-    manifest: Manifest[Any],
+    manifest: Stored[Any],
     pods: list[tuple[ReadPod, int | None]],
     found: list[Problem],
 ) -> Batched:
@@ -159,7 +159,7 @@ def _batched(
 
 
 def _batch(
-    manifest: Manifest[Any], pod_sets: tuple[Batched, ...], found: list[Problem], *, finished: bool
+    manifest: Stored[Any], pod_sets: tuple[Batched, ...], found: list[Problem], *, finished: bool
 ) -> Batch:
     marks = manifest.content.metadata.labels
     found.extend(group_problems(pod_sets))

@@ -16,8 +16,8 @@ from closeknit.dialects.kueue.choices import Admission
 from closeknit.dialects.kueue.ownership import said_owner
 from closeknit.dialects.kueue.starting import OURS, gated_pods, owner_reference, started, workload_object_name
 from closeknit.dialects.kueue.workloads import Read, read_all
-from closeknit.dialects.store.objects import Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
 from closeknit.hub.outcome import Placed
 from closeknit.hub.quantities import written
 from closeknit.hub.topology import Topology
@@ -25,7 +25,7 @@ from closeknit.hub.topology import Topology
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 
 
-def to_kueue(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:
+def to_kueue(manifests: View, surroundings: Surroundings) -> Iterator[Object | Reported]:
     """The Workload of each batch, and its Job or JobSet as it waits: suspended, in today's words.
 
     The flavor shown is the first that the queue offers; pods are gated, because nobody has
@@ -40,7 +40,7 @@ def to_kueue(manifests: Manifests, surroundings: Surroundings) -> Iterator[Objec
                 yield waiting
 
 
-def to_pods(manifests: Manifests, surroundings: Surroundings) -> Iterator[Object | Located]:
+def to_pods(manifests: View, surroundings: Surroundings) -> Iterator[Object | Reported]:
     """The pods of each Job and JobSet that do not run yet, gated; plain pods exist already."""
     for read in read_all(manifests, surroundings):
         if isinstance(read, Read) and read.admissions and read.batch.manifest.written:

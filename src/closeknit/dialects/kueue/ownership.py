@@ -15,13 +15,14 @@ from closeknit.dialects.core.naming import lone_holder, workload_name
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import Batch
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
+from closeknit.hub.keys import Key
 
 _QUEUED_KINDS = ("Job", "JobSet")
 _KIND = re.compile(r", Kind=(\w+)", re.ASCII)
 
 
-def owner_of(manifest: Manifest[wire.Workload]) -> tuple[str, str]:
+def owner_of(manifest: Stored[wire.Workload]) -> tuple[str, str]:
     """The kind and name of what a Workload was made from: itself where it does not say.
 
     A group of pods has many owners, and gives the Workload its name.
@@ -48,8 +49,8 @@ def said_owner(api_version: str, kind: str, name: str) -> dict[str, str]:
 class Listed:
     """The Workloads of the files, each to be taken once by what it was made from."""
 
-    def __init__(self, workloads: Iterable[Manifest[wire.Workload]]) -> None:
-        self._left: dict[tuple[str, str, str], Manifest[wire.Workload]] = {}
+    def __init__(self, workloads: Iterable[Stored[wire.Workload]]) -> None:
+        self._left: dict[tuple[str, str, str], Stored[wire.Workload]] = {}
         for manifest in workloads:
             self._left.setdefault((manifest.namespace, *owner_of(manifest)), manifest)
         self._by_uid = {
@@ -58,7 +59,7 @@ class Listed:
             if (uid := manifest.content.metadata.labels.get(keys.JOB_UID))
         }
 
-    def take(self, batch: Batch) -> Manifest[wire.Workload] | None:
+    def take(self, batch: Batch) -> Stored[wire.Workload] | None:
         """The Workload of a batch: one that names it, or one without an owner that the batch names."""
         namespace = batch.object.namespace
         wanted = [(namespace, batch.object.kind, batch.object.name)]
@@ -67,7 +68,7 @@ class Listed:
             wanted.append(known)
         return next((found for key in wanted if (found := self._left.pop(key, None)) is not None), None)
 
-    def left(self) -> Iterator[Manifest[wire.Workload]]:
+    def left(self) -> Iterator[Stored[wire.Workload]]:
         """Those that nobody has taken."""
         yield from self._left.values()
 
@@ -109,6 +110,25 @@ def workload_of(pod: core_v1.Pod, namespace: str) -> str | None:
     if marked and (name := labels.get(keys.OLD_JOB_NAME) or annotations.get(keys.WORKLOAD)):
         return workload_name(namespace, name)
     return None
+
+
+def owner_key(pod: Stored[core_v1.Pod]) -> Key | None:
+    """The object that a pod queues as part of; the pod itself stands for a single one and for a group."""
+    name = workload_of(pod.content, pod.namespace)
+    if name is None:
+        return None
+    labels, own = pod.content.metadata.labels, name.rpartition("/")[2]
+    group, kind = "", "Pod"
+    owner = next((each for each in pod.content.metadata.owner_references if each.controller), None)
+    if keys.POD_GROUP in labels and keys.QUEUE in labels:
+        pass
+    elif labels.get(keys.JOBSET_NAME) == own:
+        group, kind = "jobset.x-k8s.io", "JobSet"
+    elif owner is not None or own in (labels.get(keys.JOB_NAME), labels.get(keys.OLD_JOB_NAME)):
+        group, kind = "batch", "Job"
+    elif own == pod.content.metadata.annotations.get(keys.WORKLOAD) and keys.QUEUE not in labels:
+        group, kind = "kueue.x-k8s.io", "Workload"
+    return Key(group, kind, pod.namespace, own)
 
 
 class Pods:

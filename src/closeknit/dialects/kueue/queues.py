@@ -9,8 +9,8 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue.cohorts import Cohorts, alone_problems, read_cohorts
 from closeknit.dialects.kueue.flavors import Flavor
 from closeknit.dialects.kueue.quotas import Covered, Quota, QuotaReader
-from closeknit.dialects.store.objects import Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 _MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
@@ -49,9 +49,9 @@ class Queues:
     cohorts: Cohorts
 
 
-def read_queues(manifests: Manifests, flavors: Mapping[str, Flavor], found: list[Located]) -> Queues:
+def read_queues(manifests: View, flavors: Mapping[str, Flavor], found: list[Reported]) -> Queues:
     """All queues, with every problem of theirs."""
-    known = {one.name for one in manifests.named(wire.ResourceFlavor)}
+    known = {one.name for one in manifests.keys(wire.ResourceFlavor)}
     quotas = QuotaReader(flavors, known)
     cohorts = read_cohorts(manifests, quotas, found)
     checks = {check.name: check.content.spec.controller_name for check in manifests.of(wire.AdmissionCheck)}
@@ -74,7 +74,7 @@ def read_queues(manifests: Manifests, flavors: Mapping[str, Flavor], found: list
         patient = spec.flavor_fungibility.when_can_borrow == _NEXT
         queue = Queue(manifest.name, cohort, covered, inactive, patient)
         problems.extend(_check_problems(spec, queue, checks, known=bool(checks)))
-        found.extend(manifest.located(problem) for problem in problems)
+        found.extend(manifest.report(problem) for problem in problems)
         if problems or manifest.problems:
             queue = replace(queue, inactive=BROKEN)
         cluster[manifest.name] = queue
@@ -104,9 +104,9 @@ def _word_problems(spec: wire.ClusterQueueSpec) -> Iterator[Problem]:
 
 
 def _local_queues(
-    manifests: Manifests, cluster: Mapping[str, Queue], found: list[Located]
+    manifests: View, cluster: Mapping[str, Queue], found: list[Reported]
 ) -> dict[tuple[str, str], wire.LocalQueue]:
-    existing = {one.name for one in manifests.named(wire.ClusterQueue)}
+    existing = {one.name for one in manifests.keys(wire.ClusterQueue)}
     local: dict[tuple[str, str], wire.LocalQueue] = {}
     for manifest in manifests.of(wire.LocalQueue):
         spec = manifest.content.spec
@@ -115,10 +115,10 @@ def _local_queues(
             name = spec.cluster_queue
             said = f"There is no ClusterQueue {shown(name)}." if name else "The ClusterQueue is missing."
             message = f"{said} {suggestion(name, cluster) if cluster else 'Give it as well.'}"
-            found.append(manifest.located(as_told("spec.clusterQueue", message)))
+            found.append(manifest.report(as_told("spec.clusterQueue", message)))
         if spec.stop_policy and spec.stop_policy not in _STOPS:
             message = f"{shown(spec.stop_policy)} is not known. {suggestion(spec.stop_policy, _STOPS)}"
-            found.append(manifest.located(as_told("spec.stopPolicy", message)))
+            found.append(manifest.report(as_told("spec.stopPolicy", message)))
     return local
 
 

@@ -10,7 +10,7 @@ from closeknit.dialects.family import Surroundings
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import Batch
 from closeknit.dialects.kueue.queues import Queue, Queues
-from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.store.view import View
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
@@ -19,7 +19,7 @@ from closeknit.hub.problems import Problem, as_told, shown, suggestion
 class World:
     """What batches are read against."""
 
-    manifests: Manifests
+    manifests: View
     surroundings: Surroundings
     queues: Queues
     nodes: Mapping[str, Mapping[str, str]]
@@ -32,7 +32,7 @@ def queue_of(batch: Batch, world: World, found: list[Problem]) -> Queue | None:
     queues, lenient = world.queues, world.surroundings.lenient
     path, namespace = batch.queue_path, batch.object.namespace
     known = sorted(name for space, name in queues.local if space == namespace)
-    existing = {one.name for one in world.manifests.named(wire.LocalQueue) if one.namespace == namespace}
+    existing = {one.name for one in world.manifests.keys(wire.LocalQueue) if one.namespace == namespace}
     if not batch.queue:
         said = "A topology is asked for, but no queue is named, so Kueue would not look at it."
         if not lenient:

@@ -23,7 +23,7 @@ from closeknit.dialects.kueue.batches import (
 from closeknit.dialects.kueue.ownership import owner_of
 from closeknit.dialects.kueue.seats import job_pods, labels, number, seats
 from closeknit.dialects.kueue.wishes import read_wish
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import join
 from closeknit.hub.problems import Problem, as_told, between, shown
 
@@ -45,7 +45,7 @@ def is_over(workload: wire.Workload) -> bool:
     return ended or not workload.spec.active
 
 
-def read_workload(manifest: Manifest[wire.Workload], pods: Iterable[ReadPod]) -> Batch:
+def read_workload(manifest: Stored[wire.Workload], pods: Iterable[ReadPod]) -> Batch:
     """A Workload as it would be read from its owner."""
     spec = manifest.content.spec
     found: list[Problem] = []
@@ -120,7 +120,7 @@ def _count_problems(given: wire.PodSet, path: str) -> Iterator[Problem]:
 def _pod_set(
     given: wire.PodSet,
     path: str,
-    manifest: Manifest[wire.Workload],
+    manifest: Stored[wire.Workload],
     pods: list[ReadPod],
     found: list[Problem],
 ) -> Batched:

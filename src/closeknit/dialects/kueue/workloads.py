@@ -24,8 +24,8 @@ from closeknit.dialects.kueue.queues import Queue, read_queues
 from closeknit.dialects.kueue.seats import labels
 from closeknit.dialects.kueue.waiting import World, priority_of, queue_of
 from closeknit.dialects.kueue.workload_objects import in_fields, is_over, read_workload
-from closeknit.dialects.store.objects import Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding
 from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.workload import Workload
@@ -43,9 +43,9 @@ class Read:
     workload: Workload
 
 
-def read_all(manifests: Manifests, surroundings: Surroundings) -> Iterator[Read | Located]:
+def read_all(manifests: View, surroundings: Surroundings) -> Iterator[Read | Reported]:
     """Every batch of the manifests, after the problems of queues and of the batches themselves."""
-    found: list[Located] = []
+    found: list[Reported] = []
     flavors = read_flavors(manifests, surroundings.topologies, found)
     queues = read_queues(manifests, flavors, found)
     yield from found
@@ -58,7 +58,7 @@ def read_all(manifests: Manifests, surroundings: Surroundings) -> Iterator[Read 
     )
     taken: dict[str, str] = {}
     for batch in _admitted_batches(world):
-        if isinstance(batch, Located):
+        if isinstance(batch, Reported):
             yield batch
             continue
         if batch.finished:
@@ -69,11 +69,11 @@ def read_all(manifests: Manifests, surroundings: Surroundings) -> Iterator[Read 
             message = f"A {other} of this name queues as well, and both would be booked under it. Rename one."
             own.append(as_told("metadata.name", message))
         read = _read(name, batch, world, own)
-        yield from (batch.manifest.located(problem) for problem in _once(own))
+        yield from (batch.manifest.report(problem) for problem in _once(own))
         yield read
 
 
-def holdings(manifests: Manifests, surroundings: Surroundings) -> Iterator[Holding]:
+def holdings(manifests: View, surroundings: Surroundings) -> Iterator[Holding]:
     """What admitted workloads hold for pods that are not there yet."""
     if not any(is_admitted(each.content) for each in manifests.of(wire.Workload)):
         return
@@ -86,7 +86,7 @@ def holdings(manifests: Manifests, surroundings: Surroundings) -> Iterator[Holdi
                 yield Holding(name, node, pod_set.shape.resources, pods, pod_set.shape.host_ports)
 
 
-def _admitted_batches(world: World) -> Iterator[Batch | Located]:
+def _admitted_batches(world: World) -> Iterator[Batch | Reported]:
     """Every batch, with what its Workload says of it; and Workloads that stand for themselves."""
     listed = Listed(world.manifests.of(wire.Workload))
     members = Pods(world.surroundings.pods)
@@ -96,7 +96,7 @@ def _admitted_batches(world: World) -> Iterator[Batch | Located]:
             yield batch
             continue
         known, wrong = with_admission(batch, owned, world.nodes)
-        yield from (owned.located(problem) for problem in wrong)
+        yield from (owned.report(problem) for problem in wrong)
         yield known
     for manifest in listed.left():
         kind, name = owner_of(manifest)
@@ -108,7 +108,7 @@ def _admitted_batches(world: World) -> Iterator[Batch | Located]:
         yield replace(known, problems=tuple(wrong))
 
 
-def _batches(manifests: Manifests, surroundings: Surroundings, members: Pods) -> Iterator[Batch]:
+def _batches(manifests: View, surroundings: Surroundings, members: Pods) -> Iterator[Batch]:
     for job in manifests.of(batch_v1.Job):
         if is_kueues(job.content.metadata, job.content.spec.template.metadata) and not _is_owned(job.content):
             yield read_job(job, members.of("Job", job.namespace, job.name))
@@ -175,6 +175,7 @@ def _read(name: str, batch: Batch, world: World, own: list[Problem]) -> Read:
         priority=priority,
         created=since,
         admitted=batch.admitted is not None,
+        maker=batch.manifest.key,
         options=tuple(each.option for each in made) if not problems else (),
     )
     return Read(batch, queue, tuple(made) if not problems else (), workload)

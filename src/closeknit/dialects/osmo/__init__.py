@@ -14,14 +14,16 @@ from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool, Workflow
 from closeknit.apis.osmo_pool import TopologyKey
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.priority import created
-from closeknit.dialects.family import Dialect, Surroundings
+from closeknit.dialects.family import Family, Surroundings, described
 from closeknit.dialects.osmo.pools import pools
 from closeknit.dialects.osmo.priority import CLASSES, class_of
 from closeknit.dialects.osmo.requests import to_request
 from closeknit.dialects.osmo.translations import begun, to_kai, to_pods_alone
 from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, read_workflows
-from closeknit.dialects.store.objects import Kind, Manifests, OwnFile
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Kind, OwnFile
+from closeknit.hub.keys import Key
 from closeknit.hub.problems import as_told
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload
@@ -30,13 +32,13 @@ GROUP = "osmo.closeknit.dev"
 DIALECT = "osmo"
 
 
-def keys_of(manifests: Manifests, pool: str) -> tuple[TopologyKey, ...] | None:
+def keys_of(manifests: View, pool: str) -> tuple[TopologyKey, ...] | None:
     """The topology keys that workflows of a pool may name, coarsest first; None for an unknown pool."""
     found = pools(manifests).read.get(pool)
     return found.keys if found is not None else None
 
 
-def _topologies(manifests: Manifests) -> Iterator[Topology | Located]:
+def _topologies(manifests: View) -> Iterator[Topology | Reported]:
     read = pools(manifests)
     yield from read.problems
     for pool in read.read.values():
@@ -44,14 +46,14 @@ def _topologies(manifests: Manifests) -> Iterator[Topology | Located]:
             yield pool.topology
 
 
-def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Workload | Located]:
+def _workloads(manifests: View, surroundings: Surroundings) -> Iterator[Workload | Reported]:
     running = begun(manifests)
     for workflow in read_workflows(manifests):
         manifest = workflow.manifest
         found = list(workflow.problems)
         since = created(manifest, found)
-        yield from (manifest.located(problem) for problem in found)
-        problems = (*manifest.problems, *(manifest.seen(problem) for problem in found))
+        yield from (manifest.report(problem) for problem in found)
+        problems = (*manifest.problems, *found)
         base = Workload(
             manifest.object,
             DIALECT,
@@ -59,6 +61,7 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
             problems=problems,
             priority=surroundings.priorities.named(class_of(workflow.priority), "", [], also=CLASSES),
             created=since,
+            maker=manifest.key,
         )
         if problems:
             yield base
@@ -75,11 +78,11 @@ def _workloads(manifests: Manifests, surroundings: Surroundings) -> Iterator[Wor
             )
             request = None if of_pods else to_request(group, workflow.namespace, topology, pods)
             yield replace(base, object=_named(workflow, group), request=request, problems=of_pods)
-    for broken in manifests.broken(Workflow):
-        yield Workload(broken.object, DIALECT, request=None, problems=broken.problems)
+    for broken in manifests.unreadable(Workflow):
+        yield Workload(broken.object, DIALECT, request=None, problems=broken.problems, maker=broken.key)
 
 
-def _names(manifests: Manifests) -> frozenset[str]:
+def _names(manifests: View) -> frozenset[str]:
     """The PodGroups that workflows will have, which their pods name already."""
     return frozenset(
         workload_name(workflow.namespace, group.pod_group)
@@ -94,8 +97,12 @@ def _named(workflow: ReadWorkflow, group: TaskGroup) -> ObjectName:
     return name if len(workflow.groups) == 1 else replace(name, name=f"{name.name}.{group.name}")
 
 
-def _workload_of(*_: object) -> None:
-    """Pods of a workflow belong to its PodGroup."""
+def _makes(manifests: View) -> frozenset[Key]:
+    return frozenset(
+        Key("scheduling.run.ai", "PodGroup", workflow.namespace, group.pod_group)
+        for workflow in read_workflows(manifests)
+        for group in workflow.groups
+    )
 
 
 def _together(name: str) -> tuple[tuple[str, ...], ...]:
@@ -103,7 +110,7 @@ def _together(name: str) -> tuple[tuple[str, ...], ...]:
     return ((name,), ("node_sets", name), ("services", "configs", name))
 
 
-OSMO = Dialect(
+OSMO = Family(
     name=DIALECT,
     kinds=(
         Kind(
@@ -130,8 +137,8 @@ OSMO = Dialect(
             own_file=OwnFile("workflow", ("workflow", "name"), own_names=True),
         ),
     ),
-    topologies=_topologies,
-    workload_of=_workload_of,
+    topologies=lambda view: described(_topologies(view)),
+    makes=_makes,
     workloads=_workloads,
     names=_names,
     claimed_by="kai",

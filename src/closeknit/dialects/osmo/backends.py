@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool
 from closeknit.apis.osmo_pool import BackendFile, PoolFile
 from closeknit.dialects.osmo.naming import LONGEST, object_name
-from closeknit.dialects.store.objects import Manifest, Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 SUPPORTING = ("kai",)
@@ -26,7 +26,7 @@ class Backends:
 
     read: Mapping[str, BackendFile]
     known: AbstractSet[str]
-    problems: tuple[Located, ...]
+    problems: tuple[Reported, ...]
 
     def behind(self, file: PoolFile, pool: str, found: list[Problem]) -> BackendFile:
         """The backend of a pool; where none is described at all, one with KAI is assumed."""
@@ -53,19 +53,19 @@ class Backends:
         return backend
 
 
-def backends(manifests: Manifests) -> Backends:
+def backends(manifests: View) -> Backends:
     """Read every backend, with every problem in it."""
     read: dict[str, BackendFile] = {}
-    located: list[Located] = []
+    located: list[Reported] = []
     for manifest in manifests.of(Backend):
         found = list(_problems(manifest))
-        located.extend(manifest.located(problem) for problem in found)
+        located.extend(manifest.report(problem) for problem in found)
         if not found and not manifest.problems:
             read[manifest.name] = manifest.content.spec
-    return Backends(read, {one.name for one in manifests.named(Backend)}, tuple(located))
+    return Backends(read, {one.name for one in manifests.keys(Backend)}, tuple(located))
 
 
-def _problems(manifest: Manifest[Backend]) -> Iterator[Problem]:
+def _problems(manifest: Stored[Backend]) -> Iterator[Problem]:
     file = manifest.content.spec
     yield from two_names(file.name, manifest)
     if file.k8s_namespace and not _NAMESPACE.fullmatch(file.k8s_namespace):
@@ -76,7 +76,7 @@ def _problems(manifest: Manifest[Backend]) -> Iterator[Problem]:
         )
 
 
-def two_names(written: str, manifest: Manifest[Pool] | Manifest[Backend]) -> Iterator[Problem]:
+def two_names(written: str, manifest: Stored[Pool] | Stored[Backend]) -> Iterator[Problem]:
     """What to say of an object that is called one thing outside and another inside."""
     if written and object_name(written) != manifest.name:
         outside = f"{shown(manifest.name)}, which metadata.name says"

@@ -16,8 +16,8 @@ from closeknit.dialects.osmo.amounts import RESOURCES, quantity
 from closeknit.dialects.osmo.backends import backends, two_names
 from closeknit.dialects.osmo.naming import LONGEST, digest, marked
 from closeknit.dialects.osmo.topology_keys import key_problems
-from closeknit.dialects.store.objects import Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.spelling import found as worded
 from closeknit.hub.paths import join, within
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
@@ -56,15 +56,15 @@ class Pools:
     read: Mapping[str, ReadPool]
     unreadable: frozenset[str]
     """Pools that exist, but could not be read at all."""
-    problems: tuple[Located, ...]
+    problems: tuple[Reported, ...]
 
 
-def pools(manifests: Manifests) -> Pools:
+def pools(manifests: View) -> Pools:
     """Every pool, with every problem in it and in the backends."""
-    return manifests.once(_read)
+    return manifests.derive(_read)
 
 
-def _read(manifests: Manifests) -> Pools:
+def _read(manifests: View) -> Pools:
     known = backends(manifests)
     located = list(known.problems)
     read: dict[str, ReadPool] = {}
@@ -80,7 +80,7 @@ def _read(manifests: Manifests) -> Pools:
             found.append(as_told("spec.default_platform", message))
         found.extend(_share_problems(file.resources.gpu))
         defaults = _defaults(file, found)
-        located.extend(manifest.located(problem) for problem in found)
+        located.extend(manifest.report(problem) for problem in found)
         queue = _queue(manifest.name, backend)
         read[manifest.name] = ReadPool(
             name=manifest.name,
@@ -89,9 +89,9 @@ def _read(manifests: Manifests) -> Pools:
             queue=queue,
             topology=_topology(queue, file),
             defaults=defaults,
-            problems=(*manifest.problems, *(manifest.seen(problem) for problem in found)),
+            problems=(*manifest.problems, *found),
         )
-    unreadable = frozenset(one.name for one in manifests.named(Pool)) - read.keys()
+    unreadable = frozenset(one.name for one in manifests.keys(Pool)) - read.keys()
     return Pools(read, unreadable, tuple(located))
 
 

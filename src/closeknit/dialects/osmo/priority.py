@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
-from closeknit.dialects.store.objects import Manifest
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
@@ -15,7 +15,7 @@ CLASSES = {"osmo-high": 125, "osmo-normal": 100, "osmo-low": 50}
 _PREFIX = "osmo-"
 
 
-def priority_of(manifest: Manifest[Workflow], found: list[Problem]) -> str:
+def priority_of(manifest: Stored[Workflow], found: list[Problem]) -> str:
     """``high``, ``normal`` or ``low``, by the label of the object; empty where it has none."""
     written = manifest.content.metadata.labels.get(LABEL, "")
     priority = written.lower()

@@ -12,16 +12,16 @@ from closeknit.dialects.osmo.objects import to_pod_group, to_pods, to_queues, to
 from closeknit.dialects.osmo.pools import pools
 from closeknit.dialects.osmo.priority import class_of, to_priority_class
 from closeknit.dialects.osmo.workflows import read_workflows
-from closeknit.dialects.store.objects import Manifests
-from closeknit.dialects.wire.sources import Located
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
 
 
-def begun(manifests: Manifests) -> frozenset[tuple[str, str]]:
+def begun(manifests: View) -> frozenset[tuple[str, str]]:
     """Namespace and name of the PodGroups that are there already. What they ask for is theirs to say."""
-    return frozenset((group.namespace, group.name) for group in manifests.named(PodGroup))
+    return frozenset((group.namespace, group.name) for group in manifests.keys(PodGroup))
 
 
-def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | Located]:
+def to_kai(manifests: View, _: Surroundings) -> Iterator[dict[str, Any] | Reported]:
     """Topologies and queues of pools, and for each group of a workflow its PodGroup and pods."""
     read = pools(manifests)
     yield from read.problems
@@ -35,7 +35,7 @@ def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | L
     running = begun(manifests)
     for workflow in read_workflows(manifests):
         manifest = workflow.manifest
-        yield from (manifest.located(problem) for problem in workflow.problems)
+        yield from (manifest.report(problem) for problem in workflow.problems)
         for group in workflow.groups:
             if (workflow.namespace, group.pod_group) in running:
                 continue
@@ -43,15 +43,15 @@ def to_kai(manifests: Manifests, _: Surroundings) -> Iterator[dict[str, Any] | L
             yield from to_pods(group, workflow)
 
 
-def _priority_classes(manifests: Manifests) -> Iterator[dict[str, Any]]:
+def _priority_classes(manifests: View) -> Iterator[dict[str, Any]]:
     """The classes of OSMO that workflows use, unless they are there already."""
-    there = {one.name for one in manifests.named(PriorityClass)}
+    there = {one.name for one in manifests.keys(PriorityClass)}
     used = dict.fromkeys(workflow.priority for workflow in read_workflows(manifests) if workflow.priority)
     yield from (to_priority_class(priority) for priority in used if class_of(priority) not in there)
 
 
-def to_pods_alone(manifests: Manifests, surroundings: Surroundings) -> Iterator[dict[str, Any] | Located]:
+def to_pods_alone(manifests: View, surroundings: Surroundings) -> Iterator[dict[str, Any] | Reported]:
     """The pods, for those who need nothing else."""
     for made in to_kai(manifests, surroundings):
-        if isinstance(made, Located) or made["kind"] == "Pod":
+        if isinstance(made, Reported) or made["kind"] == "Pod":
             yield made

@@ -30,7 +30,8 @@ from closeknit.dialects.osmo.task_groups import (
     name_problems,
 )
 from closeknit.dialects.osmo.tree import Tree, Wishes, tree
-from closeknit.dialects.store.objects import Manifest, Manifests
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 
 VERSION = 2
@@ -81,7 +82,7 @@ class TaskGroup:
 class ReadWorkflow:
     """A workflow; its groups are complete only where it has no problems."""
 
-    manifest: Manifest[Workflow]
+    manifest: Stored[Workflow]
     namespace: str
     """Where its PodGroups and pods live."""
     pool: ReadPool | None
@@ -91,17 +92,17 @@ class ReadWorkflow:
     """As it is labelled: ``high``, ``normal`` or ``low``; empty where nothing is said."""
 
 
-def read_workflows(manifests: Manifests) -> Sequence[ReadWorkflow]:
+def read_workflows(manifests: View) -> Sequence[ReadWorkflow]:
     """Every workflow with every problem in it, in the order of the documents."""
-    return manifests.once(_read)
+    return manifests.derive(_read)
 
 
-def _read(manifests: Manifests) -> tuple[ReadWorkflow, ...]:
+def _read(manifests: View) -> tuple[ReadWorkflow, ...]:
     known = pools(manifests)
     return tuple(_workflow(manifest, known) for manifest in manifests.of(Workflow))
 
 
-def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
+def _workflow(manifest: Stored[Workflow], known: Pools) -> ReadWorkflow:
     file = manifest.content.spec
     found: list[Problem] = []
     defined, again = resources(file, found)
@@ -133,11 +134,11 @@ def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
     return ReadWorkflow(manifest, home, pool, read, (), priority)
 
 
-def _namespace(manifest: Manifest[Workflow], pool: ReadPool | None) -> str:
+def _namespace(manifest: Stored[Workflow], pool: ReadPool | None) -> str:
     """A file says nothing of namespaces, so its pods go where the backend has them; those of an object
     stay beside it.
     """
-    if manifest.own_file is not None and pool is not None and pool.backend.k8s_namespace:
+    if manifest.bare and pool is not None and pool.backend.k8s_namespace:
         return pool.backend.k8s_namespace
     return manifest.namespace
 
@@ -189,7 +190,7 @@ class _Askings:
 
 
 def _task_group(
-    group: GivenGroup, manifest: Manifest[Workflow], askings: Mapping[str, Asking], pool: ReadPool | None
+    group: GivenGroup, manifest: Stored[Workflow], askings: Mapping[str, Asking], pool: ReadPool | None
 ) -> TaskGroup:
     mark = digest(manifest.namespace, manifest.name, group.name)
     leads = [task.name for _, task in group.tasks if task.lead]

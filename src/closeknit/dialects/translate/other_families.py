@@ -1,13 +1,15 @@
-"""Workloads said over again in the words of another family, from what the hub knows of them."""
+"""Workloads restated in the words of another family, from what the hub knows of them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from closeknit.dialects.family import Dialect, Object
-from closeknit.dialects.reading import Gathered, gather
+from closeknit.dialects.compiling import render_object, topologies_of
+from closeknit.dialects.documents import Document
+from closeknit.dialects.family import Family, Object
+from closeknit.dialects.reading import Gathered, gather, load_documents
+from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.translate.name_conflicts import (
     TOPOLOGIES,
     Renamed,
@@ -16,7 +18,8 @@ from closeknit.dialects.translate.name_conflicts import (
     is_of_topology,
     other_names,
 )
-from closeknit.dialects.wire.sources import Located, Source
+from closeknit.dialects.wire.sources import Located
+from closeknit.hub.keys import Key
 from closeknit.hub.problems import InvalidError, Problem, as_told, shown, suggestion
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload
@@ -29,42 +32,54 @@ _AMONG = {"pods": "Pod"}
 """Targets that stand among the objects of that family, and their kind."""
 
 
-class SayingOver:
+def by_own_rules(
+    family: Family, found: Gathered, target: str
+) -> Iterator[tuple[Object | Reported, Key | None]]:
+    """What a family's operator makes of its objects, each with the object that it is made from."""
+    view = found.loaded.view
+    for shape in family.render.get(target, ()):
+        for each in view.of(shape):
+            rendered = view.derive(render_object, family, target, each.key)
+            yield from ((each.report(problem), each.key) for problem in rendered.problems)
+            yield from ((made, each.key) for made in rendered.objects)
+    if not family.render and target in family.translations:
+        for made in family.translations[target](view, found.seen_by[family.name]):
+            yield made, None
+
+
+class Restating:
     """Says workloads in the words of a target's family, beside all that is written already."""
 
-    def __init__(
-        self, dialects: Sequence[Dialect], found: Gathered, target: str, written: Written, *, lenient: bool
-    ) -> None:
-        self._dialects = dialects
+    def __init__(self, families: Sequence[Family], found: Gathered, target: str, written: Written) -> None:
+        self._families = families
         self._found = found
         self._target = target
         self._written = written
-        self._lenient = lenient
         family = _ON_THE_WAY.get(target, target)
-        speakers = (one for one in dialects if one.name == family and one.express is not None)
+        speakers = (one for one in families if one.name == family and one.express is not None)
         self._speaker = next(speakers, None)
 
-    def said(
-        self, dialect: Dialect, workloads: Sequence[Workload]
+    def restated(
+        self, family: Family, workloads: Sequence[Workload]
     ) -> Iterator[Object | Located | ObjectName | Renamed]:
-        """What becomes of a dialect's workloads; a name stands for one that nothing became of."""
+        """What becomes of a family's workloads; a name stands for one that nothing became of."""
         for workload in workloads:
             if self._speaker is None:
-                yield self._impossible(dialect, workload)
+                yield self._impossible(family, workload)
                 continue
             nothing = True
             for result in self._told_apart(self._speaker, workload):
                 nothing = False
-                if not isinstance(result, dict) or self._written.take(result, workload.object):
+                if not isinstance(result, dict) or self._written.take(result, workload.key)[0] is result:
                     yield result
             if nothing:
                 yield workload.object
 
-    def _told_apart(self, speaker: Dialect, workload: Workload) -> Iterator[Object | Located | Renamed]:
+    def _told_apart(self, speaker: Family, workload: Workload) -> Iterator[Object | Located | Renamed]:
         """A workload in other words, under another name or with its topology under another if need be."""
         assert workload.request is not None
         layout = workload.request.topology
-        topologies = dict(self._found.seen_by[workload.dialect].topologies)
+        topologies = dict(self._found.loaded.view.derive(topologies_of, workload.dialect))
         names = other_names(workload.object.name, workload.object.kind.lower())
         layout_names = other_names(layout or "", workload.dialect)
         named = workload
@@ -92,7 +107,7 @@ class SayingOver:
                 renamed["name"] = Renamed(workload.object, name, other=others[0])
 
     def _said_over(
-        self, speaker: Dialect, workload: Workload, named: Workload, topologies: Mapping[str, Topology]
+        self, speaker: Family, workload: Workload, named: Workload, topologies: Mapping[str, Topology]
     ) -> Iterator[Object | Located]:
         """A workload in the words of the target's family, or what these words cannot say.
 
@@ -109,23 +124,27 @@ class SayingOver:
         elif self._target in _AMONG:
             yield from (made for made in said if made["kind"] == _AMONG[self._target])
         else:
-            # Values in a row are read as JSON, which is faster than YAML.
-            again = Source(f"<{speaker.name}>", "\n".join(json.dumps(made) for made in said).encode())
-            further = gather(self._dialects, [again], lenient=self._lenient)
-            view = further.seen_by[speaker.name]
+            documents = [Document("", i, made) for i, made in enumerate(said)]
+            further = gather(
+                load_documents(self._families, documents, lenient=self._found.loaded.view.lenient)
+            )
             yield from (self._unsaid(workload, speaker.name, one.problem) for one in further.problems)
             # Nobody else writes topology and pods of a set that is only on the way, and gangs name both.
             yield from (made for made in said if made["kind"] in TOPOLOGIES)
             for step in (self._target, "pods"):
-                yield from speaker.translations[step](further.manifests, view)
+                for result, _ in by_own_rules(speaker, further, step):
+                    if isinstance(result, Reported):
+                        yield self._unsaid(workload, speaker.name, result.problem)
+                    else:
+                        yield result
 
-    def _impossible(self, dialect: Dialect, workload: Workload) -> Located:
+    def _impossible(self, family: Family, workload: Workload) -> Located:
         """A target for which nobody has words, and those that there are."""
-        speakers = {one.name for one in self._dialects if one.express is not None}
+        speakers = {one.name for one in self._families if one.express is not None}
         possible = [
             each
             for each in TARGETS
-            if each in dialect.translations or _ON_THE_WAY.get(each, each) in speakers
+            if each in (family.render or family.translations) or _ON_THE_WAY.get(each, each) in speakers
         ]
         what = f"{workload.object.kind} {shown(workload.object.name)} cannot be translated to {self._target}."
         return at(self._found, workload, f"{what} {suggestion('', possible)}")
@@ -139,5 +158,5 @@ class SayingOver:
 
 def at(found: Gathered, workload: Workload, message: str) -> Located:
     """A problem with translating a workload, at the object that asks for it."""
-    origin = found.manifests.origin(workload.object)
-    return replace(origin.located(as_told("metadata.name", message)), object=workload.object)
+    located = found.loaded.located(Reported(workload.key, as_told("metadata.name", message)))
+    return replace(located, object=workload.object)

@@ -1,7 +1,7 @@
-"""From any dialect to the objects of another.
+"""From any family to the objects of another.
 
 A family's own rules come first: what its operator would create. Where it has none
-for the target, the workload is said over again in the target's words from what the hub
+for the target, the workload is restated in the target's words from what the hub
 knows of it. Whatever the way, the objects are plain data in today's spelling.
 """
 
@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from closeknit.dialects.core.priority import queue_order
-from closeknit.dialects.family import Dialect, Object
-from closeknit.dialects.reading import Gathered, gather, in_order
-from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Makers, Renamed, Written, same
-from closeknit.dialects.translate.other_families import TARGETS, SayingOver, at
+from closeknit.dialects.family import Family, Object
+from closeknit.dialects.reading import Gathered, gather, in_order, load
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Renamed, Written, same
+from closeknit.dialects.translate.other_families import TARGETS, Restating, at, by_own_rules
 from closeknit.dialects.wire.sources import Located, Skipped, Source
+from closeknit.hub.keys import Key
 from closeknit.hub.problems import InvalidError, as_told, shown
 from closeknit.hub.workload import ObjectName, Workload
 
@@ -29,7 +31,7 @@ class Translation:
     """Objects to write, and all that was wrong on the way."""
 
     objects: tuple[Object, ...]
-    """In the order of the documents they come from, each identity once."""
+    """In the order of the documents they come from, each key once."""
     problems: tuple[Located, ...]
     unwritten: tuple[ObjectName, ...] = ()
     """The workloads that ask for something, and of which nothing is left to write for this target."""
@@ -42,50 +44,52 @@ class Translation:
 
 
 def translate_with(
-    dialects: Sequence[Dialect], sources: Sequence[Source], target: str, *, lenient: bool
+    families: Sequence[Family], sources: Sequence[Source], target: str, *, lenient: bool
 ) -> Translation:
     """Translate sources; the promises are those of ``closeknit.dialects.translate``."""
     if target not in TARGETS:
         message = f"{shown(target)} is no target. Allowed: {', '.join(TARGETS)}."
         raise InvalidError([as_told("--to", message)])
-    found = gather(dialects, sources, lenient=lenient)
+    found = gather(load(families, sources, lenient=lenient))
     written = Written(found.workloads)
-    saying_over = SayingOver(dialects, found, target, written, lenient=lenient)
+    restating = Restating(families, found, target, written)
     results: dict[str, list[_Result]] = {}
     # Names that operators give cannot be changed, so they come first, whatever the order of writing.
-    for dialect in sorted(dialects, key=lambda one: target not in one.translations):
-        sound = [
-            each for each in found.workloads if each.dialect == dialect.name and each.request is not None
-        ]
-        if target in dialect.translations:
-            results[dialect.name] = list(_by_own_rules(dialect, found, target, written, sound))
+    for family in sorted(families, key=lambda one: target not in (one.render or one.translations)):
+        sound = [each for each in found.workloads if each.dialect == family.name and each.request is not None]
+        if target in (family.render or family.translations):
+            results[family.name] = list(_by_own_rules(family, found, target, written, sound))
         else:
-            results[dialect.name] = list(saying_over.said(dialect, sound))
-    every = [result for dialect in dialects for result in results[dialect.name]]
+            results[family.name] = list(restating.restated(family, sound))
+    every = [result for family in families for result in results[family.name]]
     problems = dict.fromkeys([*found.problems, *(each for each in every if isinstance(each, Located))])
     noted = sorted((each for each in found.workloads if each.notes), key=queue_order)
     return Translation(
         objects=tuple(each for each in every if isinstance(each, dict)),
         problems=in_order(problems, sources),
         unwritten=tuple(each for each in every if isinstance(each, ObjectName)),
-        skipped=tuple(found.skipped),
+        skipped=found.loaded.skipped,
         noted=tuple(noted),
         renamed=tuple(each for each in every if isinstance(each, Renamed)),
     )
 
 
 def _by_own_rules(
-    dialect: Dialect, found: Gathered, target: str, written: Written, sound: Sequence[Workload]
+    family: Family, found: Gathered, target: str, written: Written, sound: Sequence[Workload]
 ) -> Iterator[_Result]:
     """What the family's operator makes of its objects."""
     nothing = True
-    clashing: list[tuple[Object, Object]] = []
-    for result in dialect.translations[target](found.manifests, found.seen_by[dialect.name]):
+    clashing: list[tuple[Object, Key | None, Key | None]] = []
+    for result, maker in by_own_rules(family, found, target):
         nothing = False
-        if isinstance(result, Located) or (there := written.taken_by(result)) is None:
+        if isinstance(result, Reported):
+            yield found.loaded.located(result)
+            continue
+        there, other = written.take(result, maker)
+        if there is result:
             yield result
         elif not same(result, there):
-            clashing.append((result, there))
+            clashing.append((result, maker, other))
     if nothing:
         yield from (workload.object for workload in sound)
     if clashing and sound:
@@ -93,25 +97,28 @@ def _by_own_rules(
 
 
 def _clashes(
-    found: Gathered, sound: Sequence[Workload], clashing: Sequence[tuple[Object, Object]]
+    found: Gathered, sound: Sequence[Workload], clashing: Sequence[tuple[Object, Key | None, Key | None]]
 ) -> Iterator[Located]:
-    """Objects of one identity that differ, where operators' rules give both their name.
+    """Objects of one key that differ, where operators' rules give both their name.
 
     Two workloads may have thousands of pods that clash; the first of each kind is told. What was made
     for no workload, because another object speaks for it by now, gives way.
     """
-    own, all_makers = Makers(sound), Makers(found.workloads)
-    told: set[tuple[str, ObjectName]] = set()
-    for made, there in clashing:
+    own = {workload.key: workload for workload in sound}
+    every = {workload.key: workload for workload in found.workloads}
+    told: set[tuple[str, Key]] = set()
+    for made, maker, other_maker in clashing:
         what = f"{made['kind']} {shown(made['metadata']['name'])} would be written twice"
         if made["kind"] in TOPOLOGIES:
             message = f"{what}, with different levels. Rename one of the topologies."
             yield at(found, sound[0], message)
             continue
-        mine, other = own.of(made), all_makers.of(there)
-        if mine is None or other is None or mine is other or (made["kind"], mine.object) in told:
+        if maker is None or other_maker is None:
             continue
-        told.add((made["kind"], mine.object))
+        mine, other = own.get(maker), every.get(other_maker)
+        if mine is None or other is None or mine is other or (made["kind"], mine.key) in told:
+            continue
+        told.add((made["kind"], mine.key))
         message = f"{what}: for {_title(other)} and for {_title(mine)}."
         yield at(found, mine, f"{message} Its name follows from theirs, so rename one of them.")
 

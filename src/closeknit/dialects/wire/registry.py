@@ -1,4 +1,4 @@
-"""Documents recognised by their kind, decoded, and told apart by their names."""
+"""Recognise documents by their kind, decode them, and tell them apart by their keys."""
 
 from __future__ import annotations
 
@@ -6,107 +6,109 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.documents import Document
-from closeknit.dialects.store.objects import DEFAULT_NAMESPACE, Broken, Kind, Manifest, Named, OwnFile
 from closeknit.dialects.wire.decoding import decode
-from closeknit.dialects.wire.own_files import collected
-from closeknit.dialects.wire.sources import Located, Skipped
+from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE, Kind, Named, OwnFile, files_at
+from closeknit.dialects.wire.sources import Located, Origin, Skipped
 from closeknit.dialects.wire.spelling import found, is_slip
-from closeknit.hub.paths import join, within
+from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, as_told, nearest, shown, suggestion
 from closeknit.hub.workload import ObjectName
 
 
-class Catalogue:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object, as far as it could be read, and where it was written."""
+
+    kind: Kind
+    key: Key
+    object: ObjectName
+    origin: Origin
+    content: Any
+    """The decoded object; None where it cannot be read."""
+    problems: tuple[Problem, ...]
+    """What is wrong with its shape; already reported."""
+    written: dict[str, Any]
+    """The whole object, where its kind is kept verbatim."""
+
+
+class Registry:
     """All kinds that are read, and those that are known and passed over."""
 
-    def __init__(self, kinds: Iterable[Kind], passed_over: Mapping[str, frozenset[str]]) -> None:
+    def __init__(self, kinds: Iterable[Kind], passed_over: Iterable[Mapping[str, frozenset[str]]]) -> None:
         self._kinds: dict[tuple[str, str], list[Kind]] = defaultdict(list)
-        # Two dialects may read the same kind, each the objects that speak to it; both declare it alike.
+        # Two families may read the same kind, each the objects that speak to it; both declare it alike.
         for kind in dict.fromkeys(kinds):
             self._kinds[kind.group, kind.kind].append(kind)
-        self._known = defaultdict(set, {group: set(names) for group, names in passed_over.items()})
+        self._known: dict[str, set[str]] = defaultdict(set)
+        for group, names in (each for listed in passed_over for each in listed.items()):
+            self._known[group] |= names
         for group, name in self._kinds:
             self._known[group].add(name)
         every = itertools.chain.from_iterable(self._kinds.values())
         self._files = [(kind, kind.own_file) for kind in every if kind.own_file is not None]
 
-    def manifests(
-        self, documents: Iterable[Document], *, lenient: bool
-    ) -> Iterator[Manifest[Any] | Broken | Located | Skipped]:
-        """Yield the object of every document after its problems; of two with one name, the first."""
-        seen: dict[tuple[str, str, str, str], str] = {}
+    def objects(self, documents: Iterable[Document], *, lenient: bool) -> Iterator[Found | Located | Skipped]:
+        """Yield the object of every document after its problems; of two with one key, the first."""
+        seen: dict[Key, Origin] = {}
         for document in documents:
             for prefix, content in _unpacked(document.content):
                 for path, whole, own_file in self._wholes(content):
-                    here = join(prefix, path)
-                    yield from self._manifest(document, here, whole, own_file, seen, lenient=lenient)
+                    origin = Origin(document.source, document.number, (*prefix, *path), own_file)
+                    yield from self._object(origin, whole, seen, lenient=lenient)
 
-    def _manifest(
-        self,
-        document: Document,
-        prefix: str,
-        content: Any,
-        own_file: OwnFile | None,
-        seen: dict[tuple[str, str, str, str], str],
-        *,
-        lenient: bool,
-    ) -> Iterator[Manifest[Any] | Broken | Located | Skipped]:
+    def _object(
+        self, origin: Origin, content: Any, seen: dict[Key, Origin], *, lenient: bool
+    ) -> Iterator[Found | Located | Skipped]:
         kind = self._kind(content)
+        name = _identity(content, kind)
         if kind is None:
-            name = _identity(content, kind)
-            yield Skipped(document.source, document.number, name.api_version, name.kind)
+            yield Skipped(origin.source, origin.document, name.api_version, name.kind)
             return
-        identity = _identity(content, kind)
+        own_file = origin.own_file
         decoded, problems = (
             (None, (kind,))
             if isinstance(kind, Problem)
             else _decoded(kind, content, own_file, lenient=lenient)
         )
-        here = f"{document.source}, document {document.number}" + (f", {prefix}" if prefix else "")
-        key = (identity.api_version.rpartition("/")[0], identity.kind, identity.namespace, identity.name)
-        again = identity.name and seen.setdefault(key, here) != here
-        if again:
-            message = f"There is already a {identity.kind} {shown(identity.name)} in {seen[key]}."
+        key = name.key
+        if not key.name:
+            # Nobody calls it by a name, so several of them are different objects.
+            key = key._replace(name=f"#{len(seen)}")
+        first = seen.setdefault(key, origin)
+        if first is not origin:
+            message = f"There is already a {name.kind} {shown(name.name)} in {first}."
             problems = (*problems, as_told("metadata.name", f"{message} Remove one, or rename it."))
-        if own_file is not None:
-            problems = tuple(own_file.seen(problem) for problem in problems)
-        for problem in problems:
-            whole = as_told(join(prefix, problem.where), problem.message)
-            yield Located(document.source, document.number, whole, identity)
-        if isinstance(kind, Problem) or again:
+        yield from (origin.located(problem, name) for problem in problems)
+        if isinstance(kind, Problem) or first is not origin:
             return
-        if decoded is None:
-            yield Broken(identity, kind.shape, problems)
-        else:
-            written = content if kind.verbatim else {}
-            yield Manifest(
-                document.source, document.number, prefix, identity, decoded, problems, written, own_file
-            )
+        yield Found(kind, key, name, origin, decoded, problems, content if kind.verbatim else {})
 
-    def _wholes(self, content: Any) -> Iterator[tuple[str, Any, OwnFile | None]]:
+    def _wholes(self, content: Any) -> Iterator[tuple[Path, Any, OwnFile | None]]:
         """A document as an object; a file that some kind knows as its own is put into one.
 
         Where several files stand in one document, each with its path.
         """
         if not isinstance(content, dict) or "apiVersion" in content or "kind" in content:
-            yield "", content, None
+            yield (), content, None
             return
         for kind, own_file in self._files:
             if own_file.mark in content:
-                yield "", own_file.whole(content, f"{kind.group}/{kind.versions[0]}", kind.kind), own_file
+                yield (), own_file.whole(content, f"{kind.group}/{kind.versions[0]}", kind.kind), own_file
                 return
         found = False
         for kind, own_file in self._files:
             for way in own_file.together:
-                for path, file in collected(content, way, own_file.name[-1]):
+                for path, file in files_at(content, way, own_file.name[-1]):
                     found = True
                     yield path, own_file.whole(file, f"{kind.group}/{kind.versions[0]}", kind.kind), own_file
         if not found:
-            yield "", content, None
+            yield (), content, None
 
     def _kind(self, content: Any) -> Kind | Problem | None:
         """The kind of a document; None for one that is of no concern here."""
@@ -141,13 +143,13 @@ _EXAMPLES = {"apiVersion": '"v1"', "kind": '"Node"'}
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
-def _unpacked(content: Any) -> Iterator[tuple[str, Any]]:
+def _unpacked(content: Any) -> Iterator[tuple[Path, Any]]:
     """An object with its path, or in place of a list of objects its items, at any depth.
 
     Items of a typed list such as ``PodList`` need not repeat what they are. A list that has nothing but
     its kind and metadata is empty; one that has other fields is an object of its own, or misspelt.
     """
-    pending = [("", content)]
+    pending: list[tuple[Path, Any]] = [((), content)]
     while pending:
         path, outer = pending.pop()
         kind = outer.get("kind") if isinstance(outer, dict) else None
@@ -163,7 +165,7 @@ def _unpacked(content: Any) -> Iterator[tuple[str, Any]]:
             else {}
         )
         pending.extend(
-            (within(path, "items", i), {**told, **item} if told and isinstance(item, dict) else item)
+            ((*path, "items", i), {**told, **item} if told and isinstance(item, dict) else item)
             for i, item in reversed(list(enumerate(items)))
         )
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from closeknit.apis.core_v1 import Pod
 from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.documents import Document
-from closeknit.dialects.store.objects import Broken, Manifest, Manifests
-from closeknit.dialects.wire.registry import Catalogue
+from closeknit.dialects.reading import stored
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.hub.nodes import (
     NAME_FIELD,
     Effect,
@@ -37,10 +37,11 @@ def read(spec: dict[str, Any], **rest: Any) -> ReadPod:
         "spec": {"containers": [{}], **spec},
         **rest,
     }
-    results = list(Catalogue(core_kinds.KINDS, {}).manifests([Document("f", 1, content)], lenient=False))
-    kept = [result for result in results if isinstance(result, Manifest | Broken)]
-    assert kept == results, results
-    (manifest,) = Manifests(kept).of(Pod)
+    results = list(Registry(core_kinds.KINDS, []).objects([Document("f", 1, content)], lenient=False))
+    kept = [stored(result) for result in results if isinstance(result, Found)]
+    assert len(kept) == len(results), results
+    (manifest,) = kept
+    assert isinstance(manifest, Stored)
     return read_pod(manifest)
 
 

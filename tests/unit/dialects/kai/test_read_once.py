@@ -10,7 +10,6 @@ import pytest
 
 from closeknit.dialects import TARGETS, Source, read, translate
 from closeknit.dialects.kai import derivation, groups
-from closeknit.dialects.store.objects import Manifests
 from tests.unit.dialects.kai.owned import job_set, replicated
 from tests.unit.dialects.kit import pod, pod_group
 
@@ -54,17 +53,3 @@ def test_what_is_translated_is_read_once(target: str, calls: Counter[str]) -> No
 
     # Grove's objects are read again on the way to gangs, but they are others.
     assert calls == ONCE
-
-
-def test_what_is_made_of_manifests_is_made_once_for_each_value_beside_them() -> None:
-    asked: list[object] = []
-
-    def made(_: Manifests, *beside: object) -> int:
-        asked.append(beside)
-        return len(asked)
-
-    manifests, one, other = Manifests([]), [1], [1]
-
-    assert [manifests.once(made), manifests.once(made, one), manifests.once(made, other)] == [1, 2, 3]
-    assert [manifests.once(made), manifests.once(made, one), manifests.once(made, other)] == [1, 2, 3]
-    assert Manifests([]).once(made) == 4

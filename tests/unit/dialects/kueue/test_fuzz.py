@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source, read
-from closeknit.dialects.family import Dialect
+from closeknit.dialects.family import Family
 from closeknit.dialects.kueue import KUEUE
-from closeknit.dialects.reading import gather
+from closeknit.dialects.reading import gather, load
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
     HOST,
@@ -85,13 +85,13 @@ def text_of(content: list[Any]) -> bytes:
     return "\n".join(json.dumps(each) for each in content if isinstance(each, dict | list)).encode()
 
 
-def written_objects(dialect: Dialect, text: bytes, *, lenient: bool) -> int:
+def written_objects(dialect: Family, text: bytes, *, lenient: bool) -> int:
     """How many objects are written; that none of them raises is the point."""
-    found = gather([dialect], [Source("f", text)], lenient=lenient)
+    found = gather(load([dialect], [Source("f", text)], lenient=lenient))
     return sum(
         1
         for make in dialect.translations.values()
-        for each in make(found.manifests, found.surroundings)
+        for each in make(found.loaded.view, found.seen_by[dialect.name])
         if isinstance(each, dict) and json.dumps(each)
     )
 

@@ -11,7 +11,7 @@ from closeknit.dialects import DIALECTS, Source, read, translate
 from closeknit.dialects.kueue.objects import assignments, workload_object
 from closeknit.dialects.kueue.starting import started
 from closeknit.dialects.kueue.workloads import Read, read_all
-from closeknit.dialects.reading import gather
+from closeknit.dialects.reading import gather, load
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Group, PodSet
@@ -161,8 +161,8 @@ def test_what_is_written_means_the_same_when_it_is_read_again() -> None:
 
 
 def placed(*texts: str) -> tuple[Read, Placed]:
-    found = gather(DIALECTS, sources(*texts), lenient=False)
-    (each,) = read_all(found.manifests, found.surroundings)
+    found = gather(load(DIALECTS, sources(*texts), lenient=False))
+    (each,) = read_all(found.loaded.view, found.seen_by["kueue"])
     assert isinstance(each, Read)
     outcome = Engine(read(sources(*texts)).cluster).solve(each.admissions[0].option.request)
     assert isinstance(outcome, Placed)

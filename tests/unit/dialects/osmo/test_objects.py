@@ -11,8 +11,8 @@ from closeknit.dialects import Source
 from closeknit.dialects.osmo import OSMO, keys_of
 from closeknit.dialects.osmo.objects import to_pods
 from closeknit.dialects.osmo.workflows import read_workflows
-from closeknit.dialects.reading import gather
-from closeknit.dialects.store.objects import Manifests
+from closeknit.dialects.reading import load
+from closeknit.dialects.store.view import View
 from closeknit.hub import quantities
 from closeknit.hub.nodes import Operator
 from tests.unit.dialects.kit import reading, request
@@ -20,8 +20,8 @@ from tests.unit.dialects.osmo.kit import KEYS, each, objects, pod_group, pool, w
 from tests.unit.dialects.osmo.written import example
 
 
-def gathered(*texts: str) -> Manifests:
-    return gather((OSMO,), [Source("f", "\n---\n".join(texts).encode())], lenient=False).manifests
+def gathered(*texts: str) -> View:
+    return load((OSMO,), [Source("f", "\n---\n".join(texts).encode())], lenient=False).view
 
 
 def test_the_pod_group_of_use_case_3_is_the_one_in_the_design() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from closeknit.dialects import Source, Translation, translate
-from closeknit.dialects.translate.name_conflicts import identity, other_names
+from closeknit.dialects.translate.name_conflicts import key_of, other_names
 from tests.unit.dialects.grove.sets import clique, gang, group, members, pod_clique_set
 from tests.unit.dialects.kit import pod, pod_group, reading
 
@@ -46,7 +46,7 @@ def job(name: str = "train", pods: int = 3) -> str:
 
 def translated(target: str, *texts: str) -> Translation:
     found = translate([Source("f", "\n---\n".join(texts).encode())], target)
-    identities = [identity(each) for each in found.objects]
+    identities = [key_of(each) for each in found.objects]
     assert len(identities) == len(set(identities))
     return found
 

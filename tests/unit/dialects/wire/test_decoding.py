@@ -15,10 +15,9 @@ from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects import DIALECTS, Source
 from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.documents import Document, parse
-from closeknit.dialects.store.objects import Manifest
 from closeknit.dialects.wire import decoding as shapes
 from closeknit.dialects.wire.decoding import decode
-from closeknit.dialects.wire.registry import Catalogue
+from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.hub import problems
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
@@ -56,16 +55,16 @@ CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadat
 def documents() -> Iterator[tuple[type, dict[str, Any]]]:
     """The objects of the examples as plain data, each with its shape."""
     kinds = [*core_kinds.KINDS, *(kind for dialect in DIALECTS for kind in dialect.kinds)]
-    catalogue = Catalogue(kinds, {})
+    registry = Registry(kinds, [])
     for path in sorted(EXAMPLES.rglob("*.yaml")):
         for found in parse(Source(path.name, path.read_bytes())):
             assert isinstance(found, Document)
-            for one in catalogue.manifests([found], lenient=False):
-                if isinstance(one, Manifest) and isinstance(found.content, dict):
+            for one in registry.objects([found], lenient=False):
+                if isinstance(one, Found) and one.content is not None and isinstance(found.content, dict):
                     whole = found.content
-                    if one.own_file is not None:
+                    if one.origin.own_file is not None:
                         name = one.object
-                        whole = one.own_file.whole(whole, name.api_version, name.kind)
+                        whole = one.origin.own_file.whole(whole, name.api_version, name.kind)
                     yield type(one.content), whole
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.wire import Wire
-from closeknit.dialects.family import Dialect, Surroundings
+from closeknit.dialects.family import Compiled, Described, Family
 from closeknit.dialects.reading import Reading, read_with
-from closeknit.dialects.store.objects import Kind, Manifests, OwnFile
-from closeknit.dialects.wire.sources import Located, Source
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Kind, OwnFile
+from closeknit.dialects.wire.sources import Source
 from closeknit.hub.problems import as_told
 from closeknit.hub.workload import Workload
 
@@ -32,21 +32,26 @@ class Recipe(Wire, frozen=True, kw_only=True):
     spec: File
 
 
-def _workloads(manifests: Manifests, _: Surroundings) -> Iterator[Workload | Located]:
-    for manifest in manifests.of(Recipe):
-        if manifest.content.spec.steps == ["burn"]:
-            yield manifest.located(as_told("spec.steps[0]", "Do not burn it."))
-        yield Workload(manifest.object, "cooking", None)
-    for broken in manifests.broken(Recipe):
-        yield Workload(broken.object, "cooking", None, broken.problems)
+def _compile(stored: Stored[Recipe], _: View) -> Compiled:
+    burnt = stored.content.spec.steps == ["burn"]
+    problems = (as_told("spec.steps[0]", "Do not burn it."),) if burnt else ()
+    return Compiled((Workload(stored.object, "cooking", None),), problems)
 
 
-COOKING = Dialect(
+COOKING = Family(
     name="cooking",
-    kinds=(Kind("cook.dev", "Recipe", ("v2", "v1"), Recipe, own_file=OwnFile("recipe", ("recipe", "name"))),),
-    topologies=lambda _: iter(()),
-    workload_of=lambda *_: None,
-    workloads=_workloads,
+    kinds=(
+        Kind(
+            "cook.dev",
+            "Recipe",
+            ("v2", "v1"),
+            Recipe,
+            own_file=OwnFile("recipe", ("recipe", "name")),
+            workload=True,
+        ),
+    ),
+    topologies=lambda _: Described(),
+    compile={Recipe: _compile},
 )
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from closeknit.dialects.core.naming import lone_holder
-from closeknit.dialects.family import Dialect
-from closeknit.dialects.store.ownership import Claim
+from closeknit.dialects.family import Family
+from closeknit.dialects.ownership import Claim
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
@@ -21,14 +21,14 @@ from closeknit.hub.workload import Workload
 class Topologies:
     """All topologies, by the family that describes them."""
 
-    def __init__(self, dialects: Sequence[Dialect], found: Mapping[str, Mapping[str, Topology]]) -> None:
+    def __init__(self, families: Sequence[Family], found: Mapping[str, Mapping[str, Topology]]) -> None:
         self._found = found
-        self._seen = {dialect.name: self._by_name(dialect, dialects) for dialect in dialects}
+        self._seen = {dialect.name: self._by_name(dialect, families) for dialect in families}
 
-    def _by_name(self, dialect: Dialect, dialects: Sequence[Dialect]) -> dict[str, tuple[str, Topology]]:
+    def _by_name(self, dialect: Family, families: Sequence[Family]) -> dict[str, tuple[str, Topology]]:
         """The topologies that a family sees, its own first, each with the family that describes it."""
         seen: dict[str, tuple[str, Topology]] = {}
-        for family in (dialect.name, *dialect.borrows, *(each.name for each in dialects)):
+        for family in (dialect.name, *dialect.borrows, *(each.name for each in families)):
             for name, topology in self._found.get(family, {}).items():
                 seen.setdefault(name, (family, topology))
         return seen
@@ -60,10 +60,8 @@ class Topologies:
 class Workloads:
     """All workloads; those of one name are told apart by their kind."""
 
-    def __init__(
-        self, dialects: Sequence[Dialect], topologies: Topologies, found: Iterable[Workload]
-    ) -> None:
-        self._claimed_by = {dialect.name: dialect.claimed_by or dialect.name for dialect in dialects}
+    def __init__(self, families: Sequence[Family], topologies: Topologies, found: Iterable[Workload]) -> None:
+        self._claimed_by = {dialect.name: dialect.claimed_by or dialect.name for dialect in families}
         self._topologies = topologies
         self._found = tuple(found)
         owners: dict[str, list[Workload]] = {}
@@ -86,10 +84,14 @@ class Workloads:
 
     def holder(self, claim: Claim) -> str:
         """Who holds what a claimed pod uses."""
-        for workload in self._shared.get(claim.holder, ()):
-            if self._claimed_by[workload.dialect] == claim.family:
-                return self._name(workload, claim.holder)
-        return claim.holder
+        return self.named(claim.family, claim.holder)
+
+    def named(self, family: str, holder: str) -> str:
+        """What a workload that a family's pods belong to is called where all meet."""
+        for workload in self._shared.get(holder, ()):
+            if self._claimed_by[workload.dialect] == family:
+                return self._name(workload, holder)
+        return holder
 
     def _told(self, workload: Workload, request: Request) -> Request:
         topology = request.topology
