@@ -120,6 +120,13 @@ class Problem:
         return f"{where}: {self.message}" if (where := self.where) else self.message
 
 
+def parted(found: Iterable[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """The problems, and the notes."""
+    every = tuple(found)
+    notes = tuple(each for each in every if each.severity is Severity.NOTE)
+    return tuple(each for each in every if each.severity is Severity.PROBLEM), notes
+
+
 class InvalidError(ValueError):
     """Raised once for a value, carrying every problem found in it."""
 

@@ -121,9 +121,9 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
     if request.topology is not None and topology is None:
         found.append(as_told("topology", f"There is no topology {shown(request.topology)}."))
     names: set[str] = set()
-    pending: list[tuple[str, Member, int | None, int | None]] = [("root", request.root, None, None)]
+    pending: list[tuple[str, Member, int | None]] = [("root", request.root, None)]
     while pending:
-        path, member, above_required, above_preferred = pending.pop()
+        path, member, above = pending.pop()
         if member.name in names:
             found.append(
                 as_told(
@@ -141,17 +141,19 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
         if isinstance(member, PodSet):
             continue
         required = _depth(f"{path}.required", member.required, topology, found)
-        preferred = _depth(f"{path}.preferred", member.preferred, topology, found)
-        found.extend(_order_problems(path, member, topology, above_required, above_preferred))
-        deepest = required if required is not None else above_required
-        wished = preferred if preferred is not None else above_preferred
+        _depth(f"{path}.preferred", member.preferred, topology, found)
+        if topology is not None and required is not None and above is not None and required < above:
+            coarser, finer = topology.labels[required], topology.labels[above]
+            message = f"{shown(coarser)} is coarser than {shown(finer)}, the level required above it."
+            remedy = f"Name {shown(finer)} or a finer level, or leave it out."
+            found.append(as_told(f"{path}.required", f"{message} {remedy}"))
         if path.count(".members[") >= DEEPEST:
             found.append(
                 as_told(f"{path}.members", f"Groups are nested more than {DEEPEST} deep. Leave some out.")
             )
             continue
         for i, inner in reversed(list(enumerate(member.members))):
-            pending.append((f"{path}.members[{i}]", inner, deepest, wished))
+            pending.append((f"{path}.members[{i}]", inner, required if required is not None else above))
     return tuple(found)
 
 
@@ -193,39 +195,3 @@ def _depth(path: str, label: str | None, topology: Topology | None, found: list[
             )
         )
     return depth
-
-
-def _order_problems(
-    path: str,
-    group: Group,
-    topology: Topology | None,
-    above_required: int | None,
-    above_preferred: int | None,
-) -> Iterator[Problem]:
-    """A child's level is equal to or finer than its parent's, like kind with like kind.
-
-    A preference coarser than the requirement that binds it anyway says nothing,
-    so it is taken for a mistake as well.
-    """
-    if topology is None:
-        return
-    required = topology.index(group.required) if group.required is not None else None
-    preferred = topology.index(group.preferred) if group.preferred is not None else None
-    checks = (
-        ("required", required, "the level required above it", above_required),
-        (
-            "preferred",
-            preferred,
-            "the level required of it",
-            required if required is not None else above_required,
-        ),
-        ("preferred", preferred, "the level preferred above it", above_preferred),
-    )
-    for field, mine, whose, bound in checks:
-        if mine is not None and bound is not None and mine < bound:
-            coarser, finer = topology.labels[mine], topology.labels[bound]
-            yield as_told(
-                f"{path}.{field}",
-                f"{shown(coarser)} is coarser than {shown(finer)}, {whose}. "
-                f"Name {shown(finer)} or a finer level, or leave it out.",
-            )

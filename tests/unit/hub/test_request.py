@@ -88,27 +88,6 @@ TOPOLOGY = Topology("default", (Level("zone"), Level("block"), Level("rack")))
             'Name "rack" or a finer level, or leave it out.',
             id="the same, with a group without levels between the two",
         ),
-        pytest.param(
-            group("g", pods("a", 1), required="rack", preferred="block"),
-            "root.members[0].preferred",
-            '"block" is coarser than "rack", the level required of it. '
-            'Name "rack" or a finer level, or leave it out.',
-            id="a preference coarser than the group's own requirement",
-        ),
-        pytest.param(
-            group("g", group("h", pods("a", 1), preferred="zone"), required="block"),
-            "root.members[0].members[0].preferred",
-            '"zone" is coarser than "block", the level required of it. '
-            'Name "block" or a finer level, or leave it out.',
-            id="a preference coarser than what is required above",
-        ),
-        pytest.param(
-            group("g", group("h", pods("a", 1), preferred="zone"), preferred="rack"),
-            "root.members[0].members[0].preferred",
-            '"zone" is coarser than "rack", the level preferred above it. '
-            'Name "rack" or a finer level, or leave it out.',
-            id="a preference coarser than the one above",
-        ),
     ],
 )
 def test_one_problem_is_found_at_its_path(member: Member, path: str, message: str) -> None:
@@ -159,6 +138,27 @@ def test_an_unknown_topology_is_a_problem() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "member",
+    [
+        pytest.param(
+            group("g", pods("a", 1), required="rack", preferred="block"),
+            id="coarser than the group's own requirement",
+        ),
+        pytest.param(
+            group("g", group("h", pods("a", 1), preferred="zone"), required="block"),
+            id="coarser than what is required above",
+        ),
+        pytest.param(
+            group("g", group("h", pods("a", 1), preferred="zone"), preferred="rack"),
+            id="coarser than the one above",
+        ),
+    ],
+)
+def test_a_preference_is_never_a_reason_to_refuse_be_it(member: Member) -> None:
+    assert problems(request("train", member), TOPOLOGY) == ()
+
+
 def test_all_problems_are_found_at_once_and_in_the_order_of_the_tree() -> None:
     asked = request(
         "train",
@@ -169,7 +169,6 @@ def test_all_problems_are_found_at_once_and_in_the_order_of_the_tree() -> None:
     )
 
     assert [problem.where for problem in problems(asked, TOPOLOGY)] == [
-        "root.preferred",
         "root.members[0].required",
         "root.members[0].members[0].resources.cpu",
         "root.members[1].members[0].name",

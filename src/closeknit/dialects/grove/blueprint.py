@@ -9,6 +9,7 @@ from typing import Any
 from closeknit.apis import core_v1
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.pods import Shape, read_pod
 from closeknit.dialects.grove.clashes import Repeated, clashes
 from closeknit.dialects.grove.constraints import (
@@ -19,7 +20,6 @@ from closeknit.dialects.grove.constraints import (
     of_clique,
     of_group,
 )
-from closeknit.dialects.grove.nesting import Levels
 from closeknit.dialects.grove.rules import rules
 from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.store.objects import Stored

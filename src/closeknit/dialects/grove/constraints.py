@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from closeknit.apis import grove_io_v1alpha1 as wire
-from closeknit.dialects.grove.nesting import Asked, Levels, Written, nested
+from closeknit.dialects.core.levels import Asked, Levels, Written, nested
 from closeknit.dialects.grove.topologies import MANAGED, Known
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, parted, shown, suggestion
 from closeknit.hub.topology import Topology
 
 SET = ""
@@ -137,7 +137,7 @@ def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE
             problems.append(as_told(each.path, f"{message} {suggestion(each.word, domains)}"))
     levels, coarser = nested(asked, topology, domains)
     if lost is Lost.REFUSE:
-        problems.extend(coarser)
+        problems.extend(parted(coarser)[0])
     unavailable = tuple(sorted({each.word for each in unknown}))
     return Constraints(topology, levels, unavailable, tuple(problems))
 

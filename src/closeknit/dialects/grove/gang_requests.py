@@ -12,11 +12,11 @@ from itertools import islice
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.dialects.core.assumed_pods import Assumed
+from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.minimum_members import Crew, crew
 from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
 from closeknit.dialects.grove.gang_rules import GANG
 from closeknit.dialects.grove.naming import POD_CLIQUE, pod_name
-from closeknit.dialects.grove.nesting import Levels
 from closeknit.dialects.kai.keys import SUBGROUP_LABEL
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown, suggestion

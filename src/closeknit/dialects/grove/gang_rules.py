@@ -8,11 +8,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
+from closeknit.dialects.core.levels import Asked, Levels, Written, nested
 from closeknit.dialects.grove.naming import TOPOLOGY_NAME
-from closeknit.dialects.grove.nesting import Asked, Levels, Written, nested
 from closeknit.dialects.kai.keys import TOPOLOGY
 from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.problems import Problem, as_told, parted, shown, suggestion
 from closeknit.hub.topology import Topology
 
 GANG = ""
@@ -84,7 +84,7 @@ def gang_constraints(
         if each.word not in depths
     ]
     levels, coarser = nested(asked, topology, depths, "level")
-    return Close(name, levels, (*problems, *coarser))
+    return Close(name, levels, (*problems, *parted(coarser)[0]))
 
 
 def topology_of(given: wire.PodGang) -> tuple[str, str]:

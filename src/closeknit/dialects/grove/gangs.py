@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from closeknit.dialects.core.assumed_pods import RESOURCES_ANNOTATION, assuming
+from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.cliques import default_labels, metadata
 from closeknit.dialects.grove.naming import (
@@ -21,7 +22,6 @@ from closeknit.dialects.grove.naming import (
     pod_name,
     scaled_name,
 )
-from closeknit.dialects.grove.nesting import Levels
 from closeknit.dialects.grove.parts import Part, parts
 
 KAI_SCHEDULER = "kai-scheduler"
