@@ -19,7 +19,7 @@ from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.dialects.dynamo.conditions import topology_constraints_enforced
 from closeknit.dialects.dynamo.sets import to_pod_clique_set
 from closeknit.dialects.dynamo.updates import update_problems
-from closeknit.dialects.grove.drift import topology_levels
+from closeknit.dialects.grove.status import topology_levels
 from closeknit.dialects.grove.topologies import Known
 from closeknit.hub.topology import Level, Topology
 from tests.scenario.commands import EXAMPLES, Journey, Json, journey, planned, refused, run, translated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from closeknit.dialects.dynamo.deployments import Deployment
-from closeknit.dialects.grove.drift import Condition, Event
+from closeknit.dialects.family import Condition, Event
 
 TYPE = "TopologyConstraintsEnforced"
 

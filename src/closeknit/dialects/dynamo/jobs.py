@@ -13,15 +13,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from closeknit.apis.dynamo_keys import DEPLOYMENT
 from closeknit.dialects.core.host_level import level_of_nodes
 from closeknit.dialects.dynamo.deployments import Component
+from closeknit.dialects.dynamo.objects import Objects
 from closeknit.dialects.dynamo.overrides import places
 from closeknit.dialects.dynamo.queues import Queues
 from closeknit.dialects.dynamo.sets import checksum
 from closeknit.dialects.dynamo.workloads import Read, read_all, topologies_for
 from closeknit.dialects.family import Object, Surroundings
-from closeknit.dialects.grove.members import DEPLOYMENT
-from closeknit.dialects.grove.objects import Objects
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import within

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -12,12 +12,17 @@ from closeknit.dialects.dynamo.mapping import mapped
 from closeknit.dialects.dynamo.workloads import Read, read_all, topologies_for
 from closeknit.dialects.family import Surroundings
 from closeknit.dialects.grove.blueprint import Blueprint
-from closeknit.dialects.grove.gangs import to_gangs
-from closeknit.dialects.grove.objects import Objects, kai_names, pod_groups_of, to_binding
-from closeknit.dialects.grove.pod_objects import to_pods
+from closeknit.dialects.grove.express import to_binding
+from closeknit.dialects.grove.to_gangs import to_gangs
+from closeknit.dialects.grove.to_pod_groups import to_pod_groups as pod_groups_of
+from closeknit.dialects.grove.to_pods import to_pods
+from closeknit.dialects.grove.topologies import kai_names
 from closeknit.dialects.kai.objects import to_topology_object
+from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
 from closeknit.hub.topology import Topology
+
+Objects: TypeAlias = Iterator[dict[str, Any] | Reported]
 
 
 def grove_objects(manifests: View, surroundings: Surroundings) -> Objects:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from closeknit.dialects.dynamo import overrides
 from closeknit.dialects.dynamo.deployments import Component, Deployment
-from closeknit.dialects.grove.naming import own_name_problems
+from closeknit.dialects.grove.names import own_name_problems
 from closeknit.dialects.grove.topologies import DOMAINS
 from closeknit.hub.problems import Problem, as_told, between, shown, suggestion
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from closeknit.dialects.dynamo.deployments import Component, Deployment
 from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
-from closeknit.dialects.grove.naming import LONGEST
+from closeknit.dialects.grove.names import LONGEST
 
 QUEUE_ANNOTATION = "nvidia.com/kai-scheduler-queue"
 DEFAULT_QUEUE = "dynamo"

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from closeknit.dialects.dynamo.deployments import Deployment
 from closeknit.dialects.dynamo.overrides import Place, of_deployment, places
 from closeknit.dialects.dynamo.sets import Origin, origins
-from closeknit.dialects.grove.blueprint import TOO_MANY
-from closeknit.dialects.grove.constraints import MEANT
 from closeknit.hub.problems import Problem, as_told
 
+TOO_MANY = "spec.replicas"
+MEANT = " It is meant where no topology is named."
 _PATH = re.compile(r"spec\.template((?:\.\w+|\[[0-9]+\])+)", re.ASCII)
 _PART = re.compile(r"\.(cliques|podCliqueScalingGroups)\[([0-9]+)\](.*)")
 _NO_TOPOLOGY = re.compile(r'There is no ClusterTopologyBinding "[^"]*"\.')

@@ -8,6 +8,7 @@ from closeknit.dialects.dynamo.deployments import Deployment
 from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
 from closeknit.dialects.grove import constraints
 from closeknit.dialects.grove.updates import constraint_problems
+from closeknit.hub.paths import parsed
 from closeknit.hub.problems import Problem, as_told, shown
 
 _RECREATE = "Delete the DynamoGraphDeployment and create it anew."
@@ -56,8 +57,8 @@ def update_problems(old: Deployment, new: Deployment) -> Iterator[Problem]:
 
 def _override_problems(old: Place, new: Place) -> Iterator[Problem]:
     """A constraint in Grove's words may change as far as Grove lets it: to another spelling of the same."""
-    after = constraints.Place(new.constraint_path, new.constraint(), None)
-    yield from constraint_problems(old.constraint(), after, _RECREATE)
+    after = constraints.Place(parsed(new.constraint_path), new.constraint(), None)
+    yield from constraint_problems(old.constraint(), after, "DynamoGraphDeployment")
 
 
 def _added_or_removed(*, added: bool) -> str:

@@ -11,9 +11,9 @@ import msgspec
 from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.batch_v1 import Job
+from closeknit.apis.dynamo_keys import DEPLOYMENT
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
-from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.priority import created
 from closeknit.dialects.dynamo.deployments import Deployment, read_alpha, read_beta
 from closeknit.dialects.dynamo.mapping import mapped
@@ -23,11 +23,10 @@ from closeknit.dialects.dynamo.sets import set_name, to_pod_clique_set
 from closeknit.dialects.dynamo.telling import told
 from closeknit.dialects.family import Surroundings
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint
-from closeknit.dialects.grove.drift import what_is_lost
-from closeknit.dialects.grove.members import DEPLOYMENT, lone_gangs, pods_by_set, set_of
-from closeknit.dialects.grove.requests import to_request
+from closeknit.dialects.grove.compile import pod_problems, set_priority
+from closeknit.dialects.grove.owners import has_gangs_on_their_own, pods_made_for, set_key
+from closeknit.dialects.grove.to_request import to_request
 from closeknit.dialects.grove.topologies import MANAGED, Known, known
-from closeknit.dialects.grove.workloads import pod_problems, priority_of
 from closeknit.dialects.kueue.keys import QUEUE
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
@@ -46,6 +45,7 @@ class Read:
     made: dict[str, Any] | None
     blueprint: Blueprint | None
     problems: tuple[Problem, ...]
+    notes: tuple[Problem, ...] = ()
 
 
 def topologies_for(manifests: View) -> Known:
@@ -76,22 +76,19 @@ def read_workloads(manifests: View, surroundings: Surroundings) -> Iterator[Work
     Otherwise what was made of it is the workload, and asks for the same pods.
     """
     queued = _queued(manifests)
-    made_already = {(one.namespace, one.name) for one in manifests.keys(PodCliqueSet)}
-    made_already.update((one.namespace, set_of(one.content.metadata)) for one in lone_gangs(manifests))
-    by_set = pods_by_set(surroundings.pods)
-    topologies = topologies_for(manifests)
     for one in read_all(manifests, lenient=surroundings.lenient):
         manifest = one.manifest
-        pods = by_set.get(workload_name(manifest.namespace, set_name(one.deployment)), ())
+        its_set = set_key(manifest.namespace, set_name(one.deployment))
+        pods = pods_made_for(manifests, its_set)
         own = list(one.problems)
         priority = 0
         if one.blueprint is not None:
             unknown: list[Problem] = []
-            priority = priority_of(one.blueprint.given, surroundings, unknown)
+            priority = set_priority(one.blueprint.given, manifests, unknown)
             own.extend(as_told("spec.priorityClassName", problem.message) for problem in unknown)
         since = created(manifest, own)
         yield from (manifest.report(problem) for problem in own)
-        made_of_it = (manifest.namespace, set_name(one.deployment)) in made_already
+        made_of_it = manifests.has(its_set) or has_gangs_on_their_own(manifests, its_set)
         if made_of_it or (manifest.namespace, manifest.name) in queued:
             continue
         broken = [*manifest.problems, *own, *pod_problems(pods)]
@@ -102,7 +99,7 @@ def read_workloads(manifests: View, surroundings: Surroundings) -> Iterator[Work
             problems=tuple(broken),
             priority=priority,
             created=since,
-            notes=_notes(one, topologies),
+            notes=tuple(told(one.notes, one.deployment)),
         )
     for shape in (alpha.DynamoGraphDeployment, beta.DynamoGraphDeployment):
         for unreadable in manifests.unreadable(shape):
@@ -120,12 +117,6 @@ def _queued(manifests: View) -> set[tuple[str, str]]:
         for namespace, labels in labelled
         if DEPLOYMENT in labels and QUEUE in labels
     }
-
-
-def _notes(one: Read, topologies: Known) -> tuple[Problem, ...]:
-    if one.blueprint is None:
-        return ()
-    return tuple(told(what_is_lost(one.blueprint.given, topologies), one.deployment))
 
 
 def _read(
@@ -151,13 +142,13 @@ def _read(
     given = msgspec.structs.replace(
         decoded, metadata=msgspec.structs.replace(decoded.metadata, uid=deployment.metadata.uid)
     )
-    drawn, problems = blueprint(given, manifest.namespace, topologies, lenient=lenient)
+    drawn = blueprint(given, manifest.namespace, topologies, lenient=lenient)
     said = {problem.where for problem in found}
     # What is wrong in itself is wrong for Grove as well, and told once.
-    found.extend(problem for problem in told(problems, drafted) if problem.where not in said)
+    found.extend(problem for problem in told(drawn.problems, drafted) if problem.where not in said)
     if found:
         return Read(manifest, deployment, None, None, tuple(found))
-    return Read(manifest, deployment, made, drawn, ())
+    return Read(manifest, deployment, made, drawn.blueprint, (), drawn.notes)
 
 
 def _draft(given: Deployment, topologies: Known, fallback: str, *, lenient: bool) -> tuple[Deployment, str]:

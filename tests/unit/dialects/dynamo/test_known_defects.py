@@ -19,15 +19,15 @@ from closeknit.dialects import Source, translate
 from closeknit.dialects.dynamo.conditions import event, topology_constraints_enforced
 from closeknit.dialects.dynamo.sets import to_pod_clique_set
 from closeknit.dialects.dynamo.updates import update_problems
-from closeknit.dialects.grove.drift import Condition, topology_levels
+from closeknit.dialects.family import Condition
+from closeknit.dialects.grove.status import topology_levels
 from closeknit.dialects.grove.topologies import Known
-from closeknit.dialects.grove.updates import update_problems as set_update_problems
 from closeknit.hub.drawing import parse
 from closeknit.hub.request import Group, Request
 from closeknit.hub.topology import Level, Topology
 from tests.unit.dialects.dynamo.graphs import deployment, graph, service
 from tests.unit.dialects.grove.sets import LEVELS, clique, configuration, pod_clique_set, topology
-from tests.unit.dialects.kit import problems, reading
+from tests.unit.dialects.kit import changes, problems, reading
 from tests.unit.dialects.kit import request as only_request
 
 TREE = Topology("grove-topology", tuple(Level(key, domain) for domain, key in LEVELS.items()))
@@ -128,9 +128,8 @@ def test_8124_what_is_made_speaks_todays_words_of_grove() -> None:
 def test_11399_a_set_in_the_earlier_spelling_may_become_todays_in_place() -> None:
     old = pod_clique_set(clique("a"), domain="zone", name="graph")
     new = json.dumps(made_set(beta(service("A"), domain="zone")))
-    before, after = (msgspec.convert(json.loads(text), PodCliqueSet) for text in (old, new))
 
-    assert list(set_update_problems(before, after)) == []
+    assert changes("PodCliqueSet", old, new) == []
 
 
 def test_12448_one_component_may_be_constrained_where_nothing_else_is() -> None:

@@ -12,7 +12,8 @@ from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.dialects.dynamo.conditions import event, topology_constraints_enforced
 from closeknit.dialects.dynamo.sets import to_pod_clique_set
 from closeknit.dialects.dynamo.updates import update_problems
-from closeknit.dialects.grove.drift import Condition, Event, topology_levels
+from closeknit.dialects.family import Condition, Event
+from closeknit.dialects.grove.status import topology_levels
 from closeknit.dialects.grove.topologies import Known
 from closeknit.hub.topology import Level, Topology
 from tests.unit.dialects.dynamo.graphs import deployment, graph, service

@@ -1,4 +1,4 @@
-"""How a topology of Grove and that of a scheduler stay in step."""
+"""What Grove says about its objects: whether the levels of a set and of a scheduler are there."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import pytest
 
 from closeknit.apis.grove_io_v1alpha1 import ClusterTopologyBinding
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
-from closeknit.dialects.grove.bindings import (
+from closeknit.dialects.family import Condition, Event, Status
+from closeknit.dialects.grove.status import (
     SchedulerTopology,
     drift_event,
     scheduler_topologies,
     scheduler_topology_drift,
 )
-from closeknit.dialects.grove.drift import Condition, Event
-from tests.unit.dialects.grove.sets import (
-    topology,
-)
-from tests.unit.dialects.kit import problems
+from tests.unit.dialects.grove.sets import clique, configuration, pod_clique_set, topology
+from tests.unit.dialects.grove.test_updates import CLOSE, packed
+from tests.unit.dialects.kit import status
 
 
 def binding(*bindings: tuple[str, str]) -> ClusterTopologyBinding:
@@ -104,37 +103,87 @@ def test_drift_is_told_when_it_begins_and_when_it_ends() -> None:
     assert drift_event(bad, good) == Event("Normal", "TopologyInSync", "good")
 
 
-def test_a_topology_of_kai_that_grove_did_not_make_is_not_taken_over() -> None:
-    theirs = json.loads(msgspec.json.encode(kai("z")))
-    mine = topology({"zone": "z", "rack": "r"}, "theirs", "ClusterTopologyBinding")
-    made = {**theirs["metadata"], "ownerReferences": [{"kind": "ClusterTopologyBinding", "name": "theirs"}]}
+@pytest.mark.parametrize(
+    ("text", "around", "want"),
+    [
+        pytest.param(
+            CLOSE,
+            [],
+            (
+                "Unknown",
+                "ClusterTopologyNotFound",
+                "ClusterTopologyBinding grove-topology not found",
+            ),
+            id="the topology no longer exists",
+        ),
+        pytest.param(
+            CLOSE,
+            [topology({"zone": "z"})],
+            (
+                "True",
+                "ClusterTopologyLevelsUnavailable",
+                "Unavailable topology domains: [block, rack]",
+            ),
+            id="levels in use are no longer there",
+        ),
+        pytest.param(
+            CLOSE,
+            [topology()],
+            (
+                "False",
+                "AllClusterTopologyLevelsAvailable",
+                "All topology levels are available",
+            ),
+            id="all levels in use are there",
+        ),
+        pytest.param(
+            pod_clique_set(clique("a")),
+            [],
+            (
+                "False",
+                "AllClusterTopologyLevelsAvailable",
+                "No topology constraints defined",
+            ),
+            id="nothing is constrained",
+        ),
+        pytest.param(
+            CLOSE,
+            [configuration(enabled=False), topology()],
+            (
+                "Unknown",
+                "TopologyAwareSchedulingDisabled",
+                "Topology constraints are defined but Topology Aware Scheduling is disabled",
+            ),
+            id="it is switched off",
+        ),
+        pytest.param(
+            pod_clique_set(clique("a"), **packed("rack")),
+            [topology()],
+            (
+                "Unknown",
+                "TopologyNameMissing",
+                "PodCliqueSet topology constraints must include topologyName",
+            ),
+            id="nobody names the topology",
+        ),
+    ],
+)
+def test_the_condition_of_a_set(text: str, around: list[str], want: tuple[str, str, str]) -> None:
+    assert status("PodCliqueSet", text, *around) == Status((Condition("TopologyLevelsUnavailable", *want),))
 
-    assert problems(mine, json.dumps(theirs)) == [
-        '2:spec.levels: Grove has a topology "theirs" as well, with levels "z", "r". Grove makes KAI\'s itself;'
-        " remove this one, or rename it."
-    ]
-    assert problems(mine, json.dumps({**theirs, "metadata": made})) == []
-    assert (
-        problems(mine, json.dumps(theirs | {"spec": {"levels": [{"nodeLabel": "z"}, {"nodeLabel": "r"}]}}))
-        == []
-    )
 
-
-@pytest.mark.parametrize("reference", ["other", "t"])
-def test_a_topology_of_kai_is_in_nobodys_way_where_grove_makes_none(reference: str) -> None:
-    ours = topology(
-        {"zone": "z", "rack": "r"},
+def test_a_binding_that_has_drifted_when_it_is_first_looked_at() -> None:
+    bound = topology(
+        {"zone": "z"},
         "t",
         "ClusterTopologyBinding",
-        schedulerTopologyBindings=[{"schedulerName": "kai-scheduler", "topologyReference": reference}],
+        schedulerTopologyBindings=[{"schedulerName": "kai-scheduler", "topologyReference": "theirs"}],
     )
-    theirs = json.dumps(
-        {
-            "apiVersion": "kai.scheduler/v1alpha1",
-            "kind": "Topology",
-            "metadata": {"name": "t"},
-            "spec": {"levels": [{"nodeLabel": "row"}]},
-        }
-    )
+    message = 'KAI Topology "theirs" has levels r, but the binding has z'
 
-    assert problems(ours, theirs) == []
+    assert status(
+        "ClusterTopologyBinding", bound, json.dumps(json.loads(msgspec.json.encode(kai("r"))))
+    ) == Status(
+        (Condition("SchedulerTopologyDrift", "True", "Drift", message),),
+        (Event("Warning", "TopologyDriftDetected", message),),
+    )

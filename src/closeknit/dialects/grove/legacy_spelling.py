@@ -7,52 +7,54 @@ seven names; ``pack.required`` was ``packDomain``; and preferences could not be 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from closeknit.dialects.family import Object
 from closeknit.dialects.grove.topologies import DOMAINS, MANAGED
-from closeknit.hub.problems import Problem, as_told, shown
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import grove as sentences
 
 
-def in_earlier_spelling(objects: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Problem]]:
-    """The objects with topologies and PodCliqueSets spelt as they were, and what could not be said so.
+def in_legacy_spelling(objects: Iterable[Object], found: list[Problem]) -> list[Object]:
+    """The objects with topologies and PodCliqueSets spelt as they were.
 
-    A domain whose name did not exist gets one that no other level has.
+    What could not be said then is added to ``found``. A domain whose name did not exist gets one that no
+    other level has.
     """
     given = list(objects)
     bindings = [each for each in given if each["kind"] == "ClusterTopologyBinding"]
-    problems: list[Problem] = []
     for binding in bindings[1:]:
-        message = (
-            f"There was one topology before, and here is {shown(bindings[0]['metadata']['name'])} already."
-        )
-        problems.append(as_told(f"ClusterTopologyBinding {binding['metadata']['name']}", message))
-    renamed = {one["metadata"]["name"]: _renamed(one, problems) for one in bindings}
-    found: list[dict[str, Any]] = []
+        second = sentences.ONE_TOPOLOGY_BEFORE.at((), first=bindings[0]["metadata"]["name"])
+        found.append(second.of("ClusterTopologyBinding", binding["metadata"]["name"]))
+    renamed = {one["metadata"]["name"]: _renamed(one, found) for one in bindings}
+    spelt: list[Object] = []
     for each in given:
         match each["kind"]:
             case "ClusterTopologyBinding":
                 # Of several, the first is left, so that what is written can be applied.
                 if each is bindings[0]:
-                    found.append(_topology(each, renamed[each["metadata"]["name"]]))
+                    spelt.append(_topology(each, renamed[each["metadata"]["name"]]))
             case "PodCliqueSet":
-                found.append(_pod_clique_set(each, renamed, problems))
+                unsaid: list[Problem] = []
+                spelt.append(_pod_clique_set(each, renamed, unsaid))
+                found.extend(problem.of("PodCliqueSet", each["metadata"]["name"]) for problem in unsaid)
             case _:
-                found.append(each)
-    return found, problems
+                spelt.append(each)
+    return spelt
 
 
-def _renamed(binding: dict[str, Any], problems: list[Problem]) -> dict[str, str]:
+def _renamed(binding: Object, found: list[Problem]) -> dict[str, str]:
     """For each domain its earlier name."""
     domains = [level["domain"] for level in binding["spec"]["levels"]]
     unused = [domain for domain in DOMAINS if domain not in domains]
     others = [domain for domain in domains if domain not in DOMAINS]
     if len(others) > len(unused):
-        message = f"There are {len(domains)} levels, and before there could be {len(DOMAINS)}."
-        problems.append(as_told(f"ClusterTopologyBinding {binding['metadata']['name']}", message))
+        many = sentences.TOO_MANY_LEVELS_BEFORE.at((), levels=len(domains), most=len(DOMAINS))
+        found.append(many.of("ClusterTopologyBinding", binding["metadata"]["name"]))
     return {**{domain: domain for domain in DOMAINS}, **dict(zip(others, unused, strict=False))}
 
 
-def _topology(binding: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
+def _topology(binding: Object, renamed: Mapping[str, str]) -> Object:
     levels = [
         {**level, "domain": renamed[level["domain"]]}
         for level in binding["spec"]["levels"]
@@ -66,15 +68,14 @@ def _topology(binding: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, 
     }
 
 
-def _pod_clique_set(
-    given: dict[str, Any], renamed: Mapping[str, Mapping[str, str]], problems: list[Problem]
-) -> dict[str, Any]:
-    name = given["metadata"]["name"]
-    template = _without_pack(given["spec"]["template"], name, renamed, problems)
+def _pod_clique_set(given: Object, renamed: Mapping[str, Mapping[str, str]], found: list[Problem]) -> Object:
+    path: Path = ("spec", "template")
+    template = _without_pack(given["spec"]["template"], path, renamed, found)
     for field in ("cliques", "podCliqueScalingGroups"):
         if field in template:
             template[field] = [
-                _without_pack(each, f"{name}: {each['name']}", renamed, problems) for each in template[field]
+                _without_pack(each, (*path, field, i), renamed, found)
+                for i, each in enumerate(template[field])
             ]
     for group in template.get("podCliqueScalingGroups", ()):
         group.pop("annotations", None)
@@ -82,16 +83,16 @@ def _pod_clique_set(
 
 
 def _without_pack(
-    given: dict[str, Any], where: str, renamed: Mapping[str, Mapping[str, str]], problems: list[Problem]
-) -> dict[str, Any]:
+    given: Object, path: Path, renamed: Mapping[str, Mapping[str, str]], found: list[Problem]
+) -> Object:
     spelt = dict(given)
     constraint = spelt.pop("topologyConstraint", None)
     if constraint is None:
         return spelt
     pack = constraint.get("pack", {})
     if preferred := pack.get("preferred"):
-        message = f"The preference for {shown(preferred)} could not be said before, and is left out."
-        problems.append(as_told(f"PodCliqueSet {where}", message))
+        where = (*path, "topologyConstraint", "pack", "preferred")
+        found.append(sentences.NO_PREFERENCE_BEFORE.at(where, level=preferred))
     if required := pack.get("required") or constraint.get("packDomain"):
         # Where the topology is not among the objects, the domain is taken to be one of its time.
         known = renamed.get(constraint.get("topologyName", MANAGED), {})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from closeknit.dialects.grove.blueprint import Blueprint, Clique, ScalingGroup
-from closeknit.dialects.grove.naming import clique_name, replica_name, scaled_name, scaling_group_name
+from closeknit.dialects.grove.names import clique_name, replica_name, scaled_name, scaling_group_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CliqueInstance:
     """A clique of one replica of a set."""
 
     clique: Clique
@@ -37,17 +37,17 @@ class Part:
         return self.scaled.group.cliques if self.scaled else (self.clique,)
 
 
-def parts(made: Blueprint) -> Iterator[Part]:
+def instances(made: Blueprint) -> Iterator[CliqueInstance]:
     """Every clique of every replica, base gang first."""
     for replica in range(made.replicas):
-        yield from parts_of(made, replica)
+        yield from instances_of(made, replica)
 
 
-def parts_of(made: Blueprint, replica: int) -> Iterator[Part]:
+def instances_of(made: Blueprint, replica: int) -> Iterator[CliqueInstance]:
     """Every clique of one replica, base gang first."""
     base = replica_name(made.name, replica)
     for clique in made.cliques:
-        yield Part(clique, clique_name(base, clique.name), replica, base, None, None)
+        yield CliqueInstance(clique, clique_name(base, clique.name), replica, base, None, None)
     for beyond in (False, True):
         for group in made.groups:
             name = scaling_group_name(made.name, replica, group.name)
@@ -56,12 +56,12 @@ def parts_of(made: Blueprint, replica: int) -> Iterator[Part]:
                 gang = scaled_name(name, index - group.least) if beyond else base
                 for clique in group.cliques:
                     own = clique_name(scaled_name(name, index), clique.name)
-                    yield Part(
+                    yield CliqueInstance(
                         clique, own, replica, gang, base if beyond else None, Scaled(group, name, index)
                     )
 
 
-def starts_after(made: Blueprint, part: Part) -> list[str]:
+def starts_after(made: Blueprint, instance: CliqueInstance) -> list[str]:
     """The PodCliques that must run before this one.
 
     Within a scaling group a clique waits for those of its own replica; for those of
@@ -71,19 +71,19 @@ def starts_after(made: Blueprint, part: Part) -> list[str]:
     match made.given.spec.template.clique_startup_type:
         case "CliqueStartupTypeInOrder":
             order = [clique.name for clique in made.all_cliques()]
-            position = order.index(part.clique.name)
+            position = order.index(instance.clique.name)
             wanted = order[position - 1 : position] if position else []
         case "CliqueStartupTypeExplicit":
-            wanted = part.clique.given.spec.starts_after
+            wanted = instance.clique.given.spec.starts_after
         case _:
             wanted = []
-    own = {clique.name for clique in part.siblings}
+    own = {clique.name for clique in instance.siblings}
     found: list[str] = []
     for name in wanted:
-        if part.scaled is not None and name in own:
-            found.append(clique_name(scaled_name(part.scaled.name, part.scaled.index), name))
-        elif part.base is None:
-            found.extend(_in_base(made, part.replica, name))
+        if instance.scaled is not None and name in own:
+            found.append(clique_name(scaled_name(instance.scaled.name, instance.scaled.index), name))
+        elif instance.base is None:
+            found.extend(_in_base(made, instance.replica, name))
     return found
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from closeknit.dialects.grove.blueprint import Blueprint
-from closeknit.dialects.grove.naming import (
+from closeknit.apis.grove_keys import (
     BASE_POD_GANG,
     COMPONENT,
     MANAGED_BY,
@@ -20,9 +19,11 @@ from closeknit.dialects.grove.naming import (
     SCALING_GROUP,
     SCALING_GROUP_REPLICA_INDEX,
     TOPOLOGY_NAME,
-    scaling_group_name,
 )
-from closeknit.dialects.grove.parts import Part, parts, starts_after
+from closeknit.dialects.core.metadata import owner_references
+from closeknit.dialects.grove.blueprint import Blueprint
+from closeknit.dialects.grove.instances import CliqueInstance, instances, starts_after
+from closeknit.dialects.grove.names import scaling_group_name
 
 API_VERSION = "grove.io/v1alpha1"
 
@@ -52,12 +53,14 @@ def to_cliques(made: Blueprint) -> Iterator[dict[str, Any]]:
                     "cliqueNames": list(group.given.clique_names),
                 },
             }
-    for part in parts(made):
+    for instance in instances(made):
         yield {
             "apiVersion": API_VERSION,
             "kind": "PodClique",
-            "metadata": metadata(made, part.name, clique_labels(made, part), clique_annotations(part)),
-            "spec": _clique_spec(made, part),
+            "metadata": metadata(
+                made, instance.name, clique_labels(made, instance), clique_annotations(instance)
+            ),
+            "spec": _clique_spec(made, instance),
         }
 
 
@@ -66,28 +69,28 @@ def default_labels(made: Blueprint) -> dict[str, str]:
     return {MANAGED_BY: OPERATOR, PART_OF: made.name}
 
 
-def clique_labels(made: Blueprint, part: Part) -> dict[str, str]:
+def clique_labels(made: Blueprint, instance: CliqueInstance) -> dict[str, str]:
     """The labels of a PodClique; its pods have them as well."""
     labels = {
-        **part.clique.given.labels,
+        **instance.clique.given.labels,
         **default_labels(made),
-        NAME: part.name,
+        NAME: instance.name,
         COMPONENT: "pcs-podclique",
-        REPLICA_INDEX: str(part.replica),
-        POD_GANG: part.gang,
+        REPLICA_INDEX: str(instance.replica),
+        POD_GANG: instance.gang,
     }
-    if part.scaled is not None:
+    if instance.scaled is not None:
         labels[COMPONENT] = "pcsg-podclique"
-        labels[SCALING_GROUP] = part.scaled.name
-        labels[SCALING_GROUP_REPLICA_INDEX] = str(part.scaled.index)
-    if part.base is not None:
-        labels[BASE_POD_GANG] = part.base
+        labels[SCALING_GROUP] = instance.scaled.name
+        labels[SCALING_GROUP_REPLICA_INDEX] = str(instance.scaled.index)
+    if instance.base is not None:
+        labels[BASE_POD_GANG] = instance.base
     return labels
 
 
-def clique_annotations(part: Part) -> dict[str, str]:
+def clique_annotations(instance: CliqueInstance) -> dict[str, str]:
     """The annotations of a PodClique; which topology counts is for the gang to say."""
-    annotations = part.clique.given.annotations
+    annotations = instance.clique.given.annotations
     return {key: value for key, value in annotations.items() if key != TOPOLOGY_NAME}
 
 
@@ -98,29 +101,19 @@ def metadata(
     found: dict[str, Any] = {"name": name, "namespace": made.namespace, "labels": labels}
     if annotations:
         found["annotations"] = dict(annotations)
-    if made.given.metadata.uid:
-        found["ownerReferences"] = [
-            {
-                "apiVersion": API_VERSION,
-                "kind": "PodCliqueSet",
-                "name": made.name,
-                "uid": made.given.metadata.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ]
-    return found
+    uid = made.given.metadata.uid
+    return {**found, **owner_references(API_VERSION, "PodCliqueSet", made.name, uid)}
 
 
-def _clique_spec(made: Blueprint, part: Part) -> dict[str, Any]:
-    clique = part.clique
+def _clique_spec(made: Blueprint, instance: CliqueInstance) -> dict[str, Any]:
+    clique = instance.clique
     spec: dict[str, Any] = {
         "roleName": clique.given.spec.role_name or clique.name,
         "replicas": clique.replicas,
         "minAvailable": clique.least,
         "podSpec": clique.pod_spec,
     }
-    if waits := starts_after(made, part):
+    if waits := starts_after(made, instance):
         spec["startsAfter"] = waits
     if (scaling := clique.given.spec.auto_scaling_config) is not None:
         spec["autoScalingConfig"] = {"minReplicas": clique.replicas, **msgspec.to_builtins(scaling)}

@@ -306,10 +306,8 @@ def coarser(label: str, bound: str, path: str) -> str:
                 f" {coarser(BLOCK, RACK, 'topologyConstraint.packConstraint.required')}",
                 f"{G}[0].topologyConstraint.packConstraint.required:"
                 f" {coarser(ZONE, RACK, 'topologyConstraint.packConstraint.required')}",
-                f"{G}[1].topologyConstraint.packConstraint.preferred:"
-                f" {coarser(ZONE, RACK, 'topologyConstraint.packConstraint.preferred')}",
             ],
-            id="nothing is coarser than what lies around it",
+            id="no requirement is coarser than the one around it, while a preference may be",
         ),
         pytest.param(
             gang(members("a"), priorityClassName="inferance"),

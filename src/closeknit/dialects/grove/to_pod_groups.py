@@ -1,23 +1,37 @@
-"""A PodGang as the PodGroup of KAI, as Grove's own backend for KAI writes it."""
+"""PodGangs as PodGroups of KAI, as Grove's own backend for KAI writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis import scheduling_run_ai_v2alpha2 as kai
+from closeknit.apis.grove_keys import TOPOLOGY_NAME
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang, TopologyConstraint
 from closeknit.dialects.core.host_level import level_of_nodes
-from closeknit.dialects.grove.naming import TOPOLOGY_NAME
-from closeknit.hub.problems import Problem, as_told, shown
+from closeknit.dialects.core.metadata import owner_references
+from closeknit.dialects.grove.blueprint import Blueprint
+from closeknit.dialects.grove.to_gangs import to_gangs
+from closeknit.dialects.kai.keys import QUEUE, TOPOLOGY
+from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.topology import Topology
 
-QUEUE = "kai.scheduler/queue"
-_KAI_TOPOLOGY = "kai.scheduler/topology"
+
+def to_pod_groups(
+    made: Blueprint, kai_names: Mapping[str, str], topologies: Mapping[str, Topology]
+) -> Iterator[dict[str, Any]]:
+    """A PodGroup for each gang of a set; ``kai_names`` tells what KAI calls topologies otherwise."""
+    queue, name = queue_of(made.given, []), made.topology or ""
+    for gang in to_gangs(made):
+        decoded = msgspec.convert(gang, PodGang)
+        yield to_pod_group(
+            decoded, made.namespace, queue, named=kai_names.get(name, ""), topology=topologies.get(name)
+        )
 
 
 def to_pod_group(
@@ -28,7 +42,7 @@ def to_pod_group(
     ``named`` is the name by which KAI knows the topology, where that is not Grove's name.
     """
     annotations = gang.metadata.annotations
-    name = named or annotations.get(TOPOLOGY_NAME) or annotations.get(_KAI_TOPOLOGY, "")
+    name = named or annotations.get(TOPOLOGY_NAME) or annotations.get(TOPOLOGY, "")
 
     def constraint(given: TopologyConstraint | None) -> kai.TopologyConstraint:
         return _constraint(given, name, topology)
@@ -69,17 +83,9 @@ def to_pod_group(
         ),
     )
     plain: dict[str, Any] = msgspec.to_builtins(group)
-    if gang.metadata.uid:
-        plain["metadata"]["ownerReferences"] = [
-            {
-                "apiVersion": gang.api_version,
-                "kind": gang.kind,
-                "name": gang.metadata.name,
-                "uid": gang.metadata.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ]
+    plain["metadata"].update(
+        owner_references(gang.api_version, gang.kind, gang.metadata.name, gang.metadata.uid)
+    )
     if queue:
         plain["spec"] = {"queue": queue, **plain["spec"]}
     return plain
@@ -88,22 +94,18 @@ def to_pod_group(
 def queue_of(given: wire.PodCliqueSet, found: list[Problem]) -> str:
     """The queue of a set: its own, else the one that all its cliques name; empty where nobody names one."""
     own = queue_named(given.metadata.labels, given.metadata.annotations)
-    named: dict[str, str] = {}
+    named: dict[str, int] = {}
     for i, clique in enumerate(given.spec.template.cliques):
         if queue := queue_named(clique.labels, clique.annotations):
-            named.setdefault(queue, f"spec.template.cliques[{i}]")
+            named.setdefault(queue, i)
     if own:
-        for queue, path in named.items():
+        for queue, i in named.items():
             if queue != own:
-                message = (
-                    f"This clique is in queue {shown(queue)}, but the set in {shown(own)}. Name one queue."
-                )
-                found.append(as_told(f"{path}.labels", message))
+                path = ("spec", "template", "cliques", i, "labels")
+                found.append(sentences.CLIQUE_QUEUE.at(path, queue=queue, own=own))
         return own
     if len(named) > 1:
-        queues = ", ".join(shown(queue) for queue in named)
-        message = f"The cliques are in different queues: {queues}. A gang has one queue; name it on the set."
-        found.append(as_told("metadata.labels", message))
+        found.append(sentences.QUEUES_DIFFER.at(("metadata", "labels"), queues=tuple(named)))
     return next(iter(named), "")
 
 

@@ -5,40 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from closeknit.apis.grove_keys import GATE, POD_CLIQUE, POD_INDEX
 from closeknit.dialects.grove.blueprint import Blueprint
-from closeknit.dialects.grove.cliques import clique_annotations, clique_labels
-from closeknit.dialects.grove.gangs import KAI_SCHEDULER, SKIP_PODGROUPER, scheduler_of
-from closeknit.dialects.grove.naming import GATE, POD_CLIQUE, POD_INDEX, pod_name, replica_name
-from closeknit.dialects.grove.parts import Part, parts
-
-_POD_GROUP = "pod-group-name"
-_SUBGROUP = "kai.scheduler/subgroup-name"
+from closeknit.dialects.grove.instances import CliqueInstance, instances
+from closeknit.dialects.grove.names import pod_name, replica_name
+from closeknit.dialects.grove.to_cliques import clique_annotations, clique_labels
+from closeknit.dialects.grove.to_gangs import scheduler_of
+from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SCHEDULER, SKIP, SUBGROUP_LABEL
 
 
 def to_pods(made: Blueprint) -> Iterator[dict[str, Any]]:
     """Every pod. What its author wrote is kept; names, labels, gate and environment are added."""
     scheduler = scheduler_of(made)
-    for part in parts(made):
-        labels = {**clique_labels(made, part), POD_CLIQUE: part.name}
-        annotations = clique_annotations(part)
-        if scheduler == KAI_SCHEDULER:
-            labels[_SUBGROUP] = part.name
-            annotations = {**annotations, _POD_GROUP: part.gang, SKIP_PODGROUPER: "true"}
-        environment = _environment(made, part)
-        given = part.clique.pod_spec
+    for instance in instances(made):
+        labels = {**clique_labels(made, instance), POD_CLIQUE: instance.name}
+        annotations = clique_annotations(instance)
+        if scheduler == SCHEDULER:
+            labels[SUBGROUP_LABEL] = instance.name
+            annotations = {**annotations, GROUP_ANNOTATION: instance.gang, SKIP: "true"}
+        environment = _environment(made, instance)
+        given = instance.clique.pod_spec
         spec = {
             "restartPolicy": "Always",
             "terminationGracePeriodSeconds": 30,
             **given,
             "schedulerName": scheduler,
             "schedulingGates": [{"name": GATE}],
-            "subdomain": replica_name(made.name, part.replica),
+            "subdomain": replica_name(made.name, instance.replica),
         }
         for field in ("containers", "initContainers"):
             if containers := given.get(field):
                 spec[field] = [_with(container, environment) for container in containers]
-        for index in range(part.clique.replicas):
-            name = pod_name(part.name, index)
+        for index in range(instance.clique.replicas):
+            name = pod_name(instance.name, index)
             metadata: dict[str, Any] = {
                 "name": name,
                 "namespace": made.namespace,
@@ -54,18 +53,18 @@ def to_pods(made: Blueprint) -> Iterator[dict[str, Any]]:
             }
 
 
-def _environment(made: Blueprint, part: Part) -> list[dict[str, Any]]:
-    service = f"{replica_name(made.name, part.replica)}.{made.namespace}.svc.cluster.local"
+def _environment(made: Blueprint, instance: CliqueInstance) -> list[dict[str, Any]]:
+    service = f"{replica_name(made.name, instance.replica)}.{made.namespace}.svc.cluster.local"
     values = {
         "GROVE_PCS_NAME": made.name,
-        "GROVE_PCS_INDEX": str(part.replica),
-        "GROVE_PCLQ_NAME": part.name,
+        "GROVE_PCS_INDEX": str(instance.replica),
+        "GROVE_PCLQ_NAME": instance.name,
         "GROVE_HEADLESS_SERVICE": service,
     }
-    if part.scaled is not None:
-        values["GROVE_PCSG_NAME"] = part.scaled.name
-        values["GROVE_PCSG_INDEX"] = str(part.scaled.index)
-        values["GROVE_PCSG_TEMPLATE_NUM_PODS"] = str(sum(one.replicas for one in part.siblings))
+    if instance.scaled is not None:
+        values["GROVE_PCSG_NAME"] = instance.scaled.name
+        values["GROVE_PCSG_INDEX"] = str(instance.scaled.index)
+        values["GROVE_PCSG_TEMPLATE_NUM_PODS"] = str(sum(one.replicas for one in instance.siblings))
     own = {"fieldRef": {"fieldPath": f"metadata.labels['{POD_INDEX}']"}}
     return [
         *({"name": name, "value": value} for name, value in values.items()),

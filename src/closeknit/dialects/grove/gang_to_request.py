@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from itertools import islice
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
+from closeknit.apis.grove_keys import POD_CLIQUE
 from closeknit.dialects.core.assumed_pods import Assumed
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.minimum_members import Crew, crew
 from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
 from closeknit.dialects.grove.gang_rules import GANG
-from closeknit.dialects.grove.naming import POD_CLIQUE, pod_name
+from closeknit.dialects.grove.names import pod_name
 from closeknit.dialects.kai.keys import SUBGROUP_LABEL
-from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.request import Group, Member, Request
+from closeknit.hub.sentences import grove as sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +34,16 @@ class _Member:
     node: str = ""
 
 
-def sorted_in(
-    given: wire.PodGang, pods: Sequence[ReadPod]
-) -> tuple[dict[str, list[ReadPod]], list[tuple[ReadPod, Problem]]]:
-    """The pods of each pod group, and what is wrong with those that belong to none.
+def pods_by_group(
+    given: wire.PodGang, pods: Sequence[ReadPod], strays: list[tuple[ReadPod, Problem]]
+) -> dict[str, list[ReadPod]]:
+    """The pods of each pod group; those that belong to none are added to ``strays``, with the reason.
 
     A reference tells the pod group, or else the pod's own label.
     """
     referenced = {one.name: group.name for group in given.spec.podgroups for one in group.pod_references}
-    names = [group.name for group in given.spec.podgroups]
+    names = tuple(group.name for group in given.spec.podgroups)
     found: dict[str, list[ReadPod]] = {}
-    strays: list[tuple[ReadPod, Problem]] = []
     for pod in pods:
         labels = pod.manifest.content.metadata.labels
         key = POD_CLIQUE if POD_CLIQUE in labels else SUBGROUP_LABEL
@@ -51,13 +51,15 @@ def sorted_in(
         if name in names:
             found.setdefault(name, []).append(pod)
         elif pod.stage in (Stage.OPEN, Stage.RUNNING):
-            gang = shown(given.metadata.name)
-            message = f"PodGang {gang} has no pod group {shown(name)}. {suggestion(name, names)}"
-            if not name:
-                message = f"PodGang {gang} does not refer to this pod, so the pod must name its pod group."
-                key = POD_CLIQUE
-            strays.append((pod, as_told(within("metadata.labels", key), message)))
-    return found, strays
+            strays.append((pod, _stray(given.metadata.name, key, name, names)))
+    return found
+
+
+def _stray(gang: str, key: str, name: str, names: tuple[str, ...]) -> Problem:
+    if not name:
+        return sentences.POD_GROUP_UNNAMED.at(("metadata", "labels", POD_CLIQUE), gang=gang)
+    allowed = OneOf(name, names)
+    return sentences.POD_OF_NO_GROUP.at(("metadata", "labels", key), gang=gang, name=name, allowed=allowed)
 
 
 def gang_request(

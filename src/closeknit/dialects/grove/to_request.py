@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from closeknit.apis.grove_keys import POD_CLIQUE
 from closeknit.dialects.core.naming import pod_set_name, workload_name
 from closeknit.dialects.core.pods import ReadPod, Stage, by_rank
 from closeknit.dialects.grove.blueprint import Blueprint, Clique, ScalingGroup
-from closeknit.dialects.grove.naming import (
-    POD_CLIQUE,
+from closeknit.dialects.grove.names import (
     clique_name,
     pod_name,
     replica_name,

@@ -10,11 +10,11 @@ import pytest
 
 from closeknit import Unplaceable, solve
 from closeknit.dialects import Source, translate
-from closeknit.dialects.grove.cliques import to_cliques
-from closeknit.dialects.grove.gangs import to_gangs
-from closeknit.dialects.grove.objects import pod_groups_of
-from closeknit.dialects.grove.pod_groups import queue_of
-from closeknit.dialects.grove.pod_objects import to_pods
+from closeknit.dialects.grove.to_cliques import to_cliques
+from closeknit.dialects.grove.to_gangs import to_gangs
+from closeknit.dialects.grove.to_pod_groups import queue_of
+from closeknit.dialects.grove.to_pod_groups import to_pod_groups as pod_groups_of
+from closeknit.dialects.grove.to_pods import to_pods
 from tests.unit.dialects.grove.sets import (
     LEVELS,
     clique,

@@ -142,14 +142,6 @@ def test_the_table_of_hierarchical_strictness(parent: str, child: str, valid: bo
             id="the topology exists",
         ),
         pytest.param(
-            pod_clique_set({**clique("a"), **packed(preferred="zone")}, **packed(preferred="rack")),
-            [
-                f"{T}.cliques[0].topologyConstraint.pack.preferred:"
-                f" {coarser('zone', 'rack', 'topologyConstraint.pack.preferred')}"
-            ],
-            id="a preference is not coarser than the one above it",
-        ),
-        pytest.param(
             pod_clique_set(
                 clique("a", domain="block"), groups=[group("g", "a", domain="zone")], domain="rack"
             ),
@@ -437,3 +429,31 @@ def test_names_that_clash_are_told_beside_unknown_domains() -> None:
 
     assert f"{T}.cliques[1].topologyConstraint.packDomain: {UNKNOWN}" in found
     assert any("This leads to the name" in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "want"),
+    [
+        pytest.param(
+            pod_clique_set({**clique("a"), **packed(preferred="zone")}, **packed(preferred="rack")),
+            f"{T[2:]}.cliques[0].topologyConstraint.pack.preferred",
+            '"zone" is coarser than "rack", which spec.template.topologyConstraint.pack.preferred prefers.'
+            ' It counts only where "rack" cannot be had.',
+            id="a preference that is coarser than the one above it",
+        ),
+        pytest.param(
+            pod_clique_set(clique("a"), **packed(required="rack", preferred="zone")),
+            f"{T[2:]}.topologyConstraint.pack.preferred",
+            '"zone" is coarser than "rack", which spec.template.topologyConstraint.pack.required requires,'
+            " so preferring it changes nothing.",
+            id="a preference that is coarser than what is required anyway",
+        ),
+    ],
+)
+def test_a_preference_is_noted_and_never_refused(text: str, path: str, want: str) -> None:
+    found = reading(topology(), text)
+    (workload,) = found.workloads
+
+    assert found.problems == ()
+    assert workload.request is not None
+    assert [str(note) for note in workload.notes] == [f"{path}: {want}"]
