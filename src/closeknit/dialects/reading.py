@@ -182,7 +182,7 @@ def _workloads(
     """The workloads of a family; what is wrong with its objects is added to ``reported``."""
     for shape in family.check:
         for each in view.of(shape):
-            reported.extend(map(each.report, view.derive(check_object, family, each.key)))
+            reported.extend(map(each.report, check_object(view, family, each.key)))
     for shape in family.compile:
         for each in view.of(shape):
             compiled = view.derive(compile_object, family, each.key)
@@ -233,7 +233,7 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
         assert pod is not None
         reported.extend(map(stored_pod.report, pod.problems))
         if not is_lost(view, pod):
-            pods.append((view.derive(claim_of, stored_pod.key), pod))
+            pods.append((claim_of(view, stored_pod.key), pod))
         elif not view.lenient and pod.node not in known:
             message = f"There is no node {shown(pod.node)}. {suggestion(pod.node, nodes)}"
             reported.append(stored_pod.report(as_told("spec.nodeName", message)))

@@ -76,7 +76,7 @@ def _clique(clique: Clique, within: str, pods: Mapping[str, list[ReadPod]]) -> G
         minimum=None if clique.least == count else clique.least,
         filter=clique.shape.filter,
         host_ports=clique.shape.host_ports,
-        bound=tuple(pod.node for pod in sorted(running, key=by_rank)),
+        bound=tuple(sorted(pod.node for pod in running)),
         pods=tuple(names),
     )
     return Group(name, (pod_set,), clique.levels.required, clique.levels.preferred)

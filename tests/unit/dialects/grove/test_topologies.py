@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -218,7 +219,7 @@ def test_a_set_whose_topology_has_problems_is_told_so() -> None:
 
 
 def test_a_topology_of_kai_that_grove_did_not_make_is_not_taken_over() -> None:
-    theirs = {
+    theirs: dict[str, Any] = {
         "apiVersion": "kai.scheduler/v1alpha1",
         "kind": "Topology",
         "metadata": {"name": "theirs"},
