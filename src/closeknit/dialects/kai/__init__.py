@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
+from closeknit.apis.kai_keys import GROUP_ANNOTATION
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
@@ -25,7 +26,6 @@ from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.family import Family, Object, Surroundings, described
 from closeknit.dialects.kai.derivation import overruled
 from closeknit.dialects.kai.groups import derived_groups, read_groups
-from closeknit.dialects.kai.keys import GROUP_ANNOTATION
 from closeknit.dialects.kai.members import workload_of
 from closeknit.dialects.kai.objects import to_pod_group, to_topology_object
 from closeknit.dialects.kai.pod_objects import to_pods

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from closeknit.apis import core_v1
+from closeknit.apis import kai_keys as keys
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob
@@ -18,17 +19,16 @@ from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.core.priority import created
 from closeknit.dialects.family import Surroundings
-from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.constraints import constraints
 from closeknit.dialects.kai.derived import Derived, Leaf, Template
 from closeknit.dialects.kai.job_groups import of_job, of_job_set
 from closeknit.dialects.kai.leader_worker_groups import of_leader_worker_set
 from closeknit.dialects.kai.members import DEFAULT, given, share_problems
+from closeknit.dialects.kai.owners import queues_in_kueue
 from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import tree
 from closeknit.dialects.kai.training_groups import of_pytorch_job
 from closeknit.dialects.kai.workloads import DIALECT, PRIORITIES, ReadGroup, of_pod, root_group
-from closeknit.dialects.kueue.batches import is_kueues
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import join
@@ -68,7 +68,7 @@ def overruled(manifests: View) -> Iterator[Reported]:
 
 
 def _overruled(manifest: Stored[Job] | Stored[JobSet], *metadata: ObjectMeta) -> Iterator[Reported]:
-    if not is_kueues(*metadata):
+    if not queues_in_kueue(*metadata):
         return
     asked = {key for each in metadata for key in (keys.REQUIRED, keys.PREFERRED) if key in each.annotations}
     for key in sorted(asked):

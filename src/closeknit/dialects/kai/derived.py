@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from closeknit.apis import kai_keys as keys
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.core_v1 import PodTemplateSpec
 from closeknit.apis.scheduling_run_ai_v2alpha2 import UNCONSTRAINED, TopologyConstraint
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.constraints import Fields
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import within

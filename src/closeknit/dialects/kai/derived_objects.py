@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from closeknit.apis.job_keys import COMPLETION_INDEX
+from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
 from closeknit.dialects.kai.derived import Derived, Leaf
-from closeknit.dialects.kai.keys import COMPLETION_INDEX, GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 

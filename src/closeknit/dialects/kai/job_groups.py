@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from closeknit.apis import job_keys
+from closeknit.apis import kai_keys as keys
 from closeknit.apis.batch_v1 import Job, JobSpec
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet, ReplicatedJob
 from closeknit.dialects.core.naming import lone_holder
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import (
     MOST_PODS,
     Derived,
@@ -51,8 +52,8 @@ def of_job(manifest: Stored[Job]) -> Iterator[Derived]:
         pods=tuple(f"{manifest.name}-{i}" for i in range(pods)),
         minimum=minimum,
         minimum_path="spec.parallelism",
-        labels={keys.JOB_NAME: manifest.name},
-        index_label=keys.COMPLETION_INDEX if indexed else "",
+        labels={job_keys.JOB_NAME: manifest.name},
+        index_label=job_keys.COMPLETION_INDEX if indexed else "",
     )
     yield owner.derived(
         Outline((leaf,), close_of(annotations, "metadata.annotations"), min_member=minimum),
@@ -138,19 +139,19 @@ def _replicated(
             parent=given.name,
             close=close,
             labels={
-                keys.JOB_SET: job_set,
-                keys.REPLICATED_JOB: given.name,
-                keys.JOB_INDEX: str(job),
+                job_keys.JOB_SET: job_set,
+                job_keys.REPLICATED_JOB: given.name,
+                job_keys.JOB_INDEX: str(job),
             },
-            index_label=keys.COMPLETION_INDEX,
+            index_label=job_keys.COMPLETION_INDEX,
         )
 
 
 def _replica_of(pod: ReadPod) -> str | None:
     labels: Mapping[str, str] = pod.manifest.content.metadata.labels
-    if keys.REPLICATED_JOB not in labels or keys.JOB_INDEX not in labels:
+    if job_keys.REPLICATED_JOB not in labels or job_keys.JOB_INDEX not in labels:
         return None
-    return f"{labels[keys.REPLICATED_JOB]}-replica-{labels[keys.JOB_INDEX]}"
+    return f"{labels[job_keys.REPLICATED_JOB]}-replica-{labels[job_keys.JOB_INDEX]}"
 
 
 def _side_by_side(spec: JobSpec, path: str, found: list[Problem]) -> int:

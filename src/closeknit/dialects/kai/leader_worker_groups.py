@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from closeknit.apis import job_keys
+from closeknit.apis import kai_keys as keys
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.dialects.core.naming import lone_holder
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import (
     MOST_PODS,
     MOST_SEGMENTS,
@@ -59,7 +60,7 @@ def of_leader_worker_set(manifest: Stored[LeaderWorkerSet]) -> Iterator[Derived]
     if given.startup_policy and given.startup_policy not in _STARTUPS:
         remedy = suggestion(given.startup_policy, _STARTUPS)
         found.append(as_told("spec.startupPolicy", f"{shown(given.startup_policy)} is not known. {remedy}"))
-    for key in keys.EXCLUSIVE:
+    for key in job_keys.EXCLUSIVE:
         if key in manifest.content.metadata.annotations:
             message = f"This is not taken into account when pods are placed. Use {keys.REQUIRED}."
             found.append(as_told(within("metadata.annotations", key), message))
@@ -173,8 +174,8 @@ class _Segments:
             minimum_path=f"{_PATH}.size",
             parent=parent,
             close=close,
-            labels={keys.LEADER_WORKER_SET: self._manifest.name, keys.GROUP_INDEX: str(group)},
-            index_label=keys.WORKER_INDEX,
+            labels={job_keys.LEADER_WORKER_SET: self._manifest.name, job_keys.GROUP_INDEX: str(group)},
+            index_label=job_keys.WORKER_INDEX,
             first=workers[0],
         )
 
@@ -192,8 +193,8 @@ class _LeafOf:
 
     def __call__(self, pod: ReadPod) -> str | None:
         labels = pod.manifest.content.metadata.labels
-        worker = labels.get(keys.WORKER_INDEX, "")
-        if labels.get(keys.GROUP_INDEX) != str(self._group) or not worker.isdecimal() or len(worker) > 9:
+        worker = labels.get(job_keys.WORKER_INDEX, "")
+        if labels.get(job_keys.GROUP_INDEX) != str(self._group) or not worker.isdecimal() or len(worker) > 9:
             return None
         return self._segments.subgroup(int(worker))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from closeknit.apis.core_v1 import Pod
+from closeknit.apis.kai_keys import GROUP_ANNOTATION, SUBGROUP_LABEL
 from closeknit.dialects.core.minimum_members import Crew, crew, equal
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import ReadPod, Shape, Stage, by_rank
-from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
 from closeknit.dialects.kai.subgroups import Tree
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown, suggestion

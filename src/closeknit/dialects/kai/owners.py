@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from closeknit.apis import kai_keys as keys
+from closeknit.apis import kueue_keys
 from closeknit.apis.batch_v1 import JobStatus
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import Derived, Outline, Template
 from closeknit.dialects.kai.further_fields import wrong
-from closeknit.dialects.kueue.batches import is_kueues
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told
@@ -50,8 +50,7 @@ class Owner:
         """
         if any(each.annotations.get(keys.SKIP) == "true" for each in self.all_metadata()):
             return False
-        first, *rest = self.all_metadata()
-        if is_kueues(first, *rest):
+        if queues_in_kueue(*self.all_metadata()):
             return False
         return any(each.given.spec.scheduler_name == keys.SCHEDULER for each in self.templates) or any(
             key.startswith(keys.PREFIX)
@@ -130,6 +129,14 @@ class Owner:
                 else:
                     yield field, value
                 break
+
+
+def queues_in_kueue(own: ObjectMeta, *inner: ObjectMeta) -> bool:
+    """Whether an owner names a queue of Kueue, or asks for a topology in Kueue's words."""
+    asked = (*kueue_keys.EARLY, *kueue_keys.TODAYS)
+    return kueue_keys.QUEUE in own.labels or any(
+        key in each.annotations for each in (own, *inner) for key in asked
+    )
 
 
 def is_finished(status: JobStatus) -> bool:

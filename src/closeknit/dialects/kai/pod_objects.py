@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
+from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
 from closeknit.dialects.kai.naming import Taken, pod_name
 from closeknit.dialects.kai.objects import leaf_names
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE

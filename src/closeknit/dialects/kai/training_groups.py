@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from closeknit.apis import job_keys
+from closeknit.apis import kai_keys as keys
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob, ReplicaSpec
 from closeknit.dialects.core.naming import lone_holder
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import (
     MOST_PODS,
     MOST_SEGMENTS,
@@ -145,8 +146,8 @@ def _leaf(
         pods=tuple(f"{job}-{role}-{i}" for i in range(*numbers)),
         minimum=minimum,
         minimum_path=path,
-        labels={keys.TRAINING_JOB: job, keys.REPLICA_TYPE: role},
-        index_label=keys.REPLICA_INDEX,
+        labels={job_keys.TRAINING_JOB: job, job_keys.REPLICA_TYPE: role},
+        index_label=job_keys.REPLICA_INDEX,
         first=numbers[0],
     )
 
@@ -156,7 +157,7 @@ def _leaf_of(size: int | None) -> Callable[[ReadPod], str | None]:
 
     def leaf_of(pod: ReadPod) -> str | None:
         labels = pod.manifest.content.metadata.labels
-        role, number = labels.get(keys.REPLICA_TYPE), labels.get(keys.REPLICA_INDEX, "")
+        role, number = labels.get(job_keys.REPLICA_TYPE), labels.get(job_keys.REPLICA_INDEX, "")
         if role != _WORKER or size is None:
             return role
         return f"{_WORKER}-{int(number) // size}" if number.isdecimal() and len(number) < 10 else None
