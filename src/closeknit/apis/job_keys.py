@@ -4,6 +4,8 @@ from __future__ import annotations
 
 JOB_NAME = "batch.kubernetes.io/job-name"
 """The Job."""
+OLD_JOB_NAME = "job-name"
+"""The Job, as older versions of Kubernetes say it."""
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 """The number of a pod of an indexed Job, as label and annotation."""
 JOB_SET = "jobset.sigs.k8s.io/jobset-name"
