@@ -14,10 +14,10 @@ from closeknit.cli import display, explain, manifests, occupancy, plan, topology
 from closeknit.cli.display import branch
 from closeknit.cli.exits import complain, refusing_invalid
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing
-from closeknit.cli.planning import Status
 from closeknit.cli.wording import counted
 from closeknit.dialects import Source, read
 from closeknit.hub.problems import InvalidError, as_told
+from closeknit.scheduler.planning import Status
 
 _DRAWING = "cluster.txt"
 _TOPOLOGY = "datacenter"

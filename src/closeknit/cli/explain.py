@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from closeknit.cli import contract, display, loading, options, planning, preferences, verdict_tree, wording
+from closeknit.cli import contract, display, loading, options, preferences, verdict_tree, wording
 from closeknit.cli.contract import Json
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
-from closeknit.cli.planning import Status, Verdict
 from closeknit.cli.preferences import Missed, Why
 from closeknit.cli.verdict_tree import Detail
 from closeknit.hub.outcome import Choice, Placed
 from closeknit.hub.problems import InvalidError, as_told, shown, suggestion
 from closeknit.hub.request import Request
 from closeknit.hub.workload import Workload
+from closeknit.scheduler import planning
+from closeknit.scheduler.planning import Status, Verdict
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine

@@ -10,7 +10,6 @@ import jsonschema
 import pytest
 
 from closeknit.cli import contract
-from closeknit.cli.planning import Verdict
 from closeknit.hub.outcome import (
     Assignment,
     CountChange,
@@ -32,6 +31,7 @@ from closeknit.hub.problems import Problem, as_told
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import Level, Topology
 from closeknit.hub.workload import ObjectName, Workload
+from closeknit.scheduler.planning import Verdict
 
 SCHEMA = json.loads((Path(__file__).parent / "outcomes.schema.json").read_text())
 TOPOLOGY = Topology("t", (Level("topology/zone"), Level("topology/rack")))
