@@ -96,7 +96,7 @@ class Problem:
     def where(self) -> str:
         """The path as a user would type it."""
         text = text_of(self.path)
-        return f"{self.object}: {text}" if self.object else text
+        return ": ".join(filter(None, (self.object, text)))
 
     @property
     def message(self) -> str:

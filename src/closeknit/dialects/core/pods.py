@@ -12,6 +12,7 @@ from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.nodes import NodeFilter
+from closeknit.hub.paths import Path, rebased
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
@@ -70,21 +71,40 @@ class ReadPod:
         return bool(self.node) and self.stage in (Stage.RUNNING, Stage.LEAVING)
 
 
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What the pods of a template ask of a node."""
+
+    shape: Shape
+    problems: tuple[Problem, ...]
+    """What is wrong with it; its shape then means nothing."""
+    unsayable: tuple[Problem, ...]
+    """Constraints that no request can express."""
+
+
 def read_pod(manifest: Stored[core_v1.Pod]) -> ReadPod:
     """Read one pod, with every problem in it."""
     pod = manifest.content
     found: list[Problem] = []
-    if not pod.spec.containers:
-        found.append(as_told("spec.containers", "A pod needs at least one container."))
-    shape = Shape(pod_resources(pod.spec, found), node_filter(pod.spec, found), _host_ports(pod.spec, found))
     return ReadPod(
         manifest=manifest,
-        shape=shape,
+        shape=_shape(pod.spec, found),
         stage=_stage(pod),
         node=pod.spec.node_name,
         problems=tuple(found),
         unsayable=tuple(_unsayable(pod.spec)),
     )
+
+
+def read_template(spec: core_v1.PodSpec, path: Path) -> Template:
+    """Read the specification of pods that stands at this path of another object, with every problem in it."""
+    found: list[Problem] = []
+    shape = _shape(spec, found)
+
+    def here(problem: Problem) -> Problem:
+        return problem.moved(lambda own: rebased(own, ("spec",), path))
+
+    return Template(shape, tuple(map(here, found)), tuple(map(here, _unsayable(spec))))
 
 
 def by_rank(pod: ReadPod) -> tuple[tuple[tuple[int, str], ...], str]:
@@ -98,6 +118,12 @@ def rank(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
     # Texts and numbers take turns. A longer number is greater, and equal lengths compare as text.
     counted = (part.lstrip("0") if i % 2 else part for i, part in enumerate(parts))
     return tuple((len(part) * (i % 2), part) for i, part in enumerate(counted)), name
+
+
+def _shape(spec: core_v1.PodSpec, found: list[Problem]) -> Shape:
+    if not spec.containers:
+        found.append(as_told("spec.containers", "A pod needs at least one container."))
+    return Shape(pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found))
 
 
 def _stage(pod: core_v1.Pod) -> Stage:

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.wire.kinds import Named
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.paths import Path, parsed
+from closeknit.hub.problems import OneOf, Problem, as_told, shown
+from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
 
 BUILT_IN: Mapping[str, int] = {
@@ -27,7 +29,7 @@ class Priorities:
     default: int = 0
     """For who names none."""
 
-    def named(self, name: str, path: str, found: list[Problem], also: Mapping[str, int]) -> int:
+    def named(self, name: str, path: Path | str, found: list[Problem], also: Mapping[str, int]) -> int:
         """The priority of a class; ``also`` are those that a dialect's own installation brings.
 
         An unknown name is added to ``found`` and counts as the default.
@@ -36,7 +38,9 @@ class Priorities:
             return self.default
         known = {**BUILT_IN, **also, **self.classes}
         if name not in known:
-            found.append(as_told(path, f"There is no PriorityClass {shown(name)}. {suggestion(name, known)}"))
+            steps = parsed(path) if isinstance(path, str) else path
+            allowed = OneOf(name, tuple(known))
+            found.append(sentences.NO_PRIORITY_CLASS.at(steps, name=name, allowed=allowed))
         return known.get(name, self.default)
 
 

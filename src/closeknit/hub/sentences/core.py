@@ -19,3 +19,4 @@ PREFERENCE_COARSER = Code(
     "{level} is coarser than {bound}, which {field} prefers. It counts only where {bound} cannot be had.",
     Severity.NOTE,
 )
+NO_PRIORITY_CLASS = Code("no-priority-class", "There is no PriorityClass {name}. {allowed}")
