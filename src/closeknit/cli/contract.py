@@ -83,7 +83,7 @@ def outcome(verdict: Verdict) -> Json:
 
 def problem(found: Problem) -> Json:
     """One thing that is wrong, and where."""
-    return {"path": found.where, "message": found.message}
+    return {"path": found.where, "code": found.code.name, "message": found.message}
 
 
 def _pod(assignment: Assignment) -> Json:
