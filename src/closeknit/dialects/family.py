@@ -121,7 +121,7 @@ class Family:
     Where a family says so, a pod is its workload's only where that exists or will be made.
     """
     indexes: tuple[Index, ...] = ()
-    """By which its functions find objects."""
+    """How its objects are found by what they say."""
     borrows: tuple[str, ...] = ()
     """The families whose topologies are there for it too, where it has none of that name."""
     passed_over: Mapping[str, frozenset[str]] = field(default_factory=dict)

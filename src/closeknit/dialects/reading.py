@@ -23,9 +23,10 @@ from closeknit.dialects.wire.sources import Located, Origin, Skipped, Source
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
 
 
@@ -235,8 +236,9 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
         if not is_lost(view, pod):
             pods.append((claim_of(view, stored_pod.key), pod))
         elif not view.lenient and pod.node not in known:
-            message = f"There is no node {shown(pod.node)}. {suggestion(pod.node, nodes)}"
-            reported.append(stored_pod.report(as_told("spec.nodeName", message)))
+            remedy = OneOf.among(pod.node, nodes)
+            unknown = sentences.UNKNOWN_NODE.at(("spec", "nodeName"), node=pod.node, remedy=remedy)
+            reported.append(stored_pod.report(unknown))
     return pods
 
 

@@ -42,6 +42,11 @@ class OneOf:
     found: str
     allowed: tuple[str, ...]
 
+    @classmethod
+    def among(cls, found: str, allowed: Iterable[str]) -> OneOf:
+        """The same of any collection of names."""
+        return cls(found, tuple(sorted(set(allowed))))
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -215,7 +220,9 @@ def suggestion(found: str, allowed: Iterable[str]) -> str:
 _TOLD = Code("told", "{message:raw}")
 
 
-def as_told(path: str, message: str) -> Problem:
+def as_told(path: Path | str, message: str) -> Problem:
     """A problem whose sentence is written where it is found, until it has a code of its own."""
+    if not isinstance(path, str):
+        return _TOLD.at(path, message=message)
     whose, _, inner = path.rpartition(": ") if path.startswith("Pod ") else ("", "", path)
     return replace(_TOLD.at(parsed(inner), message=message), object=whose)

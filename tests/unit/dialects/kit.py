@@ -81,7 +81,7 @@ def pod(name: str, group: str = "", subgroup: str = "", phase: str = "", gpus: i
 
 
 def view(*texts: str, lenient: bool = False) -> View:
-    """A store with the objects of YAML texts."""
+    """The objects of YAML texts in a store, which must be without problems of shape."""
     source = Source("f", "\n---\n".join(dedent(text) for text in texts).encode())
     loaded = load(DIALECTS, [source], lenient=lenient)
     assert [str(problem) for problem in loaded.problems] == []
@@ -109,3 +109,9 @@ def changes(kind: str, old: str, new: str) -> list[str]:
     after = only(seen, kind)
     (compare,) = (each.update[after.shape] for each in DIALECTS if after.shape in each.update)
     return [str(problem) for problem in compare(before, after, seen)]
+
+
+def stored(of: View, shape: type[Any]) -> Stored[Any]:
+    """The only object of this shape."""
+    (only,) = of.of(shape)
+    return only

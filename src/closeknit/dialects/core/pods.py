@@ -15,12 +15,12 @@ from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.nodes import NodeFilter
-from closeknit.hub.paths import Path, rebased
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import core as sentences
 
-_NOT_COUNTED = "is not taken into account when pods are placed."
 _DIGITS = re.compile(r"([0-9]+)")
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 
@@ -75,39 +75,37 @@ class ReadPod:
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
-    """What the pods of a template ask of a node."""
+class ReadTemplate:
+    """What each pod of a template asks for; ``problems`` and ``unsayable`` are those of ``ReadPod``."""
 
     shape: Shape
     problems: tuple[Problem, ...]
-    """What is wrong with it; its shape then means nothing."""
     unsayable: tuple[Problem, ...]
-    """Constraints that no request can express."""
+
+
+def read_template(spec: core_v1.PodSpec, path: Path = ()) -> ReadTemplate:
+    """Read what a pod or a pod template asks for, with every problem; ``path`` is where that stands."""
+    found: list[Problem] = []
+    shape = _shape(spec, found)
+    return ReadTemplate(
+        shape,
+        problems=tuple(problem.under(*path) for problem in found),
+        unsayable=tuple(problem.under(*path) for problem in _unsayable(spec)),
+    )
 
 
 def read_pod(manifest: Stored[core_v1.Pod]) -> ReadPod:
     """Read one pod, with every problem in it."""
     pod = manifest.content
-    found: list[Problem] = []
+    read = read_template(pod.spec)
     return ReadPod(
         manifest=manifest,
-        shape=_shape(pod.spec, found),
+        shape=read.shape,
         stage=_stage(pod),
         node=pod.spec.node_name,
-        problems=tuple(found),
-        unsayable=tuple(_unsayable(pod.spec)),
+        problems=read.problems,
+        unsayable=read.unsayable,
     )
-
-
-def read_template(spec: core_v1.PodSpec, path: Path) -> Template:
-    """Read the specification of pods that stands at this path of another object, with every problem in it."""
-    found: list[Problem] = []
-    shape = _shape(spec, found)
-
-    def here(problem: Problem) -> Problem:
-        return problem.moved(lambda own: rebased(own, ("spec",), path))
-
-    return Template(shape, tuple(map(here, found)), tuple(map(here, _unsayable(spec))))
 
 
 def by_rank(pod: ReadPod) -> tuple[tuple[tuple[int, str], ...], str]:
@@ -141,7 +139,7 @@ def _known_shape(written: bytes) -> Shape | None:
 
 def _read_shape(spec: core_v1.PodSpec, found: list[Problem]) -> Shape:
     if not spec.containers:
-        found.append(as_told("spec.containers", "A pod needs at least one container."))
+        found.append(sentences.NO_CONTAINERS.at(("spec", "containers")))
     return Shape(pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found))
 
 
@@ -162,15 +160,15 @@ def _host_ports(spec: core_v1.PodSpec, found: list[Problem]) -> frozenset[HostPo
     for field, containers in lists:
         for i, container in enumerate(containers):
             for j, port in enumerate(container.ports):
-                path = f"spec.{field}[{i}].ports[{j}]"
+                path = ("spec", field, i, "ports", j)
                 if not 0 <= port.host_port <= 65535:
-                    message = f"{port.host_port} is out of range. Allowed are 1 to 65535."
-                    found.append(as_told(f"{path}.hostPort", message))
+                    found.append(sentences.PORT_OUT_OF_RANGE.at((*path, "hostPort"), value=port.host_port))
                 if port.protocol not in _PROTOCOLS:
-                    remedy = suggestion(port.protocol, _PROTOCOLS)
-                    found.append(
-                        as_told(f"{path}.protocol", f"{shown(port.protocol)} is not known. {remedy}")
+                    remedy = OneOf(port.protocol, _PROTOCOLS)
+                    wrong = sentences.UNKNOWN_CHOICE.at(
+                        (*path, "protocol"), value=port.protocol, remedy=remedy
                     )
+                    found.append(wrong)
                 if port.host_port and (field == "containers" or container.restart_policy == "Always"):
                     ports.add(HostPort(port.host_port, port.protocol))
     return frozenset(ports)
@@ -182,11 +180,12 @@ def _unsayable(spec: core_v1.PodSpec) -> Iterator[Problem]:
         ("podAntiAffinity", spec.affinity.pod_anti_affinity),
     ):
         if affinity.required_during_scheduling_ignored_during_execution:
-            path = f"spec.affinity.{field}.requiredDuringSchedulingIgnoredDuringExecution"
-            yield as_told(path, f"A required {field} {_NOT_COUNTED} Prefer it, or leave it out.")
+            path = ("spec", "affinity", field, "requiredDuringSchedulingIgnoredDuringExecution")
+            yield sentences.AFFINITY_NOT_COUNTED.at(path, field=field)
     for i, constraint in enumerate(spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != "ScheduleAnyway":
-            path = f"spec.topologySpreadConstraints[{i}].whenUnsatisfiable"
-            yield as_told(path, f"A strict spread {_NOT_COUNTED} Use ScheduleAnyway, or leave it out.")
+            yield sentences.SPREAD_NOT_COUNTED.at(
+                ("spec", "topologySpreadConstraints", i, "whenUnsatisfiable")
+            )
     if spec.resource_claims:
-        yield as_told("spec.resourceClaims", f"A claim {_NOT_COUNTED} Ask for the device as a resource.")
+        yield sentences.CLAIM_NOT_COUNTED.at(("spec", "resourceClaims"))

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.wire.kinds import Named
-from closeknit.hub.paths import Path, parsed
-from closeknit.hub.problems import OneOf, Problem, as_told, shown
+from closeknit.hub.paths import Path, steps_of
+from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
 
@@ -38,9 +38,8 @@ class Priorities:
             return self.default
         known = {**BUILT_IN, **also, **self.classes}
         if name not in known:
-            steps = parsed(path) if isinstance(path, str) else path
-            allowed = OneOf(name, tuple(known))
-            found.append(sentences.NO_PRIORITY_CLASS.at(steps, name=name, allowed=allowed))
+            remedy = OneOf.among(name, known)
+            found.append(sentences.UNKNOWN_PRIORITY_CLASS.at(steps_of(path), name=name, remedy=remedy))
         return known.get(name, self.default)
 
 
@@ -58,8 +57,7 @@ def created(manifest: Stored[Named], found: list[Problem]) -> str:
         return ""
     moment = _moment(written)
     if moment is None:
-        message = f"{shown(written)} is not a time. Write it as in 2025-01-31T12:00:00Z."
-        found.append(as_told("metadata.creationTimestamp", message))
+        found.append(sentences.NOT_A_TIME.at(("metadata", "creationTimestamp"), value=written))
         return ""
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 

@@ -17,7 +17,7 @@ from closeknit.dialects.grove.to_gangs import to_gangs
 from closeknit.dialects.grove.to_pod_groups import to_pod_groups as pod_groups_of
 from closeknit.dialects.grove.to_pods import to_pods
 from closeknit.dialects.grove.topologies import kai_names
-from closeknit.dialects.kai.objects import to_topology_object
+from closeknit.dialects.kai.to_pod_group import to_topology_object
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
 from closeknit.hub.topology import Topology

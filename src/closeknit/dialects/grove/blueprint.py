@@ -24,7 +24,7 @@ from closeknit.dialects.grove.topologies import Known, known
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.decoding import decode
 from closeknit.hub.keys import Key
-from closeknit.hub.paths import Path, starts_with
+from closeknit.hub.paths import Path, rebased, starts_with
 from closeknit.hub.problems import Problem
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import grove as sentences
@@ -195,8 +195,10 @@ def _shape(raw: dict[str, Any], path: Path, problems: list[Problem], *, lenient:
         problems.append(sentences.SPREAD_CONSTRAINTS.at(spread))
     if spec.node_name:
         problems.append(sentences.NODE_NAMED.at((*path, "nodeName")))
-    template = read_template(spec, path)
-    problems.extend(template.problems)
-    if not lenient:
-        problems.extend(each for each in template.unsayable if not starts_with(each.path, spread))
+    template = read_template(spec)
+    unsayable = () if lenient else template.unsayable
+    found = (
+        each.moved(lambda own: rebased(own, ("spec",), path)) for each in (*template.problems, *unsayable)
+    )
+    problems.extend(each for each in found if not starts_with(each.path, spread))
     return template.shape

@@ -18,7 +18,7 @@ from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules, si
 from closeknit.dialects.grove.gang_to_request import gang_request, pods_by_group
 from closeknit.dialects.grove.owners import is_handed_on, is_on_its_own, pods_made_for
 from closeknit.dialects.grove.to_request import to_request
-from closeknit.dialects.kai.workloads import PRIORITIES
+from closeknit.dialects.kai.compile import PRIORITIES
 from closeknit.dialects.ownership import is_lost, pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View

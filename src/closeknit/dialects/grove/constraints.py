@@ -219,12 +219,12 @@ def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
     path = (*(place or next(iter(used.values()))).path, "topologyName")
     if name in known.unusable:
         return sentences.TOPOLOGY_UNUSABLE.at(path, name=name)
-    return code.at(path, name=name, allowed=OneOf(name, tuple(known.topologies)))
+    return code.at(path, name=name, remedy=OneOf(name, tuple(known.topologies)))
 
 
 def _unknown(each: Written, topology: Topology, domains: tuple[str, ...]) -> Problem:
-    allowed = OneOf(each.word, domains)
-    return sentences.UNKNOWN_DOMAIN.at(each.steps, topology=topology.name, domain=each.word, allowed=allowed)
+    remedy = OneOf(each.word, domains)
+    return sentences.UNKNOWN_DOMAIN.at(each.steps, topology=topology.name, domain=each.word, remedy=remedy)
 
 
 def _lost(topology: str | None, place: Place) -> Problem:

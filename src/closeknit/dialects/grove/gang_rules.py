@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import TOPOLOGY_NAME
+from closeknit.apis.kai_keys import TOPOLOGY
 from closeknit.dialects.core.levels import Asked, Levels, Written, nested
 from closeknit.dialects.grove.blueprint import MOST_PODS
 from closeknit.dialects.grove.names import part_name_problems
-from closeknit.dialects.kai.keys import TOPOLOGY
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, parted
 from closeknit.hub.sentences import grove as sentences
+from closeknit.hub.sentences.hub import UNKNOWN_LEVEL
 from closeknit.hub.topology import Topology
 
 GANG = ""
@@ -80,10 +81,10 @@ def gang_constraints(
     if topology is None:
         if name in unusable:
             return GangConstraints(problems=(sentences.TOPOLOGY_UNUSABLE.at(path, name=name),))
-        allowed = OneOf(name, tuple(topologies))
+        remedy = OneOf(name, tuple(topologies))
         if not name:
-            return GangConstraints(problems=(sentences.GANG_TOPOLOGY_UNNAMED.at(path, allowed=allowed),))
-        return GangConstraints(problems=(sentences.NO_GANG_TOPOLOGY.at(path, name=name, allowed=allowed),))
+            return GangConstraints(problems=(sentences.GANG_TOPOLOGY_UNNAMED.at(path, remedy=remedy),))
+        return GangConstraints(problems=(sentences.NO_GANG_TOPOLOGY.at(path, name=name, remedy=remedy),))
     depths = {label: depth for depth, label in enumerate(topology.labels)}
     unknown = [
         _unknown(each, topology)
@@ -107,10 +108,8 @@ def _unknown(each: Written, topology: Topology) -> Problem:
     meant = next((level.label for level in topology.levels if level.name == each.word), None)
     if meant is not None:
         return sentences.DOMAIN_FOR_LABEL.at(each.steps, word=each.word, label=meant)
-    allowed = OneOf(each.word, topology.labels)
-    return sentences.UNKNOWN_GANG_LEVEL.at(
-        each.steps, topology=topology.name, level=each.word, allowed=allowed
-    )
+    remedy = OneOf(each.word, topology.labels)
+    return UNKNOWN_LEVEL.at(each.steps, topology=topology.name, level=each.word, remedy=remedy)
 
 
 def _asked(given: wire.PodGang) -> dict[str, Asked]:
@@ -156,6 +155,6 @@ def _config_problems(given: wire.PodGang, seen: dict[str, Path]) -> Iterator[Pro
         for j, name in enumerate(config.pod_group_names):
             here = (*path, "podGroupNames", j)
             if name not in names:
-                yield sentences.NO_POD_GROUP.at(here, name=name, allowed=OneOf(name, names))
+                yield sentences.NO_POD_GROUP.at(here, name=name, remedy=OneOf(name, names))
             elif (first := owners.setdefault(name, here)) != here:
                 yield sentences.POD_GROUP_LISTED_TWICE.at(here, name=name, first=Field(first))

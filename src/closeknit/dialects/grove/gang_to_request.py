@@ -12,13 +12,13 @@ from itertools import islice
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import POD_CLIQUE
+from closeknit.apis.kai_keys import SUBGROUP_LABEL
 from closeknit.dialects.core.assumed_pods import Assumed
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.minimum_members import Crew, crew
 from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
 from closeknit.dialects.grove.gang_rules import GANG
 from closeknit.dialects.grove.names import pod_name
-from closeknit.dialects.kai.keys import SUBGROUP_LABEL
 from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.request import Group, Member, Request
 from closeknit.hub.sentences import grove as sentences
@@ -58,8 +58,8 @@ def pods_by_group(
 def _stray(gang: str, key: str, name: str, names: tuple[str, ...]) -> Problem:
     if not name:
         return sentences.POD_GROUP_UNNAMED.at(("metadata", "labels", POD_CLIQUE), gang=gang)
-    allowed = OneOf(name, names)
-    return sentences.POD_OF_NO_GROUP.at(("metadata", "labels", key), gang=gang, name=name, allowed=allowed)
+    remedy = OneOf(name, names)
+    return sentences.POD_OF_NO_GROUP.at(("metadata", "labels", key), gang=gang, name=name, remedy=remedy)
 
 
 def gang_request(

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.dynamo_keys import DEPLOYMENT
 from closeknit.apis.grove_keys import MANAGED_BY, OPERATOR, PART_OF, POD_GANG
+from closeknit.apis.kai_keys import GROUP_ANNOTATION
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.kai.keys import GROUP_ANNOTATION
 from closeknit.dialects.ownership import is_lost, pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index

@@ -20,8 +20,8 @@ from closeknit.dialects.grove.to_gangs import to_gangs
 from closeknit.dialects.grove.to_pod_groups import queue_named, queue_of, to_pod_group, to_pod_groups
 from closeknit.dialects.grove.to_pods import to_pods
 from closeknit.dialects.grove.topologies import MANAGED, kai_names, known
-from closeknit.dialects.kai.objects import to_topology_object
-from closeknit.dialects.kai.pod_objects import to_pods as to_kai_pods
+from closeknit.dialects.kai.express import to_pods as to_kai_pods
+from closeknit.dialects.kai.to_pod_group import to_topology_object
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key

@@ -32,7 +32,7 @@ def rules(given: wire.PodCliqueSet) -> Iterator[Problem]:
         yield sentences.STARTUP_TYPE.at(
             ("spec", "template", "cliqueStartupType"),
             startup=startup,
-            allowed=OneOf(startup, _STARTUP_TYPES),
+            remedy=OneOf(startup, _STARTUP_TYPES),
         )
     names = tuple(clique.name for clique in template.cliques)
     grouped = {name for group in template.pod_clique_scaling_groups for name in group.clique_names}
@@ -79,14 +79,14 @@ def _clique_problems(
         if other == clique.name:
             yield sentences.STARTS_AFTER_ITSELF.at(here)
         elif other not in names:
-            yield sentences.NO_CLIQUE.at(here, name=other, allowed=OneOf(other, names))
+            yield sentences.NO_CLIQUE.at(here, name=other, remedy=OneOf(other, names))
         elif other in spec.starts_after[:i]:
             yield sentences.CLIQUE_LISTED_BEFORE.at(here, name=other)
 
 
 def _minimum(path: Path, least: int, replicas: int) -> Problem:
     return sentences.MINIMUM_OUT_OF_RANGE.at(
-        (*path, "minAvailable"), least=least, replicas=replicas, allowed=Range(1, replicas)
+        (*path, "minAvailable"), least=least, replicas=replicas, remedy=Range(1, replicas)
     )
 
 
@@ -157,12 +157,12 @@ def _scaling_group_problems(given: wire.PodCliqueSet, names: tuple[str, ...]) ->
         path = (*_GROUPS, i)
         yield from part_name_problems(path, group.name, seen)
         if not group.clique_names:
-            yield sentences.GROUP_WITHOUT_CLIQUES.at((*path, "cliqueNames"), allowed=OneOf("", names))
+            yield sentences.GROUP_WITHOUT_CLIQUES.at((*path, "cliqueNames"), remedy=OneOf("", names))
         own: set[str] = set()
         for j, name in enumerate(group.clique_names):
             here = (*path, "cliqueNames", j)
             if name not in names:
-                yield sentences.NO_CLIQUE.at(here, name=name, allowed=OneOf(name, names))
+                yield sentences.NO_CLIQUE.at(here, name=name, remedy=OneOf(name, names))
                 continue
             first = owners.setdefault(name, i)
             if first != i:
@@ -174,7 +174,7 @@ def _scaling_group_problems(given: wire.PodCliqueSet, names: tuple[str, ...]) ->
         replicas = 1 if group.replicas is None else group.replicas
         least = 1 if group.min_available is None else group.min_available
         if replicas < 1:
-            yield sentences.NO_REPLICAS.at((*path, "replicas"), replicas=replicas)
+            yield sentences.LESS_THAN_ONE.at((*path, "replicas"), replicas=replicas)
         elif not 1 <= least <= replicas:
             yield _minimum(path, least, replicas)
         if group.scale_config is not None:

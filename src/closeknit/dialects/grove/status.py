@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.apis.kai_keys import SCHEDULER
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.family import Condition, Event, Status
 from closeknit.dialects.grove.constraints import Lost, constraints, places, topology_name
 from closeknit.dialects.grove.topologies import Known, known
-from closeknit.dialects.kai.keys import SCHEDULER
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key

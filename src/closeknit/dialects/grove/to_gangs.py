@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from closeknit.apis.grove_keys import COMPONENT, PREFIX, SCHEDULER_NAME, TOPOLOGY_NAME
+from closeknit.apis.kai_keys import SCHEDULER, SKIP
 from closeknit.dialects.core.assumed_pods import RESOURCES_ANNOTATION, assuming
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.instances import CliqueInstance, instances
 from closeknit.dialects.grove.names import pod_name, scaled_name
 from closeknit.dialects.grove.to_cliques import default_labels, metadata
-from closeknit.dialects.kai.keys import SCHEDULER, SKIP
 
 
 def to_gangs(made: Blueprint) -> Iterator[dict[str, Any]]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from closeknit.apis.grove_keys import GATE, POD_CLIQUE, POD_INDEX
+from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SKIP, SUBGROUP_LABEL
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.instances import CliqueInstance, instances
 from closeknit.dialects.grove.names import pod_name, replica_name
 from closeknit.dialects.grove.to_cliques import clique_annotations, clique_labels
 from closeknit.dialects.grove.to_gangs import scheduler_of
-from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SCHEDULER, SKIP, SUBGROUP_LABEL
 
 
 def to_pods(made: Blueprint) -> Iterator[dict[str, Any]]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.apis.kai_keys import SCHEDULER as KAI_SCHEDULER
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.dialects.family import Described
-from closeknit.dialects.kai.keys import SCHEDULER as KAI_SCHEDULER
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
@@ -145,7 +145,7 @@ def _fixed_domain_problems(levels: Sequence[wire.TopologyLevel], path: Path) -> 
     code = sentences.NOT_A_FIXED_DOMAIN if path is _LEVELS else sentences.NOT_A_TOPOLOGY_DOMAIN
     for i, level in enumerate(levels):
         if level.domain not in DOMAINS:
-            yield code.at((*path, i, "domain"), domain=level.domain, allowed=OneOf(level.domain, DOMAINS))
+            yield code.at((*path, i, "domain"), domain=level.domain, remedy=OneOf(level.domain, DOMAINS))
 
 
 def _domain_name_problems(levels: Sequence[wire.TopologyLevel]) -> Iterator[Problem]:
@@ -178,7 +178,7 @@ def _binding_problems(bindings: Sequence[wire.SchedulerTopologyBinding]) -> Iter
         if (first := seen.setdefault(name, i)) != i:
             yield sentences.BOUND_TWICE.at(path, name=name, first=Field((*whole, first)))
         if name not in _BACKENDS:
-            yield sentences.NO_SCHEDULER.at(path, name=name, allowed=OneOf(name, _BACKENDS))
+            yield sentences.NO_SCHEDULER.at(path, name=name, remedy=OneOf(name, _BACKENDS))
         elif name != KAI_SCHEDULER:
             yield sentences.SCHEDULER_NOT_BINDABLE.at(path, name=name, only=KAI_SCHEDULER)
         if not binding.topology_reference:

@@ -25,25 +25,26 @@ NAMES_TOO_LONG = Code(
 NAME_CONFLICT = Code(
     "name-conflict", "This leads to the name {name}, and so does {first}. Rename one of the two."
 )
-NEGATIVE = Code("negative", "{replicas} is negative. Write {least:raw} or more.")
-NO_REPLICAS = Code("no-replicas", "{replicas} is not possible. Write one or more.")
+NEGATIVE = Code("negative-replicas", "{replicas} is negative. Write {least:raw} or more.")
+LESS_THAN_ONE = Code("less-than-one", "{replicas} is not possible. Write one or more.")
 MINIMUM_OUT_OF_RANGE = Code(
-    "minimum-out-of-range", "{least} of {replicas} replicas cannot be the least. {allowed}"
+    "minimum-out-of-range", "{least} of {replicas} replicas cannot be the least. {remedy}"
 )
 TOO_MANY_PODS = Code(
-    "too-many-pods", "These would be {pods} pods in all. At most {most} are placed for one {kind:raw}."
+    "too-many-pods-to-place",
+    "These would be {pods} pods in all. At most {most} are placed for one {kind:raw}.",
 )
 
 # ------------------------------------------------------------------------------------ PodCliqueSets
 
 NO_CLIQUES = Code("no-cliques", "There are no cliques. Describe at least one.")
-STARTUP_TYPE = Code("startup-type", "{startup} is not a way to start. {allowed}")
+STARTUP_TYPE = Code("startup-type", "{startup} is not a way to start. {remedy}")
 SCALED_AS_A_WHOLE = Code(
     "scaled-as-a-whole",
     "The clique belongs to a scaling group, which is scaled as a whole. Use its scaleConfig.",
 )
 STARTS_AFTER_ITSELF = Code("starts-after-itself", "A clique cannot start after itself. Leave it out.")
-NO_CLIQUE = Code("no-clique", "There is no clique {name}. {allowed}")
+NO_CLIQUE = Code("no-clique", "There is no clique {name}. {remedy}")
 CLIQUE_LISTED_BEFORE = Code("clique-listed-before", "{name} is listed before. Name each clique once.")
 AUTOSCALING_BELOW_MINIMUM = Code(
     "autoscaling-below-minimum",
@@ -63,7 +64,7 @@ ROLE_TAKEN = Code("role-taken", "{role} is already the role of {first}. Give eac
 START_CIRCLE = Code(
     "start-circle", "These cliques wait for each other: {circle:raw}. Let one of them start first."
 )
-GROUP_WITHOUT_CLIQUES = Code("group-without-cliques", "There are no cliques here. {allowed}")
+GROUP_WITHOUT_CLIQUES = Code("group-without-cliques", "There are no cliques here. {remedy}")
 CLIQUE_IN_TWO_GROUPS = Code(
     "clique-in-two-groups", "{name} belongs to {first} already. A clique has one scaling group."
 )
@@ -85,7 +86,7 @@ SWITCHED_OFF = Code(
     "Topology aware scheduling is switched off in the OperatorConfiguration."
     " Switch it on, or leave the constraint out.",
 )
-UNKNOWN_DOMAIN = Code("unknown-domain", "Topology {topology} has no domain {domain}. {allowed}")
+UNKNOWN_DOMAIN = Code("unknown-domain", "Topology {topology} has no domain {domain}. {remedy}")
 TOPOLOGY_UNNAMED = Code(
     "topology-unnamed",
     "The topology whose domains are meant is missing, and there is none to inherit."
@@ -100,10 +101,10 @@ SECOND_TOPOLOGY_MEANT = Code(
     "{name}, which is meant where none is named, is not {first}, which {field} speaks of."
     " A PodCliqueSet can speak of one topology only.",
 )
-NO_BINDING = Code("no-binding", "There is no ClusterTopologyBinding {name}. {allowed}")
+NO_BINDING = Code("no-binding", "There is no ClusterTopologyBinding {name}. {remedy}")
 NO_BINDING_MEANT = Code(
     "no-binding-meant",
-    "There is no ClusterTopologyBinding {name}. It is meant where no topology is named. {allowed}",
+    "There is no ClusterTopologyBinding {name}. It is meant where no topology is named. {remedy}",
 )
 TOPOLOGY_UNUSABLE = Code("topology-unusable", "Topology {name} has problems of its own. Correct them first.")
 EMPTY_PACK = Code("empty-pack", "This says nothing. Give required, preferred or both.")
@@ -146,10 +147,10 @@ CONFIGURED_WITHOUT_LEVELS = Code(
     "Topology aware scheduling is enabled, but there are no levels."
     " List at least one with its domain and key, or switch it off.",
 )
-NOT_A_TOPOLOGY_DOMAIN = Code("not-a-topology-domain", "{domain} is not a topology domain. {allowed}")
+NOT_A_TOPOLOGY_DOMAIN = Code("not-a-topology-domain", "{domain} is not a topology domain. {remedy}")
 NOT_A_FIXED_DOMAIN = Code(
     "not-a-fixed-domain",
-    "{domain} is not a topology domain. {allowed} A ClusterTopologyBinding can have domains of any name.",
+    "{domain} is not a topology domain. {remedy} A ClusterTopologyBinding can have domains of any name.",
 )
 NOT_A_DOMAIN_NAME = Code(
     "not-a-domain-name",
@@ -171,7 +172,7 @@ NOT_A_LEVEL_KEY = Code(
 )
 LEVEL_TAKEN = Code("level-taken", "{value} is already the {what:raw} of {first}. Each level has its own.")
 BOUND_TWICE = Code("bound-twice", "{name} is already bound by {first}. Bind each once.")
-NO_SCHEDULER = Code("no-scheduler", "Grove has no scheduler {name}. {allowed}")
+NO_SCHEDULER = Code("no-scheduler", "Grove has no scheduler {name}. {remedy}")
 SCHEDULER_NOT_BINDABLE = Code(
     "scheduler-not-bindable", "{name} has no topologies of its own. Only {only} can be bound."
 )
@@ -209,19 +210,18 @@ FOREIGN_NAMESPACE = Code(
 REFERENCED_TWICE = Code(
     "referenced-twice", "{name} is referenced by {first} already. Refer to each pod once."
 )
-NO_POD_GROUP = Code("no-pod-group", "There is no pod group {name}. {allowed}")
+NO_POD_GROUP = Code("no-pod-group", "There is no pod group {name}. {remedy}")
 POD_GROUP_LISTED_TWICE = Code(
     "pod-group-listed-twice", "{name} is listed by {first} already. A pod group lies in one group at most."
 )
 GANG_TOPOLOGY_UNNAMED = Code(
-    "gang-topology-unnamed", "The topology whose levels are meant is missing. {allowed}"
+    "gang-topology-unnamed", "The topology whose levels are meant is missing. {remedy}"
 )
-NO_GANG_TOPOLOGY = Code("no-gang-topology", "There is no topology {name}. {allowed}")
+NO_GANG_TOPOLOGY = Code("no-gang-topology", "There is no topology {name}. {remedy}")
 DOMAIN_FOR_LABEL = Code(
     "domain-for-label", "{word} is a domain, and a PodGang speaks of node labels. Write {label}."
 )
-UNKNOWN_GANG_LEVEL = Code("unknown-gang-level", "Topology {topology} has no level {level}. {allowed}")
-POD_OF_NO_GROUP = Code("pod-of-no-group", "PodGang {gang} has no pod group {name}. {allowed}")
+POD_OF_NO_GROUP = Code("pod-of-no-group", "PodGang {gang} has no pod group {name}. {remedy}")
 POD_GROUP_UNNAMED = Code(
     "pod-group-unnamed",
     "PodGang {gang} does not refer to this pod, so the pod must name its pod group.",

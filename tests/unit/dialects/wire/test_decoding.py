@@ -121,7 +121,7 @@ def test_what_an_unknown_field_is_near_to_is_looked_up_once(monkeypatch: pytest.
         return problems.nearest(key, known)
 
     monkeypatch.setattr(shapes, "nearest", counted)
-    shapes._of_unknown.cache_clear()
+    shapes._remedy.cache_clear()
 
     for _ in range(5):
         condition = {"type": "Ready", "heardOfNowhere": 1}
