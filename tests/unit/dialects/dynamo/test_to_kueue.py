@@ -89,18 +89,18 @@ OVERRIDE = {
         pytest.param(
             graph([service("A"), service("B")], "zone"),
             'spec.topologyConstraint.packDomain: Kueue places each component in one "zone", but cannot be told that'
-            " all 2 share it. Constrain each by itself, or use Grove.",
+            " all 2 share it. Constrain each by itself, or translate it to kai.",
             id="components that share a domain",
         ),
         pytest.param(
             graph([service("Frontend"), service("Worker", 3, nodes=4, minAvailable=2)]),
             'spec.services[1].minAvailable: 2 of the 3 replicas of "Worker" will do, each on 4 nodes; Kueue can say'
-            " that of replicas with a domain only. Constrain it, write minAvailable: 3, or use Grove.",
+            " that of replicas with a domain only. Constrain it, write minAvailable: 3, or translate it to kai.",
             id="replicas on several nodes that may be missing, without a domain",
         ),
         pytest.param(
             graph([service("A", providerOverride=OVERRIDE)]),
-            "spec.services[0].providerOverride.value: This is for Grove, and Kueue is not told of it."
+            "spec.services[0].providerOverride.value: This is for another scheduler, and Kueue is not told of it."
             " Use constraints in plain words.",
             id="constraints in Grove's words",
         ),

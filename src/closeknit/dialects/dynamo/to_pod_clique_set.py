@@ -12,13 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from closeknit.apis.dynamo_keys import COMPONENT, DEPLOYMENT, KAI_QUEUE
+from closeknit.apis.kai_keys import QUEUE, SCHEDULER
+from closeknit.dialects.core.metadata import owner_references
 from closeknit.dialects.dynamo.deployments import Component, Deployment
 from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
 from closeknit.dialects.grove.names import LONGEST
 
-QUEUE_ANNOTATION = "nvidia.com/kai-scheduler-queue"
 DEFAULT_QUEUE = "dynamo"
-_QUEUE = "kai.scheduler/queue"
 _LEADER, _WORKERS = "ldr", "wkr"
 _SHORTEST = 8
 
@@ -129,33 +130,23 @@ def _roles(component: Component) -> list[tuple[str, int, Place | None]]:
 
 
 def _metadata(given: Deployment, namespace: str) -> dict[str, Any]:
-    labels = {**given.labels, "nvidia.com/dynamo-graph-deployment-name": given.metadata.name}
+    labels = {**given.labels, DEPLOYMENT: given.metadata.name}
     found: dict[str, Any] = {"name": set_name(given), "namespace": namespace, "labels": labels}
     if given.annotations:
         found["annotations"] = dict(given.annotations)
-    if given.metadata.uid:
-        found["ownerReferences"] = [
-            {
-                "apiVersion": f"nvidia.com/{given.version}",
-                "kind": "DynamoGraphDeployment",
-                "name": given.metadata.name,
-                "uid": given.metadata.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ]
-    return found
+    owner = (f"nvidia.com/{given.version}", "DynamoGraphDeployment", given.metadata.name)
+    return {**found, **owner_references(*owner, given.metadata.uid)}
 
 
 def _clique(given: Deployment, component: Component, name: str, replicas: int, least: int) -> dict[str, Any]:
-    scheduler = {"schedulerName": "kai-scheduler"}
+    scheduler = {"schedulerName": SCHEDULER}
     clique: dict[str, Any] = {
         "name": name,
         "labels": {
             **component.labels,
-            "nvidia.com/dynamo-component": component.name,
-            "nvidia.com/dynamo-graph-deployment-name": given.metadata.name,
-            _QUEUE: given.metadata.annotations.get(QUEUE_ANNOTATION, DEFAULT_QUEUE),
+            COMPONENT: component.name,
+            DEPLOYMENT: given.metadata.name,
+            QUEUE: given.metadata.annotations.get(KAI_QUEUE, DEFAULT_QUEUE),
         },
         "spec": {
             "roleName": name,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source, translate
-from closeknit.dialects.dynamo.sets import checksum, set_name, to_pod_clique_set
+from closeknit.dialects.dynamo.to_pod_clique_set import checksum, set_name, to_pod_clique_set
 from closeknit.hub.request import Group
 from tests.unit.dialects.dynamo.graphs import deployment, graph, service
 from tests.unit.dialects.grove.sets import LEVELS, topology
