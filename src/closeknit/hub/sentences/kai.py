@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code
+from closeknit.hub.problems import Code, Severity
 
 # Topologies.
 NUMBER_OF_LEVELS = Code("number-of-levels", "There are {levels} levels. {allowed}")
@@ -107,6 +107,11 @@ SHARED_GPU = Code(
 TOO_FEW_PODS = Code(
     "too-few-pods",
     "{minimum} pods must run at once, and {given:raw}. Give {missing} more, or none to have them assumed.",
+)
+PODS_AWAITED = Code(
+    "pods-awaited",
+    "{minimum} pods must run at once, and {existing} exist, {gated} of them held back by gates.",
+    Severity.NOTE,
 )
 TOO_MANY_ASSUMED = Code(
     "too-many-assumed", "Pods are assumed where none are given, but at most {most} for one PodGroup."
