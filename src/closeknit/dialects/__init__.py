@@ -16,6 +16,7 @@ from closeknit.dialects.core.naming import group_of
 from closeknit.dialects.dynamo import DYNAMO
 from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
+from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_with, update_with
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.osmo import OSMO
@@ -29,12 +30,17 @@ __all__ = [
     "TARGETS",
     "Family",
     "Located",
+    "ObjectStatus",
     "Reading",
     "Skipped",
     "Source",
+    "Statuses",
     "Translation",
+    "Update",
+    "compare",
     "group_of",
     "read",
+    "statuses",
     "translate",
 ]
 
@@ -62,3 +68,20 @@ def translate(sources: Sequence[Source], target: str, *, lenient: bool = False) 
     unknown target. What could not be translated is among the problems.
     """
     return translate_with(DIALECTS, sources, target, lenient=lenient)
+
+
+def statuses(sources: Sequence[Source], *, lenient: bool = False) -> Statuses:
+    """The conditions and events that each object would have, as its own operator would write them.
+
+    Never raises for anything that a source may contain.
+    """
+    return statuses_with(DIALECTS, sources, lenient=lenient)
+
+
+def compare(old: Sequence[Source], new: Sequence[Source], *, lenient: bool = False) -> Update:
+    """Everything about a change from old objects to new ones that cannot be made in place.
+
+    Never raises for anything that a source may contain. Objects that stand on one side only are
+    not compared.
+    """
+    return update_with(DIALECTS, old, new, lenient=lenient)
