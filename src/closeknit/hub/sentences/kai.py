@@ -110,7 +110,7 @@ TOO_FEW_PODS = Code(
 )
 PODS_AWAITED = Code(
     "pods-awaited",
-    "{minimum} pods must run at once, and {existing} exist, {gated} of them held back by gates.",
+    "{existing} of {minimum} pods exist, {gated} of them held back by gates.",
     Severity.NOTE,
 )
 TOO_MANY_ASSUMED = Code(

@@ -59,13 +59,7 @@ def close(topology: str, level: str) -> dict[str, Any]:
                 pod("p0", "g", phase="Failed"),
                 pod("p1", "g", schedulingGates=[{"name": "later"}]),
             ),
-            Status(
-                events=(
-                    not_ready(
-                        "spec.minMember: 3 pods must run at once, and 1 exist, 1 of them held back by gates."
-                    ),
-                )
-            ),
+            Status(events=(not_ready("spec.minMember: 1 of 3 pods exist, 1 of them held back by gates."),)),
             id="too few pods are waited for, and those that failed do not count",
         ),
         pytest.param(
@@ -76,8 +70,7 @@ def close(topology: str, level: str) -> dict[str, Any]:
             Status(
                 events=(
                     not_ready(
-                        "spec.subGroups[1].minMember: 2 pods must run at once, and 0 exist,"
-                        " 0 of them held back by gates."
+                        "spec.subGroups[1].minMember: 0 of 2 pods exist, 0 of them held back by gates."
                     ),
                 )
             ),
@@ -100,9 +93,7 @@ def close(topology: str, level: str) -> dict[str, Any]:
             (pod_group({"minMember": 2, "queue": "b"}), queue("a")),
             unschedulable(
                 'spec.queue: There is no Queue "b". Allowed: "a".',
-                not_ready(
-                    "spec.minMember: 2 pods must run at once, and 0 exist, 0 of them held back by gates."
-                ),
+                not_ready("spec.minMember: 0 of 2 pods exist, 0 of them held back by gates."),
             ),
             id="a queue that does not exist is named, which KAI passes over without a word",
         ),
@@ -155,3 +146,13 @@ def test_the_status_of_a_pod(spec: dict[str, Any], text: str, expected: Status) 
     seen = view(TOPOLOGY, node("n"), pod_group(spec), text)
 
     assert KAI.status[Pod](stored(seen, Pod), seen) == expected
+
+
+def test_a_status_tells_eight_problems_and_how_many_more_there_are() -> None:
+    subgroups = [{"name": "a", "minMember": 0}]
+    seen = view(pod_group({"subGroups": subgroups}), *(pod(f"p{i}", "g", "z") for i in range(11)))
+
+    (condition,) = KAI.status[PodGroup](stored(seen, PodGroup), seen).conditions
+
+    assert condition.message.count("has no subgroup") == 8
+    assert condition.message.endswith(' Allowed: "a". 3 more.')
