@@ -43,11 +43,7 @@ KAI = Family(
     compile={PodGroup: compile_pod_group, **dict.fromkeys(OWNERS, compile_owner)},
     check={Pod: check_pod, Queue: check_queue},
     render={
-        "kai": {
-            Topology: render_topology,
-            PodGroup: render_pod_group,
-            **dict.fromkeys(OWNERS, render_owner),
-        },
+        "kai": {Topology: render_topology, PodGroup: render_pod_group, **dict.fromkeys(OWNERS, render_owner)},
         "pods": {PodGroup: render_pods_of_group, **dict.fromkeys(OWNERS, render_pods_of_owner)},
     },
     express=express,

@@ -130,11 +130,10 @@ NOT_A_POSSIBLE_NUMBER = Code(
 )
 COUNT_OUT_OF_RANGE = Code("count-out-of-range", "{value} is out of range. {allowed}")
 TOO_MANY_PODS = Code("too-many-pods", "These are {pods} pods. At most {most} can be asked for.")
+NOT_A_SEGMENT_SIZE = Code("not-a-segment-size", "{value} is not possible. {allowed}")
 TOO_MANY_PODS_IN_ALL = Code(
     "too-many-pods-in-all", "There are {pods} pods in all. At most {most} can be asked for."
 )
-MORE_PODS_IN_ALL = Code("more-pods-in-all", "There are more than {most} pods in all.")
-NOT_A_SEGMENT_SIZE = Code("not-a-segment-size", "{value} is not possible. {allowed}")
 TOO_MANY_SEGMENTS = Code("too-many-segments", "These are {segments} segments. At most {most} are made.")
 OWNER_MAKES_TOO_FEW = Code(
     "owner-makes-too-few",

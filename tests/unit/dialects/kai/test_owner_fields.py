@@ -156,7 +156,7 @@ WRONG_NUMBER = "is not possible. Write a whole number from"
         ),
         pytest.param(
             job_set(replicated("a", 100, 1000), replicated("b", 100, 1000)),
-            "2:spec.replicatedJobs: There are more than 150000 pods in all.",
+            "2:spec.replicatedJobs: There are 200000 pods in all. At most 150000 can be asked for.",
             id="a JobSet with too many pods in all",
         ),
         pytest.param(
