@@ -92,7 +92,7 @@ class View:
                 yield name[1:]
 
     def depends_on(self, function: Callable[..., object], *arguments: Hashable) -> set[Change]:
-        """The questions that a result asked, itself or by way of others; it is stale when an answer changes."""
+        """The questions that a result asked, directly or through others; a changed answer makes it stale."""
         asked: set[Change] = set()
         seen: set[_Name] = set()
         pending: list[_Name] = [(function, *arguments)]
