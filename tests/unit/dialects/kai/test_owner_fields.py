@@ -133,6 +133,12 @@ WRONG_NUMBER = "is not possible. Write a whole number from"
             id="a level in KAI's words on what queues in Kueue",
         ),
         pytest.param(
+            changed(pytorch_job(1, 2, annotations=RACK), labels={"kueue.x-k8s.io/queue-name": "q"}),
+            f'2:metadata: "{REQUIRED}" is not taken into account for what queues in Kueue.'
+            " Ask for the level with Kueue's annotation, or leave out Kueue's label.",
+            id="the same on a PyTorchJob",
+        ),
+        pytest.param(
             written("jobset.x-k8s.io/v1alpha2", "JobSet", {"annotations": RACK}, {}),
             "2:spec.replicatedJobs: There is no replicated job. Give at least one.",
             id="a JobSet without jobs",
