@@ -18,6 +18,7 @@ from closeknit.dialects import Located, Reading, Source, Translation, read
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Outcome
+from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Code, Problem
 from closeknit.hub.request import Request
 from closeknit.testing import fuzz_run
@@ -157,7 +158,7 @@ def test_a_trial_that_takes_too_much_memory_is_a_failure() -> None:
             id="too long",
         ),
         pytest.param(
-            Code("told", "{text:raw}").at(("s\x1b",), text="Wrong."),
+            Code("told", "{text:raw}").at((Verbatim("s\x1b"),), text="Wrong."),
             "a problem that cannot be printed",
             id="unprintable",
         ),

@@ -32,6 +32,7 @@ from closeknit.hub.outcome import (
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
+from closeknit.hub.workload import ObjectName
 from closeknit.scheduler.planning import Verdict
 
 Json: TypeAlias = dict[str, Any]
@@ -52,12 +53,7 @@ def outcome(verdict: Verdict) -> Json:
     name = verdict.workload.object
     decided = verdict.outcome
     entry: Json = {
-        "workload": {
-            "apiVersion": name.api_version,
-            "kind": name.kind,
-            "namespace": name.namespace,
-            "name": name.name,
-        },
+        "workload": object_name(name),
         "dialect": verdict.workload.dialect,
         "status": verdict.status.value,
         "pods": [],
@@ -79,6 +75,16 @@ def outcome(verdict: Verdict) -> Json:
         case None:
             pass
     return entry
+
+
+def object_name(name: ObjectName) -> Json:
+    """The identity of an object."""
+    return {
+        "apiVersion": name.api_version,
+        "kind": name.kind,
+        "namespace": name.namespace,
+        "name": name.name,
+    }
 
 
 def problem(found: Problem) -> Json:

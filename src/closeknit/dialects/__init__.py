@@ -18,6 +18,7 @@ from closeknit.dialects.core.naming import group_of
 from closeknit.dialects.dynamo import DYNAMO
 from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
+from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_with, update_with
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.osmo import OSMO
@@ -31,12 +32,17 @@ __all__ = [
     "TARGETS",
     "Family",
     "Located",
+    "ObjectStatus",
     "Reading",
     "Skipped",
     "Source",
+    "Statuses",
     "Translation",
+    "Update",
+    "compare",
     "group_of",
     "read",
+    "statuses",
     "translate",
 ]
 
@@ -66,6 +72,25 @@ def translate(sources: Sequence[Source], target: str, *, lenient: bool = False) 
     """
     with _collector_paused():
         return translate_with(DIALECTS, sources, target, lenient=lenient)
+
+
+def statuses(sources: Sequence[Source], *, lenient: bool = False) -> Statuses:
+    """The conditions and events that each object would have, as its own operator would write them.
+
+    Never raises for anything that a source may contain.
+    """
+    with _collector_paused():
+        return statuses_with(DIALECTS, sources, lenient=lenient)
+
+
+def compare(old: Sequence[Source], new: Sequence[Source], *, lenient: bool = False) -> Update:
+    """Everything about a change from old objects to new ones that cannot be made in place.
+
+    Never raises for anything that a source may contain. Objects that stand on one side only are
+    not compared.
+    """
+    with _collector_paused():
+        return update_with(DIALECTS, old, new, lenient=lenient)
 
 
 @contextmanager

@@ -248,7 +248,12 @@ def _surroundings(view: View, family: Family, pods: Sequence[tuple[Claim, ReadPo
     for claim, pod in pods:
         name = claim.holder if claim.family in ("", own) else f"{claim.family} {claim.holder}"
         by_holder.setdefault(name, []).append(pod)
-    names = (one.names(view) for one in view.families if one.names is not None)
+    names = [one.names(view) for one in view.families if one.names is not None]
+    names += [
+        frozenset(f"{key.namespace}/{key.name}" for key in view.derive(one.makes))
+        for one in view.families
+        if one.makes is not None
+    ]
     return Surroundings(
         topologies=topologies_of(view, family.name),
         pods={holder: tuple(members) for holder, members in by_holder.items()},

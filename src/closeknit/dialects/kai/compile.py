@@ -86,7 +86,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     found.extend(field_problems(stored.written))
     priority = _priority(view, group.spec.priority_class_name, ("spec", "priorityClassName"), found)
     since = created(stored, found)
-    leaves = _leaves(group.spec, subgroups)
+    leaves = leaves_of(group.spec, subgroups)
     assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
     present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
     crews = leaf_pods(name, leaves, present, assumed, found)
@@ -164,7 +164,7 @@ def _priority(view: View, name: str, path: Path, found: list[Problem]) -> int:
     return priority
 
 
-def _leaves(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path, int]]:
+def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path, int]]:
     """Path and minimum of all that has pods: the leaves, or the PodGroup itself if it has no subgroups."""
     if not subgroups.subgroups:
         return {"": (("spec",), 1 if spec.min_member is None else max(spec.min_member, 0))}

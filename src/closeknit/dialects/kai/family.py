@@ -22,6 +22,7 @@ from closeknit.dialects.kai.render import (
     render_pods_of_owner,
     render_topology,
 )
+from closeknit.dialects.kai.status import pod_group_status, pod_status
 from closeknit.dialects.kai.topologies import FAMILY, topologies
 from closeknit.dialects.kai.updates import update_problems
 from closeknit.dialects.wire.kinds import Kind
@@ -42,15 +43,12 @@ KAI = Family(
     compile={PodGroup: compile_pod_group, **dict.fromkeys(OWNERS, compile_owner)},
     check={Pod: check_pod, Queue: check_queue},
     render={
-        "kai": {
-            Topology: render_topology,
-            PodGroup: render_pod_group,
-            **dict.fromkeys(OWNERS, render_owner),
-        },
+        "kai": {Topology: render_topology, PodGroup: render_pod_group, **dict.fromkeys(OWNERS, render_owner)},
         "pods": {PodGroup: render_pods_of_group, **dict.fromkeys(OWNERS, render_pods_of_owner)},
     },
     express=express,
     update={Topology: update_problems},
+    status={PodGroup: pod_group_status, Pod: pod_status},
     owner_of=owner_of,
     makes=makes,
     indexes=(GROUPS_BY_OWNER,),

@@ -30,11 +30,6 @@ class Template:
     given: PodTemplateSpec
 
     @property
-    def labels(self) -> Path:
-        """Where its labels stand."""
-        return (*self.path, "metadata", "labels")
-
-    @property
     def annotations(self) -> Path:
         """Where its annotations stand."""
         return (*self.path, "metadata", "annotations")

@@ -107,8 +107,8 @@ def job_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
         for j in range(sum(isinstance(each, Leaf) for each in made)):
             name = f"{owner.stored.name}-{given.name}-{j}"
             controllers[Key("batch", "Job", owner.stored.namespace, name)] = None
-    if sum(len(each.pods) for each in subgroups if isinstance(each, Leaf)) > MOST_PODS:
-        found.append(sentences.MORE_PODS_IN_ALL.at(_JOBS, most=MOST_PODS))
+    if (pods := sum(len(each.pods) for each in subgroups if isinstance(each, Leaf))) > MOST_PODS:
+        found.append(sentences.TOO_MANY_PODS_IN_ALL.at(_JOBS, pods=pods, most=MOST_PODS))
         subgroups = []
     parents = sum(isinstance(each, Parent) for each in subgroups)
     annotations = job_set.metadata.annotations

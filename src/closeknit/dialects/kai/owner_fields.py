@@ -112,17 +112,14 @@ class Owner:
 
     def _queue(self) -> str:
         """Its queue: named by label, else made of project and node pool, as KAI does."""
-        places = [self.metadata.labels, *(each.given.metadata.labels for each in self.templates)]
-        if queue := _first(places, keys.QUEUE):
+        labels = [found for found, _ in self._each("labels")]
+        if queue := _first(labels, keys.QUEUE):
             return queue
-        project = _first(places, keys.PROJECT)
-        pool = _first(places[1:], keys.NODE_POOL)
+        project, pool = _first(labels, keys.PROJECT), _first(labels[1:], keys.NODE_POOL)
         return (f"{project}-{pool}" if pool else project) or DEFAULT_QUEUE
 
     def _priority(self) -> tuple[str, Path]:
-        places = [(self.metadata.labels, LABELS)]
-        places += [(each.given.metadata.labels, each.labels) for each in self.templates]
-        for labels, path in places:
+        for labels, path in self._each("labels"):
             if name := labels.get(keys.PRIORITY_CLASS):
                 return name, (*path, keys.PRIORITY_CLASS)
         for each in self.templates:
@@ -137,20 +134,21 @@ class Owner:
             (keys.PREEMPTION_DELAY, "preemptionDelay", "annotations"),
             (keys.GRACE_PERIOD, "stalenessGracePeriod", "annotations"),
         ):
-            for path, metadata in (
-                (("metadata",), self.metadata),
-                *(((*each.path, "metadata"), each.given.metadata) for each in self.templates),
-            ):
-                written = (metadata.labels if place == "labels" else metadata.annotations).get(key)
-                if written is None:
-                    continue
-                # KAI takes capitals in the label for small letters.
-                value = written.lower() if place == "labels" else written
-                wrong = list(value_problems(field, value, (*path, place, key)))
-                found.extend(wrong)
-                if not wrong:
-                    yield field, value
-                break
+            given = next(((each[key], path) for each, path in self._each(place) if key in each), None)
+            if given is None:
+                continue
+            # KAI takes capitals in the label for small letters.
+            value = given[0].lower() if place == "labels" else given[0]
+            wrong = list(value_problems(field, value, (*given[1], key)))
+            found.extend(wrong)
+            if not wrong:
+                yield field, value
+
+    def _each(self, place: str) -> Iterator[tuple[dict[str, str], Path]]:
+        """The labels or the annotations of the owner and of its templates, with their paths."""
+        yield getattr(self.metadata, place), ("metadata", place)
+        for each in self.templates:
+            yield getattr(each.given.metadata, place), (*each.path, "metadata", place)
 
 
 def constraint_of(

@@ -68,11 +68,8 @@ def render_pods_of_group(group: Stored[PodGroup], view: View) -> Rendered:
 
 def render_pods_of_owner(owner: Stored[Any], view: View) -> Rendered:
     """The pods of a Job or the like, those that exist or have a node by their template left out."""
-    made: list[Object] = []
-    for group, read in view.derive(read_implicit_groups, owner.key):
-        if read.request is not None:
-            made.extend(pod for pod in _missing(_pods(owner, group), view) if "nodeName" not in pod["spec"])
-    return Rendered(tuple(made))
+    made = render_owner(owner, view).objects
+    return Rendered(tuple(each for each in made if each["kind"] == "Pod" and "nodeName" not in each["spec"]))
 
 
 def _missing(pods: Iterable[Object], view: View) -> Iterator[Object]:

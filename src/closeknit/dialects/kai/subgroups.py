@@ -141,8 +141,10 @@ def _parents(subgroups: Mapping[str, SubGroup], found: list[Problem]) -> dict[st
 
 def _depth_problems(made: Tree) -> Iterator[Problem]:
     row = list(made.children[""])
-    for _ in range(DEEPEST):
+    depth = 0
+    while row and depth < DEEPEST:
         row = [inner for outer in row for inner in made.children[outer]]
+        depth += 1
     if row:
         path = (*made.subgroups[row[0]].path, "parent")
         yield sentences.SUBGROUPS_TOO_DEEP.at(path, deepest=DEEPEST)

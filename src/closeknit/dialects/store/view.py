@@ -107,14 +107,28 @@ class View:
     def remove(self, key: Key) -> None:
         """Forget one object, and what was made of it alone."""
         self._note(self._store.remove(key))
-        for name in [name for name in self._asked_by.of(("key", key)) if key in name]:
-            self._forget(name, self._results.pop(name))
+        for question in (("key", key), ("exists", key)):
+            for name in [name for name in self._asked_by.of(question) if key in name]:
+                self._forget(name, self._results.pop(name))
 
     def stale(self, function: Callable[..., object]) -> Iterator[tuple[Any, ...]]:
         """The arguments for which what this function made may be wrong by now."""
         for name, result in self._results.items():
             if result.stale and name[0] is function:
                 yield name[1:]
+
+    def depends_on(self, function: Callable[..., object], *arguments: Hashable) -> set[Change]:
+        """The questions that a result asked, directly or through others; a changed answer makes it stale."""
+        asked: set[Change] = set()
+        seen: set[_Name] = set()
+        pending: list[_Name] = [(function, *arguments)]
+        while pending:
+            name = pending.pop()
+            if name not in seen and name in self._results:
+                seen.add(name)
+                asked.update(self._results[name].asked)
+                pending.extend(self._results[name].used)
+        return asked
 
     def _note(self, changes: set[Change]) -> None:
         if not changes:

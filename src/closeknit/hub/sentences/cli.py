@@ -5,6 +5,9 @@ from __future__ import annotations
 from closeknit.hub.problems import Code
 
 STDIN_TWICE = Code("stdin-twice", "Standard input is named twice, but can be read once. Name it once.")
+OLD_FROM_STDIN = Code(
+    "old-from-stdin", "Two versions cannot be compared where one is standard input. Name files."
+)
 UNREADABLE_DIRECTORY = Code("unreadable-directory", "The directory cannot be read: {reason:raw}.")
 EMPTY_DIRECTORY = Code(
     "empty-directory",

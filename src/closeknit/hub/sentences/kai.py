@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code
+from closeknit.hub.problems import Code, Severity
 
 # Topologies.
 NUMBER_OF_LEVELS = Code("number-of-levels", "There are {levels} levels. {allowed}")
@@ -108,6 +108,11 @@ TOO_FEW_PODS = Code(
     "too-few-pods",
     "{minimum} pods must run at once, and {given:raw}. Give {missing} more, or none to have them assumed.",
 )
+PODS_AWAITED = Code(
+    "pods-awaited",
+    "{existing} of {minimum} pods exist, {gated} of them held back by gates.",
+    Severity.NOTE,
+)
 TOO_MANY_ASSUMED = Code(
     "too-many-assumed", "Pods are assumed where none are given, but at most {most} for one PodGroup."
 )
@@ -125,11 +130,10 @@ NOT_A_POSSIBLE_NUMBER = Code(
 )
 COUNT_OUT_OF_RANGE = Code("count-out-of-range", "{value} is out of range. {allowed}")
 TOO_MANY_PODS = Code("too-many-pods", "These are {pods} pods. At most {most} can be asked for.")
+NOT_A_SEGMENT_SIZE = Code("not-a-segment-size", "{value} is not possible. {allowed}")
 TOO_MANY_PODS_IN_ALL = Code(
     "too-many-pods-in-all", "There are {pods} pods in all. At most {most} can be asked for."
 )
-MORE_PODS_IN_ALL = Code("more-pods-in-all", "There are more than {most} pods in all.")
-NOT_A_SEGMENT_SIZE = Code("not-a-segment-size", "{value} is not possible. {allowed}")
 TOO_MANY_SEGMENTS = Code("too-many-segments", "These are {segments} segments. At most {most} are made.")
 OWNER_MAKES_TOO_FEW = Code(
     "owner-makes-too-few",

@@ -81,6 +81,17 @@ def test_a_pod_group_for_a_job_has_that_job_read_again_and_no_other(full: View) 
     assert full.derive(compile_object, KAI, Key("batch", "Job", "default", "j7")).workloads == ()
 
 
+def test_a_changed_pod_group_has_none_of_its_pods_checked_again(full: View) -> None:
+    everything(full)
+
+    full.put(view(pod_group({"queue": "q", "minMember": 1}, name="g3")).of(PodGroup)[0])
+    counted = everything(full)
+
+    assert [counted[each] for each in READ] == [1, 0, 0]
+    assert counted[compile_object] == 1
+    assert counted[check_object] == 0
+
+
 def test_an_image_is_no_matter_of_placement_and_is_rendered_all_the_same(full: View) -> None:
     everything(full)
     key = Key("batch", "Job", "default", "j5")

@@ -99,6 +99,12 @@ def running(name: str, on: str, owner: tuple[str, str], labels: dict[str, str], 
             id="a JobSet",
         ),
         pytest.param(
+            job_set(replicated("a", 2, 2)),
+            running("p", "n1", ("Job", "x-a-1"), {"kai.scheduler/subgroup-name": "a-replica-0"}, "pg-x"),
+            "a-replica-0",
+            id="the subgroup that KAI has named, whatever the pod's controller says",
+        ),
+        pytest.param(
             leader_worker_set(1, 5, SEGMENTS_OF_TWO),
             running(
                 "x-0-3",
