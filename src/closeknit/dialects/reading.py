@@ -154,11 +154,13 @@ def gather(loaded: Loaded) -> Gathered:
     for each in by_family.values():
         reported.extend(each.problems)
     pods = _pods(view, reported)
-    seen_by = {family.name: _surroundings(view, family, pods) for family in families}
+    seen_by = {
+        family.name: _surroundings(view, family, pods) for family in families if family.workloads is not None
+    }
     workloads: list[Workload] = []
     holdings: list[tuple[str, Holding]] = []
     for family in families:
-        for workload in _workloads(view, family, seen_by[family.name], reported, holdings):
+        for workload in _workloads(view, family, seen_by.get(family.name), reported, holdings):
             seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
     return Gathered(
@@ -176,7 +178,7 @@ def gather(loaded: Loaded) -> Gathered:
 def _workloads(
     view: View,
     family: Family,
-    surroundings: Surroundings,
+    surroundings: Surroundings | None,
     reported: list[Reported],
     holdings: list[tuple[str, Holding]],
 ) -> Iterator[Workload]:
@@ -196,13 +198,13 @@ def _workloads(
             yield Workload(
                 broken.object, family.name, request=None, problems=broken.problems, maker=broken.key
             )
-    if family.workloads is not None:
+    if family.workloads is not None and surroundings is not None:
         for found in family.workloads(view, surroundings):
             if isinstance(found, Reported):
                 reported.append(found)
             else:
                 yield found
-    if family.holdings is not None:
+    if family.holdings is not None and surroundings is not None:
         holdings.extend((family.name, held) for held in family.holdings(view, surroundings))
 
 

@@ -101,7 +101,7 @@ class Store:
         values = tuple(index.values(entry))
         changes: set[Change] = set()
         known, found = self._values[index.name], self._found[index.name]
-        if known.get(entry.key, ()) != values:
+        if known.get(entry.key, values) != values:
             changes |= self._take_out(index, entry.key)
         if values:
             known[entry.key] = values
