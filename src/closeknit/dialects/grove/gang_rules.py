@@ -15,6 +15,7 @@ from closeknit.dialects.grove.names import part_name_problems
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, parted
 from closeknit.hub.sentences import grove as sentences
+from closeknit.hub.sentences import kai
 from closeknit.hub.sentences.hub import UNKNOWN_LEVEL
 from closeknit.hub.topology import Topology
 
@@ -80,10 +81,10 @@ def gang_constraints(
     topology = topologies.get(name)
     if topology is None:
         if name in unusable:
-            return GangConstraints(problems=(sentences.TOPOLOGY_UNUSABLE.at(path, name=name),))
+            return GangConstraints(problems=(kai.TOPOLOGY_BROKEN.at(path, topology=name),))
         remedy = OneOf(name, tuple(topologies))
         if not name:
-            return GangConstraints(problems=(sentences.GANG_TOPOLOGY_UNNAMED.at(path, remedy=remedy),))
+            return GangConstraints(problems=(kai.TOPOLOGY_MISSING.at(path, allowed=remedy),))
         return GangConstraints(problems=(sentences.NO_GANG_TOPOLOGY.at(path, name=name, remedy=remedy),))
     depths = {label: depth for depth, label in enumerate(topology.labels)}
     unknown = [

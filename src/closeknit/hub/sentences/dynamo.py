@@ -54,7 +54,7 @@ CONSTRAINT_MISSING = Code(
     "A component has a constraint, so the topology must be named here. Write clusterTopologyName.",
 )
 TOPOLOGY_MISSING = Code(
-    "topology-missing",
+    "deployment-topology-missing",
     "The topology whose domains are meant is missing. Write the name of a ClusterTopologyBinding.",
 )
 NO_DOMAIN_ANYWHERE = Code(
@@ -83,7 +83,9 @@ OVERRIDE_TOO_WIDE = Code("override-too-wide", "Only {allowed:raw} can be written
 SECOND_SETTINGS = Code(
     "second-settings", "There are settings of the operator already. Remove one of the two."
 )
-NOT_A_LABEL_KEY = Code("not-a-label-key", "{label} is not a label key. Write one such as example.com/rack.")
+NOT_A_LABEL_KEY = Code(
+    "not-a-mapped-label", "{label} is not a label key. Write one such as example.com/rack."
+)
 LABEL_TAKEN = Code("label-taken", "{label} is already the label of {first}. Each domain has its own.")
 
 # ------------------------------------------------------------- what a running deployment has lost
@@ -102,7 +104,8 @@ LOST_TOPOLOGY = Code(
 )
 LOST_NAME = Code(
     "deployment-lost-name",
-    "No topology is named, so this is not kept (TopologyConstraintsEnforced, TopologyDefinitionNotFound).",
+    "No topology is named, so this is not kept"
+    " (TopologyConstraintsEnforced, TopologyDefinitionNotFound).",
     Severity.NOTE,
 )
 LOST_SWITCH = Code(

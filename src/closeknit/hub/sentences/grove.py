@@ -106,7 +106,6 @@ NO_BINDING_MEANT = Code(
     "no-binding-meant",
     "There is no ClusterTopologyBinding {name}. It is meant where no topology is named. {remedy}",
 )
-TOPOLOGY_UNUSABLE = Code("topology-unusable", "Topology {name} has problems of its own. Correct them first.")
 EMPTY_PACK = Code("empty-pack", "This says nothing. Give required, preferred or both.")
 EMPTY_CONSTRAINT = Code("empty-constraint", "This says nothing. Give pack.required, pack.preferred or both.")
 REQUIRED_TWICE = Code(
@@ -213,9 +212,6 @@ REFERENCED_TWICE = Code(
 NO_POD_GROUP = Code("no-pod-group", "There is no pod group {name}. {remedy}")
 POD_GROUP_LISTED_TWICE = Code(
     "pod-group-listed-twice", "{name} is listed by {first} already. A pod group lies in one group at most."
-)
-GANG_TOPOLOGY_UNNAMED = Code(
-    "gang-topology-unnamed", "The topology whose levels are meant is missing. {remedy}"
 )
 NO_GANG_TOPOLOGY = Code("no-gang-topology", "There is no topology {name}. {remedy}")
 DOMAIN_FOR_LABEL = Code(
