@@ -91,46 +91,57 @@ def read_alpha(
     given: alpha.DynamoGraphDeployment, problems: list[Problem], *, lenient: bool = False
 ) -> Deployment:
     """Read v1alpha1; everything wrong with the services is added to ``problems``."""
-    spec = given.spec
-    close = spec.topology_constraint
-    components = tuple(
-        _service(name, path, service)
-        for name, path, service in _services(spec.services, problems, lenient=lenient)
-    )
+    close = given.spec.topology_constraint
+    services = _services(given.spec.services, problems, lenient=lenient)
     return Deployment(
-        metadata=given.metadata,
+        **_deployment_fields(given),
         version="v1alpha1",
-        components=components,
-        constrained=close is not None,
+        components=tuple(_service(name, path, service) for name, path, service in services),
         topology=close.topology_profile if close is not None else "",
         topology_field="topologyProfile",
-        domain=close.pack_domain if close is not None else "",
-        priority_class=spec.priority_class_name,
-        labels=spec.labels,
-        annotations=spec.annotations,
-        override=spec.provider_override,
         listed="services",
     )
 
 
 def read_beta(given: beta.DynamoGraphDeployment) -> Deployment:
     """Read v1beta1."""
-    spec = given.spec
-    close = spec.topology_constraint
+    close = given.spec.topology_constraint
     return Deployment(
-        metadata=given.metadata,
+        **_deployment_fields(given),
         version="v1beta1",
-        components=tuple(_component(i, component) for i, component in enumerate(spec.components)),
-        constrained=close is not None,
+        components=tuple(_component(i, component) for i, component in enumerate(given.spec.components)),
         topology=close.cluster_topology_name if close is not None else "",
         topology_field="clusterTopologyName",
-        domain=close.pack_domain if close is not None else "",
-        priority_class=spec.priority_class_name,
-        labels=spec.labels,
-        annotations=spec.annotations,
-        override=spec.provider_override,
         listed="components",
     )
+
+
+def _deployment_fields(given: alpha.DynamoGraphDeployment | beta.DynamoGraphDeployment) -> dict[str, Any]:
+    """What both versions spell alike."""
+    spec, close = given.spec, given.spec.topology_constraint
+    return {
+        "metadata": given.metadata,
+        "constrained": close is not None,
+        "domain": close.pack_domain if close is not None else "",
+        "priority_class": spec.priority_class_name,
+        "labels": spec.labels,
+        "annotations": spec.annotations,
+        "override": spec.provider_override,
+    }
+
+
+def _component_fields(given: alpha.Service | beta.Component) -> dict[str, Any]:
+    """What both versions spell alike."""
+    close, multinode = given.topology_constraint, given.multinode
+    roles = (multinode.leader, multinode.worker) if multinode is not None else ()
+    return {
+        "replicas": 1 if given.replicas is None else given.replicas,
+        "least": given.min_available,
+        "nodes": multinode.node_count if multinode is not None else None,
+        "domain": close.pack_domain if close is not None else None,
+        "override": given.provider_override,
+        "roles": tuple(role.provider_override for role in roles) or (None, None),
+    }
 
 
 def _services(
@@ -166,56 +177,37 @@ def _services(
 
 
 def _service(name: str, path: Path, given: alpha.Service) -> Component:
-    close, multinode = given.topology_constraint, given.multinode
     sharing = given.gpu_memory_service
     shared = sharing is not None and sharing.enabled and sharing.mode == "interPod"
     return Component(
+        **_component_fields(given),
         name=name,
         path=path,
-        replicas=1 if given.replicas is None else given.replicas,
-        least=given.min_available,
-        nodes=multinode.node_count if multinode is not None else None,
-        domain=close.pack_domain if close is not None else None,
         pod_spec=_pod_spec(given),
         pod_path=(*path, "extraPodSpec"),
         labels={**given.labels, **given.extra_pod_metadata.labels},
         annotations={**given.annotations, **given.extra_pod_metadata.annotations},
-        override=given.provider_override,
-        roles=_roles(multinode),
         shared=(*path, "gpuMemoryService", "mode") if shared else (),
     )
 
 
 def _component(index: int, given: beta.Component) -> Component:
-    close, multinode, template = given.topology_constraint, given.multinode, given.pod_template
+    template = given.pod_template
     path: Path = ("spec", "components", index)
     spec = template.spec if template is not None else None
     sharing = given.experimental.gpu_memory_service
     shared = sharing is not None and sharing.mode == "InterPod"
     return Component(
+        **_component_fields(given),
         name=given.name,
         path=path,
-        replicas=1 if given.replicas is None else given.replicas,
-        least=given.min_available,
-        nodes=multinode.node_count if multinode is not None else None,
-        domain=close.pack_domain if close is not None else None,
         pod_spec=ASSUMED_POD if spec is None else spec,
         pod_path=(*path, "podTemplate", "spec"),
         labels=template.metadata.labels if template is not None else {},
         annotations=template.metadata.annotations if template is not None else {},
-        override=given.provider_override,
-        roles=_roles(multinode),
         forced=given.experimental.grove.force_scaling_group,
         shared=(*path, "experimental", "gpuMemoryService", "mode") if shared else (),
     )
-
-
-def _roles(
-    given: alpha.Multinode | None,
-) -> tuple[alpha.ProviderOverride | None, alpha.ProviderOverride | None]:
-    if given is None:
-        return (None, None)
-    return (given.leader.provider_override, given.worker.provider_override)
 
 
 # --------------------------------------------------------- the pods of a service, described in parts

@@ -104,8 +104,7 @@ LOST_TOPOLOGY = Code(
 )
 LOST_NAME = Code(
     "deployment-lost-name",
-    "No topology is named, so this is not kept"
-    " (TopologyConstraintsEnforced, TopologyDefinitionNotFound).",
+    "No topology is named, so this is not kept (TopologyConstraintsEnforced, TopologyDefinitionNotFound).",
     Severity.NOTE,
 )
 LOST_SWITCH = Code(
