@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from closeknit.dialects import json_text
 from closeknit.dialects.amounts import resources
 from closeknit.dialects.paths import within
 from closeknit.dialects.pods import Shape
 from closeknit.dialects.spelling import found as worded
+from closeknit.dialects.text import json as json_text
 from closeknit.hub.problems import Problem, shown, suggestion
 from closeknit.hub.quantities import Rounding, written
 from closeknit.hub.resources import Resources

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.collected import collected
-from closeknit.dialects.documents import Document
 from closeknit.dialects.manifests import DEFAULT_NAMESPACE, Broken, Kind, Manifest, Named, OwnFile
 from closeknit.dialects.paths import join, within
 from closeknit.dialects.places import Located, Skipped
 from closeknit.dialects.shapes import decode
 from closeknit.dialects.spelling import found, is_slip
+from closeknit.dialects.text.documents import Document
 from closeknit.hub.problems import Problem, nearest, shown, suggestion
 from closeknit.hub.workload import ObjectName
 

@@ -12,13 +12,13 @@ from closeknit.dialects.catalogue import Catalogue
 from closeknit.dialects.claims import Claim, Claims, by_claim
 from closeknit.dialects.claims import seen_by as pods_seen_by
 from closeknit.dialects.dialect import Dialect, Surroundings
-from closeknit.dialects.documents import Document, parse
 from closeknit.dialects.manifests import Broken, Manifest, Manifests
 from closeknit.dialects.nodes import hub_node
 from closeknit.dialects.places import Located, Skipped, Source
 from closeknit.dialects.pods import ReadPod, read_pod
 from closeknit.dialects.queueing import priorities, queue_order
 from closeknit.dialects.telling_apart import Topologies, Workloads
+from closeknit.dialects.text.documents import Document, parse
 from closeknit.hub import request as hub_request
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node

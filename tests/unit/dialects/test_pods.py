@@ -10,9 +10,9 @@ import pytest
 from closeknit.apis.core_v1 import Pod
 from closeknit.dialects import core_kinds
 from closeknit.dialects.catalogue import Catalogue
-from closeknit.dialects.documents import Document
 from closeknit.dialects.manifests import Broken, Manifest, Manifests
 from closeknit.dialects.pods import ReadPod, Stage, read_pod
+from closeknit.dialects.text.documents import Document
 from closeknit.hub.nodes import (
     NAME_FIELD,
     Effect,

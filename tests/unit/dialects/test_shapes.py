@@ -14,9 +14,9 @@ from closeknit.apis.core_v1 import Node
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects import DIALECTS, Source, core_kinds, shapes
 from closeknit.dialects.catalogue import Catalogue
-from closeknit.dialects.documents import Document, parse
 from closeknit.dialects.manifests import Manifest
 from closeknit.dialects.shapes import decode
+from closeknit.dialects.text.documents import Document, parse
 from closeknit.hub import problems
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from closeknit.dialects import json_text
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.whole_numbers import whole
 from closeknit.dialects.paths import within
 from closeknit.dialects.spelling import found as worded
+from closeknit.dialects.text import json as json_text
 from closeknit.hub.problems import Problem, shown
 
 MOST_LAYERS = 3

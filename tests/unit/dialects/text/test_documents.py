@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from closeknit.dialects import documents, yaml_text, yaml_tree
-from closeknit.dialects.documents import Document, parse
 from closeknit.dialects.places import Source
+from closeknit.dialects.text import documents, tree
+from closeknit.dialects.text import yaml as yaml_text
+from closeknit.dialects.text.documents import Document, parse
 
 
 def contents(text: str | bytes) -> list[Any]:
@@ -113,9 +114,7 @@ def _leaves(value: Any) -> list[Any]:
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(9)
 )
-DEEP = (
-    f"Lists and mappings are nested more than {yaml_tree.DEEPEST} deep. Nothing that is read here needs that."
-)
+DEEP = f"Lists and mappings are nested more than {tree.DEEPEST} deep. Nothing that is read here needs that."
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from closeknit.dialects import block_text
-from closeknit.dialects.yaml_tree import CONTENT, GiveUpError, Tree
+from closeknit.dialects.text import block
+from closeknit.dialects.text.tree import CONTENT, GiveUpError, Tree
 from closeknit.hub.problems import Problem, shown
 
 try:
@@ -28,7 +28,7 @@ _DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 def load(text: str) -> Generator[tuple[Any, tuple[Problem, ...]], None, None]:
     """Yield each document with its problems. After one that cannot be read, go on at the next."""
     start, line = 0, 0
-    for read in block_text.load(text):
+    for read in block.load(text):
         start, line = read.offset, read.line
         yield read.content, ()
     if start >= len(text):

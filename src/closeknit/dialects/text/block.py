@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from closeknit.dialects.yaml_scalars import resolved
-from closeknit.dialects.yaml_tree import DEEPEST
+from closeknit.dialects.text.scalars import resolved
+from closeknit.dialects.text.tree import DEEPEST
 
 # A colon goes on if a letter follows, and a space if a word follows: the parser reads it so outside of
 # brackets. A key may have a thousand characters there. Repetitions give nothing back, which

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, NoReturn
 
-from closeknit.dialects.yaml_tree import DEEPEST
+from closeknit.dialects.text.tree import DEEPEST
 from closeknit.hub.problems import Problem
 
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from closeknit.dialects import block_text, yaml_text
+from closeknit.dialects.text import block
+from closeknit.dialects.text import yaml as yaml_text
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 SCALARS: list[Any] = [
     *("a", "1", "yes", "", "a b", "x: y", "#c", "a #b", "-c", "--x", "-", "~", "null", "1e3", "0x1f", "a:"),
     *("http://a/b:c", "'q'", '"', "é", "*a", "&b", "[x]", "{}", "%y", "|", ">", "?", "...", "---", "1_000"),
@@ -39,7 +40,7 @@ LINES = (
 
 
 def by_lines(text: str) -> list[Any]:
-    return [read.content for read in block_text.load(text)]
+    return [read.content for read in block.load(text)]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_reads(text: str, want: list[Any]) -> None:
 
 
 def test_the_place_of_the_next_document_is_told() -> None:
-    first, second, third = block_text.load("a: 1\n---\n# b\n---\n")
+    first, second, third = block.load("a: 1\n---\n# b\n---\n")
 
     assert (first.offset, first.line) == (5, 1)
     assert (second.offset, second.line) == (13, 3)
@@ -190,7 +191,7 @@ def test_whatever_is_read_line_by_line_the_parser_reads_the_same(
     given = list(texts(random.Random(seed)))
     found = [repr(list(yaml_text.load(text))) for text in given]
     some = sum(bool(by_lines(text)) for text in given)
-    monkeypatch.setattr(block_text, "load", lambda _: iter(()))
+    monkeypatch.setattr(block, "load", lambda _: iter(()))
 
     for text, one in zip(given, found, strict=True):
         assert one == repr(list(yaml_text.load(text))), text

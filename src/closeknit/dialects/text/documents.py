@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from closeknit.dialects import json_text, yaml_text
 from closeknit.dialects.places import Located, Source
+from closeknit.dialects.text import json, yaml
 from closeknit.hub.problems import Problem
 
 Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | int | float | bool | None"
@@ -43,7 +43,7 @@ def parse(source: Source) -> Iterator[Document | Located]:
     if isinstance(text, Problem):
         yield Located(source.name, 0, text)
         return
-    for number, (content, problems) in enumerate(json_text.load(text) or yaml_text.load(text), start=1):
+    for number, (content, problems) in enumerate(json.load(text) or yaml.load(text), start=1):
         for problem in problems:
             yield Located(source.name, number, problem)
         if not problems and content is not None:

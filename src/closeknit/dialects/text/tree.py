@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from closeknit.dialects.paths import path_of
-from closeknit.dialects.yaml_scalars import TagError, resolved, scalar
+from closeknit.dialects.text.scalars import TagError, resolved, scalar
 from closeknit.hub.problems import Problem, shown
 
 DEEPEST = 100
