@@ -1,19 +1,20 @@
 """The tree of one YAML document, built from parse events one by one.
 
-Working on events rather than with a ready-made loader keeps every limit in
-our hands: nothing here calls itself, so no nesting can exhaust the stack; the
-size that aliases stand for is counted before anything walks it; and keys that
-stand twice are seen, with their line.
+Working on events rather than with a ready-made loader keeps every limit in our hands: nothing here
+calls itself, so no nesting can exhaust the stack; the size that aliases stand for is counted before
+anything walks it; and keys that stand twice are seen, with their line.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import yaml
 
 from closeknit.dialects.paths import path_of
-from closeknit.dialects.text.scalars import TagError, resolved, scalar
+from closeknit.dialects.text import scalars
+from closeknit.dialects.text.scalars import ScalarError, resolved
 from closeknit.hub.problems import Problem, shown
 
 DEEPEST = 100
@@ -24,19 +25,8 @@ TOO_DEEP = f"Lists and mappings are nested more than {DEEPEST} deep. Nothing tha
 MOST_ALIASED = 1_000_000
 """How many values the aliases of one document may stand for in all."""
 
-CONTENT = frozenset(
-    (
-        yaml.ScalarEvent,
-        yaml.MappingStartEvent,
-        yaml.MappingEndEvent,
-        yaml.SequenceStartEvent,
-        yaml.SequenceEndEvent,
-        yaml.AliasEvent,
-    )
-)
-"""The kinds of events that say something of what is in a document."""
-
 _MERGE = "<<"
+_MERGE_TAG = "tag:yaml.org,2002:merge"
 _OPEN = object()
 _COLLECTION_TAGS = (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
@@ -54,118 +44,133 @@ class GiveUpError(Exception):
 class _Frame:
     """A list or mapping whose end has not come yet."""
 
-    __slots__ = ("anchor", "before", "container", "height", "is_mapping", "key", "merged")
+    __slots__ = ("anchor", "beyond", "container", "height", "is_mapping", "key", "merged", "merging")
 
-    def __init__(self, container: Any, anchor: str | None, before: int) -> None:
+    def __init__(self, container: Any, anchor: str | None) -> None:
         self.container = container
         self.is_mapping = type(container) is dict
         self.anchor = anchor
-        self.before = before
-        self.height = 1
         self.key: str | None = None
-        self.merged: list[Any] = []
+        self.merging = False
+        """Whether the key is that of a merge."""
+        self.merged: set[str] | None = None
+        """The keys that merges alone have given so far."""
+        self.beyond = 0
+        """How many values stand in what this holds, beyond those that it holds itself."""
+        self.height = 1
 
 
 class Tree:
-    """Takes the events of one document, in order; then ``content`` and ``problems`` are complete."""
+    """One document: after ``read``, ``content`` and ``problems`` are complete."""
 
-    def __init__(self, line: int) -> None:
-        self.content: Any = None
+    def __init__(self, line: int, keys: dict[str, str]) -> None:
+        """``line`` is how many lines precede the text; ``keys`` remembers keys from document to document."""
         self.problems: list[Problem] = []
         self._line = line
-        self._frames: list[_Frame] = []
+        self._keys = keys
+        self._frames = [_Frame([], None)]
         self._anchors: dict[str, Any] = {}
-        self._values = 0
         self._aliased = 0
+        self._with_nulls: list[dict[str, Any]] = []
 
-    def take(self, event: Any, kind: type) -> None:
-        """Add what one event of ``CONTENT`` says; raises ``GiveUpError`` where going on makes no sense."""
-        if kind is yaml.ScalarEvent:
-            frame = self._frames[-1] if self._frames else None
-            # Plain keys and values of mappings are most of what there is, so they go a short way.
-            if frame is None or not frame.is_mapping or event.anchor is not None:
-                self._take_scalar(frame, event)
-            elif frame.key is None:
-                if event.value in frame.container:
-                    self._take_key(frame, event)
-                else:
-                    frame.key = event.value
-            elif event.tag is None and frame.key != _MERGE:
-                value = event.value
-                frame.container[frame.key] = resolved(value) if event.implicit[0] else value
-                frame.key = None
-                self._values += 1
+    @property
+    def content(self) -> Any:
+        """What the document holds, None for nothing."""
+        return next(iter(self._frames[0].container), None)
+
+    def read(self, next_event: Callable[[], Any]) -> None:
+        """Take the events up to the end of the document; raises ``GiveUpError`` where it gives up."""
+        while True:
+            event = next_event()
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                self._take_scalar(event)
+            elif kind is yaml.MappingStartEvent:
+                self._open({}, event)
+            elif kind is yaml.SequenceStartEvent:
+                self._open([], event)
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                self._close()
+            elif kind is yaml.AliasEvent:
+                self._take_alias(event)
             else:
-                self._put(self._meaning(event))
-        elif kind is yaml.MappingStartEvent:
-            self._open({}, event)
-        elif kind is yaml.SequenceStartEvent:
-            self._open([], event)
-        elif kind is yaml.AliasEvent:
-            self._take_alias(event)
-        else:
-            self._close()
+                break
+        for mapping in self._with_nulls:
+            for absent in [key for key, value in mapping.items() if value is None]:
+                del mapping[absent]
 
-    def _take_scalar(self, frame: _Frame | None, event: Any) -> None:
-        if frame is not None and frame.is_mapping and frame.key is None:
+    def _take_scalar(self, event: Any) -> None:
+        frame = self._frames[-1]
+        is_key = frame.is_mapping and frame.key is None
+        if is_key:
             self._take_key(frame, event)
-        else:
-            self._put(self._meaning(event))
+            if event.anchor is None:
+                return
+        try:
+            if event.tag is not None:
+                value = scalars.tagged(event.value, event.tag)
+            else:
+                value = resolved(event.value) if event.implicit[0] else event.value
+        except ScalarError as error:
+            value = None
+            self._refuse(event, error)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (value, 1, 0)
+        if not is_key:
+            self._put(value)
 
     def _take_key(self, frame: _Frame, event: Any) -> None:
         key = event.value
-        if key in frame.container:
-            frame.key = key
-            again = self._at(event)
-            self._note(
-                f"The key {shown(key)} stands twice in one mapping, the second time on {again}. Keep one."
-            )
-        if event.anchor is not None:
-            self._anchors[event.anchor] = (key, 1, 0)
+        if key == _MERGE and (event.implicit[0] or event.tag == _MERGE_TAG):
+            frame.key, frame.merging = _MERGE, True
+            return
         frame.key = key
-
-    def _meaning(self, event: Any) -> Any:
-        value, tag = event.value, event.tag
-        if tag is None:
-            if event.implicit[0]:
-                value = resolved(value)
-        else:
+        if event.tag is not None or event.implicit[0]:
             try:
-                value = scalar(value, tag)
-            except TagError as error:
-                self._note(f"{error} It stands on {self._at(event)}.")
-        if event.anchor is not None:
-            self._anchors[event.anchor] = (value, 1, 0)
-        self._values += 1
-        return value
+                frame.key = key = self._meant_key(key, event.tag)
+            except ScalarError as error:
+                self._refuse(event, error)
+        if key in frame.container:
+            if frame.merged and key in frame.merged:
+                frame.merged.remove(key)
+            else:
+                self._note(
+                    f"The key {shown(key)} stands twice in one mapping,"
+                    f" the second time on {self._at(event)}. Keep one."
+                )
+
+    def _meant_key(self, written: str, tag: str | None) -> str:
+        """The string that a key is. One without a tag is remembered: most keys are met again and again."""
+        if tag is not None:
+            return scalars.key(written, tag)
+        if (key := self._keys.get(written)) is None:
+            key = self._keys[written] = scalars.key(written, None)
+        return key
 
     def _open(self, container: Any, event: Any) -> None:
-        if len(self._frames) == DEEPEST:
+        above = self._frames[-1]
+        if len(self._frames) > DEEPEST:
             raise self._hopeless(event, TOO_DEEP)
-        if self._frames and self._frames[-1].is_mapping and self._frames[-1].key is None:
+        if above.is_mapping and above.key is None:
             raise self._hopeless(event, "A list or mapping is used as a key. Keys are strings.")
         if event.tag not in _COLLECTION_TAGS:
             self._note(f"The tag {shown(event.tag)} on {self._at(event)} is not supported. Leave it out.")
         if event.anchor is not None:
             self._anchors[event.anchor] = _OPEN
-        self._frames.append(_Frame(container, event.anchor, self._values))
-        self._values += 1
+        self._frames.append(_Frame(container, event.anchor))
 
     def _close(self) -> None:
         frame = self._frames.pop()
         container = frame.container
-        if frame.is_mapping:
-            for mapping in frame.merged:
-                for key, value in mapping.items():
-                    container.setdefault(key, value)
-            if None in container.values():
-                for key in [key for key, value in container.items() if value is None]:
-                    del container[key]
+        if frame.is_mapping and None in container.values():
+            self._with_nulls.append(container)
+        size = frame.beyond + len(container)
         if frame.anchor is not None:
-            self._anchors[frame.anchor] = (container, self._values - frame.before, frame.height)
-        if self._frames:
-            above = self._frames[-1]
-            above.height = max(above.height, frame.height + 1)
+            self._anchors[frame.anchor] = (container, size + 1, frame.height)
+        above = self._frames[-1]
+        above.beyond += size
+        if above.height <= frame.height:
+            above.height = frame.height + 1
         self._put(container)
 
     def _take_alias(self, event: Any) -> None:
@@ -175,48 +180,53 @@ class Tree:
         if anchored is _OPEN:
             raise self._hopeless(event, f"The alias {shown(event.anchor)} stands inside its own anchor.")
         value, size, height = anchored
-        self._values += size
         self._aliased += size
         if self._aliased > MOST_ALIASED:
             raise self._hopeless(
                 event, f"The aliases stand for more than {MOST_ALIASED} values. Write fewer of them."
             )
-        if len(self._frames) + height > DEEPEST:
+        if len(self._frames) - 1 + height > DEEPEST:
             raise self._hopeless(event, TOO_DEEP)
-        if self._frames:
-            above = self._frames[-1]
-            above.height = max(above.height, height + 1)
-            if above.is_mapping and above.key is None:
-                if type(value) is not str:
-                    raise self._hopeless(event, "An alias is used as a key. Write the key itself.")
-                self._take_key(above, yaml.ScalarEvent(None, None, (True, False), value, event.start_mark))
-                return
-        self._put(value)
+        above = self._frames[-1]
+        above.beyond += size - 1
+        above.height = max(above.height, height + 1)
+        if not above.is_mapping or above.key is not None:
+            # kubectl merges a list of mappings that stands in its place, but no alias of one.
+            self._put(None if above.merging and type(value) is list else value)
+        elif type(value) is str:
+            self._take_key(above, yaml.ScalarEvent(None, None, (False, True), value, event.start_mark))
+        else:
+            raise self._hopeless(event, "An alias is used as a key. Write the key itself.")
 
     def _put(self, value: Any) -> None:
-        if not self._frames:
-            self.content = value
-            return
         frame = self._frames[-1]
         if not frame.is_mapping:
             frame.container.append(value)
             return
-        key, frame.key = frame.key, None
-        if key != _MERGE:
-            frame.container[key] = value
-            return
-        merged = value if type(value) is list else [value]
-        if all(type(mapping) is dict for mapping in merged):
-            frame.merged.extend(merged)
+        if frame.merging:
+            self._merge(frame, value)
         else:
-            frame.key = key
+            frame.container[frame.key] = value
+        frame.key, frame.merging = None, False
+
+    def _merge(self, frame: _Frame, value: Any) -> None:
+        """Merge as kubectl does: what comes later counts, but in a list of mappings what comes first."""
+        mappings = value if type(value) is list else [value]
+        if not all(type(mapping) is dict for mapping in mappings):
             self._note("A merge takes a mapping or a list of mappings, by their aliases.")
-            frame.key = None
+            return
+        frame.merged = frame.merged or set()
+        for mapping in reversed(mappings):
+            frame.merged.update(key for key in mapping if key not in frame.container)
+            frame.container.update(mapping)
+
+    def _refuse(self, event: Any, error: ScalarError) -> None:
+        self._note(f"{error} It stands on {self._at(event)}.")
 
     def _note(self, message: str) -> None:
         steps = [
             step
-            for frame in self._frames
+            for frame in self._frames[1:]
             if (step := frame.key if frame.is_mapping else len(frame.container)) is not None
         ]
         self.problems.append(Problem(path_of(steps), message))

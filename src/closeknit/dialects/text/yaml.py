@@ -8,8 +8,7 @@ from typing import Any
 
 import yaml
 
-from closeknit.dialects.text import block
-from closeknit.dialects.text.tree import CONTENT, GiveUpError, Tree
+from closeknit.dialects.text.tree import GiveUpError, Tree
 from closeknit.hub.problems import Problem, shown
 
 try:
@@ -28,11 +27,6 @@ _DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 def load(text: str) -> Generator[tuple[Any, tuple[Problem, ...]], None, None]:
     """Yield each document with its problems. After one that cannot be read, go on at the next."""
     start, line = 0, 0
-    for read in block.load(text):
-        start, line = read.offset, read.line
-        yield read.content, ()
-    if start >= len(text):
-        return
     for _ in range(MOST_BROKEN):
         part = text[start:]
         broken_at = yield from _stream(part, line)
@@ -75,22 +69,19 @@ def _remedy(row: str, column: int | None) -> str:
 
 def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], None, int | None]:
     """Yield the documents of a text; returns the line from which to go on if reading broke off."""
-    tree = Tree(line)
+    keys: dict[str, str] = {}
+    tree = Tree(line, keys)
     begun = 0
     events: Any = Events(text)
     next_event = events.get_event
     try:
         while (event := next_event()) is not None:
             kind = type(event)
-            if kind in CONTENT:
-                tree.take(event, kind)
-            elif kind is yaml.DocumentEndEvent:
-                yield tree.content, tuple(tree.problems)
-                tree = Tree(line)
-            elif kind is yaml.DocumentStartEvent:
+            if kind is yaml.DocumentStartEvent:
                 begun = event.start_mark.line
-            elif kind is yaml.StreamEndEvent:
-                return None
+                tree = Tree(line, keys)
+                tree.read(next_event)
+                yield tree.content, tuple(tree.problems)
     except GiveUpError as error:
         remedy = _remedy(_row(text, error.line), None)
         yield None, (*tree.problems, Problem(error.problem.path, f"{error.problem.message}{remedy}"))
