@@ -1,8 +1,7 @@
-"""From the bytes of a file to plain documents: mappings, lists, strings, numbers and truth values.
+"""A source's bytes become plain documents, each with its number, or problems with their place.
 
-Nothing that a file may hold makes this package raise, recurse without end or
-fill the memory: size, nesting and the expansion of YAML aliases have limits, and
-what breaks them is a problem with its place. A field whose value is null is
+No file makes this package raise, recurse without end or fill the memory: size, nesting and what YAML
+aliases stand for have limits, and a file that exceeds one has a problem. A field whose value is null is
 left out of its mapping, because to Kubernetes the two mean the same.
 """
 

@@ -1,4 +1,4 @@
-"""JSON text, one value or several in a row, read fast. Its numbers mean what they mean in YAML."""
+"""Read JSON text, one value or several in a row. Its numbers mean what they mean in YAML."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The tree of one YAML document, built from parse events one by one.
+"""A tree builds one YAML document from the parser's events.
 
-Working on events rather than with a ready-made loader keeps every limit in our hands: nothing here
-calls itself, so no nesting can exhaust the stack; the size that aliases stand for is counted before
-anything walks it; and keys that stand twice are seen, with their line.
+PyYAML's own loaders set no limits. Here nothing calls itself, so no nesting can exhaust the stack; the
+values that aliases stand for are counted before anything walks them; and a key that stands twice is a
+problem with its line.
 """
 
 from __future__ import annotations

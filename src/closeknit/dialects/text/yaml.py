@@ -1,4 +1,4 @@
-"""YAML text, one document or several, each read in spite of what is wrong with the others."""
+"""Read the documents of a YAML text. One that cannot be read does not keep the others from it."""
 
 from __future__ import annotations
 
