@@ -322,7 +322,7 @@ DEEP = f"Lists and mappings are nested more than {tree.DEEPEST} deep. Nothing th
             id="keys that are written differently and mean the same stand twice",
         ),
         pytest.param(
-            "a: &x {1: a}\nb: {p: 1, <<: *x, p: 2}",
+            "a: &x {p: 0}\nb: {p: 1, <<: *x, p: 2}",
             'f:1:b.p: The key "p" stands twice in one mapping, the second time on line 2, column 19. Keep one.',
             id="a key stands twice even if a merge stands between",
         ),
@@ -335,6 +335,24 @@ DEEP = f"Lists and mappings are nested more than {tree.DEEPEST} deep. Nothing th
 )
 def test_refuses(text: str | bytes, want: str) -> None:
     assert problems(text) == [want]
+
+
+def test_what_an_alias_stands_for_is_counted_with_all_that_is_in_it() -> None:
+    inner = f"[{', '.join(['1'] * 99)}]"
+    text = f"a: &a [{', '.join([inner] * 100)}]\nb: [{{}}]\n"  # 10,001 values stand under a
+
+    assert problems(text.format(", ".join(["*a"] * 99))) == []
+    assert problems(text.format(", ".join(["*a"] * 100))) == [
+        "f:1:line 2, column 401: The aliases stand for more than 1000000 values. Write fewer of them."
+    ]
+
+
+def test_what_an_alias_stands_for_counts_towards_the_nesting() -> None:
+    def nested(depth: int) -> str:
+        return f"a: &a {'[' * 50}{']' * 50}\nb: {'[' * depth}*a{']' * depth}\n"
+
+    assert problems(nested(49)) == []
+    assert problems(nested(50)) == [f"f:1:line 2, column 54: {DEEP}"]
 
 
 def test_a_document_that_cannot_be_read_leaves_the_others_readable() -> None:
