@@ -62,6 +62,39 @@ class Mirror:
         kept = tuple(holding for holding in self.cluster.holdings if holding.workload != gone)
         self.cluster = replace(self.cluster, holdings=kept)
 
+    def hold(self) -> None:
+        """Somebody else binds pods of a workload, known or not; the node may end up with too many."""
+        names = sorted({holding.workload for holding in self.cluster.holdings})
+        pods = self.rng.choice([*self.request.root.pod_sets(), PodSet("other", 1, Resources({"cpu": 1}))])
+        holding = Holding(
+            self.rng.choice([*names, "stranger"]),
+            self.rng.choice(self.cluster.nodes).name,
+            pods.resources,
+            self.rng.randint(1, 3),
+            pods.host_ports,
+        )
+        self.engine.hold(holding)
+        self.cluster = replace(self.cluster, holdings=(*self.cluster.holdings, holding))
+
+    def release_pods(self) -> None:
+        """Some pods of a holding finish; the plain cluster loses them one by one."""
+        if not self.cluster.holdings:
+            return
+        like = self.rng.choice(self.cluster.holdings)
+        alike = [
+            i
+            for i, each in enumerate(self.cluster.holdings)
+            if replace(each, pods=1) == replace(like, pods=1)
+        ]
+        there = sum(self.cluster.holdings[i].pods for i in alike)
+        gone = self.rng.randint(0, there)
+        self.engine.release_pods(replace(like, pods=gone))
+        left = list(self.cluster.holdings)
+        for _ in range(gone):
+            at = self.rng.choice([i for i in alike if left[i].pods])
+            left[at] = replace(left[at], pods=left[at].pods - 1)
+        self.cluster = replace(self.cluster, holdings=tuple(each for each in left if each.pods))
+
     def add_node(self) -> None:
         model = self.rng.choice(self.cluster.nodes)
         name = f"new-{len(self.cluster.nodes)}-{self.rng.randrange(10**6)}"
@@ -100,7 +133,17 @@ class Mirror:
 
     def step(self) -> None:
         self.rng.choice(
-            [self.apply, self.apply, self.release, self.add_node, self.change_node, self.remove_node]
+            [
+                self.apply,
+                self.apply,
+                self.release,
+                self.hold,
+                self.release_pods,
+                self.release_pods,
+                self.add_node,
+                self.change_node,
+                self.remove_node,
+            ]
         )()
 
     def _labels(self, node: Node) -> dict[str, str]:
@@ -125,7 +168,7 @@ def test_following_changes_is_as_good_as_starting_over(instance: tuple[Cluster, 
     # What was counted for this first question must be brought up to date for all later ones.
     answer(mirror.engine, mirror.request)
 
-    for _ in range(mirror.rng.randint(1, 8)):
+    for _ in range(mirror.rng.randint(1, 12)):
         mirror.step()
         if mirror.rng.random() < 0.5:
             asked = mirror.rng.choice([mirror.request, mirror.next_request()])
@@ -144,7 +187,7 @@ def test_a_fork_leaves_no_trace(instance: tuple[Cluster, Request], seed: int) ->
 
     with mirror.engine.fork():
         for _ in range(mirror.rng.randint(1, 4)):
-            mirror.rng.choice([mirror.apply, mirror.release])()
+            mirror.rng.choice([mirror.apply, mirror.release, mirror.hold, mirror.release_pods])()
         with mirror.engine.fork():
             inner = answer(Engine(mirror.cluster), mirror.request)
             mirror.engine.release(mirror.rng.choice(["w1", "w2", "job-0"]))

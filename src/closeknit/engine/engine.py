@@ -14,12 +14,12 @@ from closeknit.engine.budget import Budget
 from closeknit.engine.explanation.alternatives import alternatives
 from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
+from closeknit.engine.fit_tables import PodShape
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.problem import Heed, compile_request
 from closeknit.engine.problem import Problem as Compiled
 from closeknit.engine.search import Found, find
-from closeknit.engine.shapes import ShapeKey
-from closeknit.engine.shelf import Shelf
+from closeknit.engine.table_cache import TableCache
 from closeknit.engine.tree import Tree
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
@@ -43,7 +43,7 @@ class Engine:
         self._topologies: dict[str, Topology] = {topology.name: topology for topology in cluster.topologies}
         self._budget = budget
         self._trees: dict[str | None, Tree] = {}
-        self._shelf = Shelf(self._ledger)
+        self._cache = TableCache(self._ledger)
 
     # ---- asking ----
 
@@ -83,19 +83,19 @@ class Engine:
         return alternatives(Trials(request, self._ledger, self._compile), placed)
 
     def _search(self, request: Request) -> tuple[Compiled, Found, int]:
-        before = self._shelf.touched
+        before = self._cache.touched
         compiled = self._compile(request, Heed.WISHES)
-        touched = self._shelf.touched - before
+        touched = self._cache.touched - before
         bare = partial(self._compile, request, Heed.CONSTRAINTS)
         return compiled, find(compiled, bare, self._ledger.free, self._budget), touched
 
     def _compile(self, request: Request, heed: Heed) -> Compiled:
         tree = self._tree(request.topology)
-        keys = {pods.name: ShapeKey.of(pods) for pods in request.root.pod_sets()}
+        keys = {pods.name: PodShape.of(pods) for pods in request.root.pod_sets()}
         shapes = list(dict.fromkeys(keys.values()))
         if len(shapes) > 1:
             shapes.sort(key=_shape_order)
-        tables = [self._shelf.table(key, tree) for key in shapes]
+        tables = [self._cache.table(key, tree) for key in shapes]
         number = {key: i for i, key in enumerate(shapes)}
         shape_of = {name: number[key] for name, key in keys.items()}
         return compile_request(
@@ -144,7 +144,7 @@ class Engine:
         for assignment in placed.assignments:
             key = (assignment.pod_set, assignment.node)
             counts[key] = counts.get(key, 0) + 1
-        # Nothing is held unless all of it can be: a gang is never left half applied.
+        # Nothing is held unless all nodes are known: a gang is never left half applied.
         for _, node in counts:
             self._ledger.slot(node)
         for (name, node), count in counts.items():
@@ -152,13 +152,23 @@ class Engine:
             self._ledger.hold(Holding(request.name, node, pods.resources, count, pods.host_ports))
 
     def hold(self, holding: Holding) -> None:
-        """Note what a workload holds, however it came by it."""
-        self._ledger.slot(holding.node)
+        """Take up pods that run on a node, whoever bound them: from now on they use what they hold.
+
+        More may be held on a node than it offers; it then takes no further pod.
+        """
         self._ledger.hold(holding)
 
     def release(self, workload: str) -> None:
         """Give back all that a workload holds; harmless where it holds nothing."""
         self._ledger.release(workload)
+
+    def release_pods(self, holding: Holding) -> None:
+        """Give back what some of a workload's pods hold on a node: they have finished or were deleted.
+
+        The opposite of ``hold``, also for pods that ``apply`` or the cluster brought. Raises
+        ``InvalidError`` where the workload holds fewer such pods on the node.
+        """
+        self._ledger.release_pods(holding)
 
     def add_node(self, node: Node) -> None:
         """A node has come."""
@@ -197,7 +207,7 @@ class Engine:
             ledger.undo(mark)
 
 
-def _shape_order(key: ShapeKey) -> str:
+def _shape_order(key: PodShape) -> str:
     return repr((tuple(key.resources.items()), key.filter, sorted(key.host_ports)))
 
 

@@ -11,7 +11,7 @@ from enum import Enum
 from hashlib import blake2b
 from typing import TypeAlias
 
-from closeknit.engine.shapes import Table
+from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.tree import Tree
 from closeknit.hub.request import Group, PodSet
 
@@ -91,7 +91,7 @@ class Problem:
     """All that a search needs to know."""
 
     tree: Tree
-    tables: list[Table]
+    tables: list[FitTable]
     """By shape."""
     rows: list[int]
     """The ledger rows that any of the shapes asks for."""
@@ -106,7 +106,7 @@ class Problem:
 def compile_request(
     root: Group,
     tree: Tree,
-    tables: list[Table],
+    tables: list[FitTable],
     *,
     shape_of: dict[str, int],
     slot_of: dict[str, int],
@@ -155,8 +155,8 @@ def compile_request(
         return made
 
     top = knot(root, None)
-    rows = sorted({row for table in tables for row, _ in table.shape.demand})
-    demand = [[dict(table.shape.demand).get(row, 0) for row in rows] for table in tables]
+    rows = sorted({row for table in tables for row, _ in table.fits.demand})
+    demand = [[dict(table.fits.demand).get(row, 0) for row in rows] for table in tables]
     return Problem(tree, tables, rows, demand, top, knots, leaves, heed)
 
 

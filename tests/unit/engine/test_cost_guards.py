@@ -142,6 +142,11 @@ def held(asked: Asked) -> int:
     return 2
 
 
+def pods_released(asked: Asked) -> int:
+    asked.engine.release_pods(replace(cluster(asked.size).holdings[0], pods=1))
+    return 1
+
+
 def cordoned(asked: Asked) -> int:
     asked.engine.change_node(replace(cluster(asked.size).nodes[17], unschedulable=True))
     return 1
@@ -174,6 +179,7 @@ def nothing(asked: Asked) -> int:
         pytest.param(applied, id="a gang that comes is counted on its own nodes"),
         pytest.param(released, id="a gang that goes is counted on its own nodes"),
         pytest.param(held, id="holdings are counted on the nodes they name"),
+        pytest.param(pods_released, id="a pod that ends is counted on its own node"),
         pytest.param(nothing, id="releasing nothing costs nothing"),
     ],
 )

@@ -126,7 +126,7 @@ class Departures:
     def _needed(self, problem: Problem, knot: Knot, at: tuple[int, int]) -> list[str] | None:
         """Who would have to leave a domain for one group; None where all departures are not enough."""
         positions = self._promising(problem, knot, *problem.tree.bounds(*at))
-        clearing = Clearing(self._survey, problem, knot, at=at, positions=positions)
+        clearing = Clearing(self._ledger, problem, knot, at=at, positions=positions)
         leaving = self._leaving(clearing.slots)
         for workload in leaving:
             clearing.leave(workload)
@@ -152,10 +152,10 @@ class Departures:
         """Who holds something on these slots and may be asked to leave, by name."""
         found = {workload for slot in slots for workload in self._ledger.holders_on.get(slot, ())}
         found.discard(self._trials.request.name)
-        return sorted(workload for workload in found if len(self._ledger.holdings[workload]) <= _LARGEST)
+        return sorted(workload for workload in found if len(self._ledger.held[workload]) <= _LARGEST)
 
     def _pods(self, workload: str) -> int:
-        return sum(holding.pods for holding in self._ledger.holdings[workload])
+        return sum(holding.pods for on in self._ledger.held[workload].values() for holding in on)
 
     # ---- by trial ----
 
