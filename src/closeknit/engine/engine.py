@@ -9,23 +9,22 @@ from functools import partial
 
 import numpy as np
 
-from closeknit.engine import score
+from closeknit.engine import score, single_node
 from closeknit.engine.budget import Budget
+from closeknit.engine.checked_requests import CheckedRequests
 from closeknit.engine.explanation.alternatives import alternatives
 from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.fit_tables import PodShape
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.problem import Heed, compile_request
 from closeknit.engine.problem import Problem as Compiled
-from closeknit.engine.search import Found, find
+from closeknit.engine.search import find
 from closeknit.engine.table_cache import TableCache
 from closeknit.engine.tree import Tree
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
-from closeknit.hub.problems import InvalidError, Problem, shown
-from closeknit.hub.request import Request, problems
+from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 
 _USUAL = Budget()
@@ -44,6 +43,7 @@ class Engine:
         self._budget = budget
         self._trees: dict[str | None, Tree] = {}
         self._cache = TableCache(self._ledger)
+        self._requests = CheckedRequests(self._topologies, self._ledger.slot_of)
 
     # ---- asking ----
 
@@ -52,8 +52,24 @@ class Engine:
 
         Raises ``InvalidError`` with every problem of a request that makes no sense.
         """
-        self._refuse_invalid(request)
-        compiled, found, touched = self._search(request)
+        keyed = self._requests.check(request)
+        if keyed.single is None:
+            return self._search(request)
+        counted = self._cache.touched
+        table = self._cache.table(keyed.shapes[0], self._tree(request.topology))
+        touched = self._cache.touched - counted
+        outcome = single_node.decide(
+            request, keyed.single, table, self._ledger, budget=self._budget, touched=touched
+        )
+        return outcome or self._search(request, touched)
+
+    def _search(self, request: Request, touched: int = 0) -> Outcome:
+        """Decide by search, as every request can be; ``touched`` nodes were counted for it before."""
+        counted = self._cache.touched
+        compiled = self._compile(request, Heed.WISHES)
+        touched += self._cache.touched - counted
+        bare = partial(self._compile, request, Heed.CONSTRAINTS)
+        found = find(compiled, bare, self._ledger.free, self._budget)
         statistics = Statistics(touched, found.candidates, found.steps)
         if found.spread is None or found.wishes is None:
             return (Unplaceable if found.complete else Undecided)(request.name, (), statistics)
@@ -82,24 +98,11 @@ class Engine:
         """
         return alternatives(Trials(request, self._ledger, self._compile), placed)
 
-    def _search(self, request: Request) -> tuple[Compiled, Found, int]:
-        before = self._cache.touched
-        compiled = self._compile(request, Heed.WISHES)
-        touched = self._cache.touched - before
-        bare = partial(self._compile, request, Heed.CONSTRAINTS)
-        return compiled, find(compiled, bare, self._ledger.free, self._budget), touched
-
     def _compile(self, request: Request, heed: Heed) -> Compiled:
-        tree = self._tree(request.topology)
-        keys = {pods.name: PodShape.of(pods) for pods in request.root.pod_sets()}
-        shapes = list(dict.fromkeys(keys.values()))
-        if len(shapes) > 1:
-            shapes.sort(key=_shape_order)
-        tables = [self._cache.table(key, tree) for key in shapes]
-        number = {key: i for i, key in enumerate(shapes)}
-        shape_of = {name: number[key] for name, key in keys.items()}
+        tree, keyed = self._tree(request.topology), self._requests.of(request)
+        tables = [self._cache.table(shape, tree) for shape in keyed.shapes]
         return compile_request(
-            request.root, tree, tables, shape_of=shape_of, slot_of=self._ledger.slot_of, heed=heed
+            request.root, tree, tables, shape_of=keyed.shape_of, slot_of=self._ledger.slot_of, heed=heed
         )
 
     def _assignments(self, compiled: Compiled, spread: score.Spread) -> tuple[Assignment, ...]:
@@ -114,18 +117,6 @@ class Engine:
                 path = tree.node_path(position)
                 made.extend(Assignment(next(names), leaf.name, node.name, path) for _ in range(count))
         return tuple(made)
-
-    def _refuse_invalid(self, request: Request) -> None:
-        topology = self._topologies.get(request.topology) if request.topology is not None else None
-        found = list(problems(request, topology))
-        for pods in request.root.pod_sets():
-            found.extend(
-                Problem(f"{pods.name}.bound[{i}]", f"There is no node {shown(node)}; a pod cannot run on it.")
-                for i, node in enumerate(pods.bound)
-                if node not in self._ledger.slot_of
-            )
-        if found:
-            raise InvalidError(found)
 
     def _tree(self, topology: str | None) -> Tree:
         tree = self._trees.get(topology)
@@ -205,10 +196,6 @@ class Engine:
             yield self
         finally:
             ledger.undo(mark)
-
-
-def _shape_order(key: PodShape) -> str:
-    return repr((tuple(key.resources.items()), key.filter, sorted(key.host_ports)))
 
 
 def solve(cluster: Cluster, request: Request) -> Outcome:
