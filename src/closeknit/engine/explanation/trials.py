@@ -101,13 +101,7 @@ class Trials:
         # Where groups compete for domains and none of them must have one, a search finds nothing better soon.
         worthwhile = end - start <= _SMALL if nested else several
         if worthwhile and not self.spent:
-            top = problem.root
-            kept = top.required, top.bound
-            if within[0] >= 0 and not top.bound:
-                # A group stays where its pods run, so a position to start from confines it to a domain.
-                top.required, top.bound = within[0], [start]
-            spread, _ = self._run(problem, improve=_IMPROVE)
-            top.required, top.bound = kept
+            spread, _ = self._run(problem, improve=_IMPROVE, within=within)
             if spread is not None:
                 found.append(Most(problem, spread))
         return sorted(found, key=lambda each: -each.total)
@@ -119,10 +113,12 @@ class Trials:
             self._latest = (key, self.compiled(root, Heed.WISHES))
         return self._latest[1]
 
-    def _run(self, problem: Problem, improve: int) -> tuple[Spread | None, bool | None]:
+    def _run(
+        self, problem: Problem, improve: int, within: tuple[int, int] = (-1, 0)
+    ) -> tuple[Spread | None, bool | None]:
         self._left -= 1
         budget = Budget(min(self._steps_each, self._steps), improve)
-        found = Search(problem, self.ledger.free, budget).run()
+        found = Search(problem, self.ledger.free, budget).run(within=within)
         self._steps -= found.steps
         if found.spread is not None:
             return found.spread, True
