@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.clusters import BLOCK, GPU, RACK, TOPOLOGY, ZONE, half_full_cluster
-from closeknit.engine import Budget, Engine, single_node
+from closeknit.engine import Budget, Engine, short_path
 from closeknit.engine.fit_tables import PodShape
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import Effect, Taint
@@ -22,10 +22,10 @@ from tests.property.effort import effort
 
 def short(engine: Engine, request: Request) -> Outcome | None:
     """What the short path says by itself."""
-    pods = single_node.single_set(request.root)
+    pods = short_path.single_set(request.root)
     assert pods is not None
     table = engine._cache.table(PodShape.of(pods), engine._tree(request.topology))
-    return single_node.decide(request, pods, table, engine._ledger, budget=Budget(), touched=0)
+    return short_path.decide(request, pods, table, engine._ledger, budget=Budget(), touched=0)
 
 
 def agreed(engine: Engine, request: Request) -> tuple[Outcome, bool]:
@@ -75,8 +75,8 @@ def test_on_a_large_cluster_most_requests_take_the_short_path() -> None:
     taken = 0
     for i in range(150):
         # Pods without a GPU had better keep off nodes that have some, so their tables have prices.
-        gpus = rng.choice([0, 1, 1, 2, 4])
-        pods = PodSet("p", rng.choice([1, 2, 2, 4]), Resources({GPU: gpus, "cpu": 1000}))
+        gpus = rng.choice([0, 1, 1, 2, 4, 8])
+        pods = PodSet("p", rng.choice([1, 2, 2, 4, 4]), Resources({GPU: gpus, "cpu": 1000}))
         required, preferred = rng.choice(
             [(RACK, None), (RACK, None), (None, RACK), (ZONE, RACK), (BLOCK, None), (None, None)]
         )

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from closeknit.engine.fit_tables import PodShape
-from closeknit.engine.single_node import single_set
+from closeknit.engine.short_path import single_set
 from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.request import Group, PodSet, Request, problems
 from closeknit.hub.topology import Topology
 
 _MOST = 4096
-"""Requests remembered; the one that was checked first goes first."""
+"""Requests remembered; the one not asked for the longest goes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class CheckedRequests:
     def check(self, request: Request) -> Keyed:
         """The request's shapes; raises ``InvalidError`` with every problem of one that makes no sense."""
         known = self._find(request)
+        self._known.pop(id(request.root), None)
         found: list[Problem] = []
         if known is None:
             topology = self._topologies.get(request.topology) if request.topology is not None else None
@@ -79,7 +80,7 @@ class CheckedRequests:
             raise InvalidError(found)
         if len(self._known) >= _MOST:
             del self._known[next(iter(self._known))]
-        # Whoever is remembered stays alive, so that nothing else can have its identity.
+        # What is remembered stays alive, so nothing else can have its identity. It goes behind all others.
         self._known[id(request.root)] = known
         return known
 

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from closeknit.engine import score, single_node
+from closeknit.engine import score, short_path
 from closeknit.engine.budget import Budget
 from closeknit.engine.checked_requests import CheckedRequests
 from closeknit.engine.explanation.alternatives import alternatives
@@ -58,7 +58,7 @@ class Engine:
         counted = self._cache.touched
         table = self._cache.table(keyed.shapes[0], self._tree(request.topology))
         touched = self._cache.touched - counted
-        outcome = single_node.decide(
+        outcome = short_path.decide(
             request, keyed.single, table, self._ledger, budget=self._budget, touched=touched
         )
         return outcome or self._search(request, touched)

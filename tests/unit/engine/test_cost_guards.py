@@ -15,9 +15,11 @@ from bench.clusters import BLOCK, RACK, ZONE, empty_cluster, half_full_cluster, 
 from bench.requests import gang, rack_gang, too_large_for_a_rack
 from closeknit.engine import Engine
 from closeknit.engine.explanation import variants
+from closeknit.engine.fit_tables import FitTable, NodeFits
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.outcome import Placed, Statistics, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.resources import Resources
 
 SMALL = 1_000
 LARGE = [
@@ -84,6 +86,7 @@ PLAIN = [
     ),
     pytest.param(gang("asked", 4, pod(1)), id="four pods anywhere"),
     pytest.param(gang("asked", 32, pod(1), required=BLOCK), id="32 pods in a block"),
+    pytest.param(SPREAD, id="four pods that fill a node each"),
 ]
 
 
@@ -206,6 +209,22 @@ def test_a_change_of_a_node_touches_that_node_alone(small: Asked, change: Callab
     named = change(small)
 
     assert small.cost(rack_gang("asked")).nodes_touched == named
+
+
+def test_few_changed_nodes_are_followed_without_array_work(
+    large: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither all nodes nor the changed ones are counted by arrays, with and without prices."""
+    requests = [rack_gang("asked"), gang("asked", 2, Resources({"cpu": 1000}), required=RACK)]
+    for request in requests:
+        large.cost(request)
+    for change in (applied, held, pods_released):
+        change(large)
+        with monkeypatch.context() as patched:
+            for of, name in ((NodeFits, "_count"), (FitTable, "_gather")):
+                patched.setattr(of, name, lambda *_: pytest.fail("arrays were worked on"))
+            for request in requests:
+                assert large.cost(request).nodes_touched > 0
 
 
 def test_a_fork_touches_what_it_changed_on_the_way_in_and_on_the_way_out(large: Asked) -> None:
