@@ -16,7 +16,7 @@ from closeknit.engine.explanation.alternatives import alternatives
 from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.problem import Heed, compile_request
+from closeknit.engine.problem import Goal, compile_request
 from closeknit.engine.problem import Problem as Compiled
 from closeknit.engine.search import find
 from closeknit.engine.table_cache import TableCache
@@ -66,9 +66,9 @@ class Engine:
     def _search(self, request: Request, touched: int = 0) -> Outcome:
         """Decide by search, as every request can be; ``touched`` nodes were counted for it before."""
         counted = self._cache.touched
-        compiled = self._compile(request, Heed.WISHES)
+        compiled = self._compile(request, Goal.WISHES)
         touched += self._cache.touched - counted
-        bare = partial(self._compile, request, Heed.CONSTRAINTS)
+        bare = partial(self._compile, request, Goal.CONSTRAINTS)
         found = find(compiled, bare, self._ledger.free, self._budget)
         statistics = Statistics(touched, found.candidates, found.steps)
         if found.spread is None or found.wishes is None:
@@ -98,11 +98,11 @@ class Engine:
         """
         return alternatives(Trials(request, self._ledger, self._compile), placed)
 
-    def _compile(self, request: Request, heed: Heed) -> Compiled:
+    def _compile(self, request: Request, goal: Goal) -> Compiled:
         tree, keyed = self._tree(request.topology), self._requests.of(request)
         tables = [self._cache.table(shape, tree) for shape in keyed.shapes]
         return compile_request(
-            request.root, tree, tables, shape_of=keyed.shape_of, slot_of=self._ledger.slot_of, heed=heed
+            request.root, tree, tables, shape_of=keyed.shape_of, slot_of=self._ledger.slot_of, goal=goal
         )
 
     def _assignments(self, compiled: Compiled, spread: score.Spread) -> tuple[Assignment, ...]:

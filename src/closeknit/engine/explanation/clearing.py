@@ -8,7 +8,7 @@ import numpy as np
 
 from closeknit.engine import eligibility
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.problem import Knot, Problem
+from closeknit.engine.problem import GroupVar, Problem
 from closeknit.engine.tree import Ints
 
 
@@ -19,10 +19,10 @@ class Clearing:
     """
 
     def __init__(
-        self, ledger: Ledger, problem: Problem, knot: Knot, *, at: tuple[int, int], positions: Ints
+        self, ledger: Ledger, problem: Problem, group: GroupVar, *, at: tuple[int, int], positions: Ints
     ) -> None:
         self._ledger = ledger
-        self._needs = [(shape, need) for shape, need in enumerate(knot.need) if need]
+        self._needs = [(shape, need) for shape, need in enumerate(group.need) if need]
         self._demand = [problem.tables[shape].fits.demand for shape, _ in self._needs]
         self._rooms = [problem.tables[shape].capacity(*at) for shape, _ in self._needs]
         slots = problem.tree.slots[positions]

@@ -73,16 +73,16 @@ class Survey:
 
     def prospect(self, problem: Problem) -> Prospect:
         """The domains that a group may use, with what counts say of them."""
-        tree, knot = problem.tree, problem.root
-        level = knot.required
+        tree, group = problem.tree, problem.root
+        level = group.required
         if level < 0:
             domains = np.zeros(1, dtype=np.int64)
-        elif knot.bound:
-            domains = np.array([tree.dom[level][knot.bound[0]]], dtype=np.int64)
+        elif group.bound:
+            domains = np.array([tree.dom[level][group.bound[0]]], dtype=np.int64)
         else:
             domains = np.flatnonzero(tree.real[level])
         room, emptied = np.zeros((2, len(domains)), dtype=np.int64)
-        for shape, need in enumerate(knot.need):
+        for shape, need in enumerate(group.need):
             if not need:
                 continue
             table = problem.tables[shape]
@@ -140,10 +140,10 @@ class Survey:
         table = problem.tables[shape]
         rows = [row for row, _ in table.fits.demand]
         free = ledger.free[np.ix_(np.array(rows), slots)]
-        for leaf in problem.leaves if spread is not None else ():
-            if spread is not None and leaf.index in spread:
-                positions, counts = spread[leaf.index]
-                for row, units in problem.tables[leaf.shape].fits.demand:
+        for pod_set in problem.leaves if spread is not None else ():
+            if spread is not None and pod_set.index in spread:
+                positions, counts = spread[pod_set.index]
+                for row, units in problem.tables[pod_set.shape].fits.demand:
                     if row in rows:
                         free[rows.index(row), positions - start] -= counts * units
         admitted = eligibility.admitted(ledger, table.fits.shape.filter, slots)
@@ -177,7 +177,7 @@ def _most_lacking(problem: Problem, spread: Spread | None) -> int:
     """The shape of which the most pods found no place."""
     lacking = list(problem.root.need)
     if spread is not None:
-        for leaf in problem.leaves:
-            if leaf.index in spread:
-                lacking[leaf.shape] -= int(spread[leaf.index][1].sum())
+        for pod_set in problem.leaves:
+            if pod_set.index in spread:
+                lacking[pod_set.shape] -= int(spread[pod_set.index][1].sum())
     return max(range(len(lacking)), key=lambda shape: (lacking[shape], -shape))
