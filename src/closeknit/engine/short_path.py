@@ -40,9 +40,10 @@ def decide(
     """
     tree, group = table.tree, request.root
     required, preferred = tree.level(group.required), tree.level(group.preferred)
-    if required >= 0 and not _takers(tree, table.sums, required, pods.count).any():
-        return Unplaceable(request.name, (), Statistics(touched))
-    level, positions = _places(table, pods.count, required, preferred)
+    places = _places(table, pods.count, required, preferred)
+    if places is None:
+        return Unplaceable(request.name, (), Statistics(touched)) if required >= 0 else None
+    level, positions = places
     if positions is None or budget.find < _STEPS:
         return None
     assignments = []
@@ -81,24 +82,31 @@ def _reach(tree: Tree, group: Group, level: int, preferred: int, positions: list
     )
 
 
-def _places(table: FitTable, count: int, required: int, preferred: int) -> tuple[int, list[int] | None]:
+def _places(
+    table: FitTable, count: int, required: int, preferred: int
+) -> tuple[int, list[int] | None] | None:
     """The level of the domain that the search would choose first, and the position of each pod in it.
 
-    No positions where it is for the search to say how the pods are divided.
+    No positions where it is for the search to say how the pods are divided; None where no
+    domain takes them, from the preferred level up to the required one.
     """
     tree = table.tree
     finest = max(required, preferred)
     if finest < 0:
         return -1, [_node(table, -1, 0, count)] * count if table.most >= count else None
     for level in range(finest, max(required, 0) - 1, -1):
-        whole = _takers(tree, table.largest, level, count) if table.most >= count else None
-        if whole is not None and whole.any():
-            return level, [_node(table, level, _best(table, level, whole), count)] * count
+        if table.most >= count:
+            domain = _best(table, level, _takers(tree, table.largest, level, count))
+            if domain is not None:
+                return level, [_node(table, level, domain, count)] * count
         takers = _takers(tree, table.sums, level, count)
         if takers.any():
-            beside = tree.count(level + 1) == len(tree) and int(table.largest[level][takers].max()) == 1
-            return level, _one_each(table, level, _best(table, level, takers), count) if beside else None
-    return -1, None
+            if tree.count(level + 1) < len(tree) or (takers & (table.largest[level] > 1)).any():
+                return level, None
+            domain = _best(table, level, takers)
+            assert domain is not None
+            return level, _one_each(table, level, domain, count)
+    return None
 
 
 def _takers(tree: Tree, counts: list[Ints], level: int, count: int) -> Flags:
@@ -108,11 +116,14 @@ def _takers(tree: Tree, counts: list[Ints], level: int, count: int) -> Flags:
     return takers
 
 
-def _best(table: FitTable, level: int, takers: Flags) -> int:
+def _best(table: FitTable, level: int, takers: Flags) -> int | None:
     """Of domains that are equal by wishes 1 to 3, the cheapest, then the tightest, then the first by path."""
     tree = table.tree
     room = _cheapest_room(table, level, 0, tree.count(level), takers)
-    equal = np.flatnonzero(room == room.min())
+    least = room.min(initial=_MORE)
+    if least == _MORE:
+        return None
+    equal = np.flatnonzero(room == least)
     for coarser in range(level - 1, -1, -1):
         if len(equal) == 1:
             break
@@ -148,5 +159,5 @@ def _cheapest_room(table: FitTable, level: int, first: int, last: int, takers: F
     appeal = table.appeal(level)
     if appeal is not None:
         appealing = np.where(takers, appeal[first:last], _LESS)
-        takers = takers & (appealing == appealing.max())
+        takers = takers & (appealing == appealing.max(initial=_LESS))
     return np.where(takers, table.sums[level][first:last], _MORE)
