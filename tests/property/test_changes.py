@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from closeknit.engine import Engine
-from closeknit.engine.fit_tables import PodShape
+from closeknit.engine.node_fits import PodShape
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Effect, Node, Taint
 from closeknit.hub.outcome import Outcome, Placed, Statistics

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bench.clusters import BLOCK, GPU, RACK, TOPOLOGY, ZONE, half_full_cluster
 from closeknit.engine import Budget, Engine, short_path
-from closeknit.engine.fit_tables import PodShape
+from closeknit.engine.node_fits import PodShape
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import Effect, Taint
 from closeknit.hub.outcome import Outcome, Placed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from closeknit.engine.fit_tables import PodShape
+from closeknit.engine.node_fits import PodShape
 from closeknit.engine.short_path import single_set
 from closeknit.hub.problems import InvalidError, Problem, shown
 from closeknit.hub.request import Group, PodSet, Request, problems
@@ -17,7 +17,7 @@ _MOST = 4096
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A request's tree and the shapes of its pods."""
+    """A request's groups and the shapes of its pods."""
 
     root: Group
     topology: str | None
@@ -51,8 +51,8 @@ def keyed(request: Request) -> Keyed:
 class CheckedRequests:
     """The requests that an engine was asked for lately.
 
-    A request cannot change, so the same tree need not be looked at again. It is told by its
-    identity: to compare two trees may take as long as to check one.
+    A request cannot change, so the same root need not be looked at again. It is told by its
+    identity: to compare two roots may take as long as to check one.
     """
 
     def __init__(self, topologies: Mapping[str, Topology], slot_of: Mapping[str, int]) -> None:

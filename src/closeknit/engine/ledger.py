@@ -8,12 +8,12 @@ bring it up to date by looking only at what changed since.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from closeknit.engine.holdings import Holdings
+from closeknit.engine.labels import Labels
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.cluster import Cluster, Holding, amount_problems, holding_problems, problems, uncountable
 from closeknit.hub.nodes import Effect, Node, Taint
@@ -29,22 +29,11 @@ Demand: TypeAlias = tuple[tuple[int, int], ...]
 """Amounts as pairs of row and units, each row once."""
 _LONGEST_JOURNAL = 1 << 20
 _MOST_DEMANDS = 4096
-_MOST_COLUMNS = 32
-"""Labels that get a column before anyone asks for it."""
 
 
 def port_resource(port: HostPort) -> str:
     """The name under which a host port is counted: a resource of which every node has one."""
     return f"host port {port.port} {port.protocol}"
-
-
-@dataclass(slots=True)
-class _Column:
-    """One label over all slots: each value as a small number, -1 where the label is missing."""
-
-    codes: NDArray[np.int32]
-    code_of: dict[str, int]
-    values: list[str]
 
 
 class Ledger:
@@ -74,13 +63,8 @@ class Ledger:
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self._taint_code: dict[tuple[Taint, ...], int] = {(): 0}
         self.taints = np.array([self._taint_set(node) for node in nodes], dtype=np.int64)
-        self._columns: dict[str, _Column] = {}
-        for key in self._usual_labels():
-            self.label_column(key)
-        self.held: dict[str, dict[int, tuple[Holding, ...]]] = {}
-        """By workload and slot."""
-        self.holders_on: dict[int, list[str]] = {}
-        """By slot, the workloads that hold something there."""
+        self.labels = Labels(self.nodes)
+        self.holdings = Holdings()
         self._demands: dict[tuple[Resources, frozenset[HostPort]], Demand] = {}
         self._undo: list[tuple[str, int, tuple[Holding, ...], Demand]] | None = None
         self._forks = 0
@@ -131,8 +115,7 @@ class Ledger:
             self.free = _wider(self.free)
             self.usable = np.append(self.usable, False)
             self.taints = np.append(self.taints, 0)
-            for column in self._columns.values():
-                column.codes = np.append(column.codes, np.int32(-1))
+            self.labels.add_slot()
         self.slot_of[node.name] = slot
         self._write(slot, node)
         return slot
@@ -150,8 +133,8 @@ class Ledger:
         """Forget a node and all that was held on it; returns the slot, now vacant."""
         slot = self.slot(name)
         self._refuse_change(None)
-        for workload in list(self.holders_on.get(slot, ())):
-            self._put(workload, slot, ())
+        for workload in list(self.holdings.on(slot)):
+            self.holdings.put(workload, slot, ())
         del self.slot_of[name]
         self.nodes[slot] = None
         self.allocatable[:, slot] = 0
@@ -187,8 +170,7 @@ class Ledger:
         self.nodes[slot] = node
         self.usable[slot] = node.ready and not node.unschedulable
         self.taints[slot] = self._taint_set(node)
-        for key, column in self._columns.items():
-            column.codes[slot] = _code(column, node.labels.get(key))
+        self.labels.write(slot, node)
         self._note(slot)
         self.nodes_version = self.version
 
@@ -203,31 +185,6 @@ class Ledger:
         if code == len(self.taint_sets):
             self.taint_sets.append(taints)
         return code
-
-    def _usual_labels(self) -> list[str]:
-        """Labels worth a column from the start: not too many, and none with a value of its own for each node.
-
-        Going over all nodes for a label takes longer than a decision may, so it should not wait for one.
-        """
-        values: dict[str, set[str]] = {}
-        # A thousand nodes tell which labels there are; any other gets its column when asked for.
-        sample = self.nodes[:: len(self.nodes) // 1024 + 1]
-        for node in sample:
-            for key, value in (node.labels if node is not None else {}).items():
-                values.setdefault(key, set()).add(value)
-        few = [key for key, found in values.items() if len(found) * 2 <= len(sample) or len(sample) < 16]
-        return sorted(few)[:_MOST_COLUMNS]
-
-    def label_column(self, key: str) -> _Column:
-        """One label over all slots; made when first asked for, kept up to date from then on."""
-        column = self._columns.get(key)
-        if column is None:
-            found = [None if node is None else node.labels.get(key) for node in self.nodes]
-            values = [value for value in dict.fromkeys(found) if value is not None]
-            code_of = {value: code for code, value in enumerate(values)}
-            codes = np.array([-1 if value is None else code_of[value] for value in found], dtype=np.int32)
-            column = self._columns[key] = _Column(codes, code_of, values)
-        return column
 
     # ---- resources ----
 
@@ -289,12 +246,12 @@ class Ledger:
                 found.append(Problem("holding.resources", uncountable(holding.node)))
         if found:
             raise InvalidError(found)
-        before = self.held.get(holding.workload, {}).get(slot, ())
+        before = self.holdings.there(holding.workload, slot)
         self._change(holding.workload, slot, (*before, holding), taken)
 
     def release(self, workload: str) -> None:
         """Give back all that a workload holds; harmless where it holds nothing."""
-        for slot, holdings in list(self.held.get(workload, {}).items()):
+        for slot, holdings in list(self.holdings.of.get(workload, {}).items()):
             given: dict[int, int] = {}
             for holding in holdings:
                 for row, units in self._amounts(holding):
@@ -307,29 +264,9 @@ class Ledger:
         Raises ``InvalidError`` where the workload holds fewer such pods there.
         """
         slot = self.slot(gone.node)
-        before = self.held.get(gone.workload, {}).get(slot, ())
-        kept: list[Holding] = []
-        left, there = gone.pods, 0
-        for holding in before:
-            if (holding.resources, holding.host_ports) == (gone.resources, gone.host_ports):
-                there += holding.pods
-                leaving = min(left, holding.pods)
-                left -= leaving
-                if leaving < holding.pods:
-                    kept.append(replace(holding, pods=holding.pods - leaving))
-            else:
-                kept.append(holding)
-        found = list(holding_problems("holding", gone))
-        if left > 0:
-            message = (
-                f"Workload {shown(gone.workload)} holds {there} such pods on node {shown(gone.node)},"
-                f" so {gone.pods} cannot be released. Name at most {there}."
-            )
-            found.append(Problem("holding.pods", message))
-        if found:
-            raise InvalidError(found)
+        kept = self.holdings.without(gone, slot)
         given = tuple((row, -units) for row, units in self._amounts(gone))
-        self._change(gone.workload, slot, tuple(kept), given)
+        self._change(gone.workload, slot, kept, given)
 
     def _amounts(self, holding: Holding) -> Demand:
         """What all pods of a holding take."""
@@ -338,29 +275,12 @@ class Ledger:
 
     def _change(self, workload: str, slot: int, now: tuple[Holding, ...], taken: Demand) -> None:
         """Let a workload hold something else on a slot, which takes so much more there."""
-        before = self._put(workload, slot, now)
+        before = self.holdings.put(workload, slot, now)
         for row, units in taken:
             self.free[row, slot] -= units
         if self._undo is not None:
             self._undo.append((workload, slot, before, taken))
         self._note(slot)
-
-    def _put(self, workload: str, slot: int, now: tuple[Holding, ...]) -> tuple[Holding, ...]:
-        """Write down what a workload holds on a slot; returns what it held there before."""
-        mine = self.held.setdefault(workload, {})
-        before = mine.pop(slot, ())
-        if now:
-            mine[slot] = now
-            if not before:
-                self.holders_on.setdefault(slot, []).append(workload)
-        elif before:
-            others = self.holders_on[slot]
-            others.remove(workload)
-            if not others:
-                del self.holders_on[slot]
-        if not mine:
-            del self.held[workload]
-        return before
 
     def _hold_all(self, holdings: Sequence[Holding]) -> None:
         """Like ``hold`` for each, with one pass over the free amounts for all pods that are alike."""
@@ -371,12 +291,8 @@ class Ledger:
         alike: dict[tuple[Resources, frozenset[HostPort]], tuple[list[int], list[int]]] = {}
         for holding in holdings:
             slot = self.slot_of[holding.node]
-            mine = self.held.setdefault(holding.workload, {})
-            if slot in mine:
-                mine[slot] = (*mine[slot], holding)
-            else:
-                mine[slot] = (holding,)
-                self.holders_on.setdefault(slot, []).append(holding.workload)
+            there = self.holdings.there(holding.workload, slot)
+            self.holdings.put(holding.workload, slot, (*there, holding))
             slots, pods = alike.setdefault((holding.resources, holding.host_ports), ([], []))
             slots.append(slot)
             pods.append(holding.pods)
@@ -400,12 +316,3 @@ def hard(taint: Taint) -> bool:
 
 def _wider(rows: Ints) -> Ints:
     return np.concatenate([rows, np.zeros((rows.shape[0], 1), dtype=np.int64)], axis=1)
-
-
-def _code(column: _Column, value: str | None) -> int:
-    if value is None:
-        return -1
-    code = column.code_of.setdefault(value, len(column.values))
-    if code == len(column.values):
-        column.values.append(value)
-    return code

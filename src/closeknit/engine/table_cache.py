@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from closeknit.engine.fit_tables import FitTable, NodeFits, PodShape
+from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.ledger import Ledger
+from closeknit.engine.node_fits import NodeFits, PodShape
 from closeknit.engine.tree import Tree
 
 _MOST_CELLS = 8_000_000

@@ -15,7 +15,8 @@ from bench.clusters import BLOCK, RACK, ZONE, empty_cluster, half_full_cluster, 
 from bench.requests import gang, rack_gang, too_large_for_a_rack
 from closeknit.engine import Engine
 from closeknit.engine.explanation import variants
-from closeknit.engine.fit_tables import FitTable, NodeFits
+from closeknit.engine.fit_tables import FitTable
+from closeknit.engine.node_fits import NodeFits
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.outcome import Placed, Statistics, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request

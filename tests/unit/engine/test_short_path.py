@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from closeknit.engine import Budget, Engine, short_path
-from closeknit.engine.fit_tables import PodShape
+from closeknit.engine.node_fits import PodShape
 from closeknit.hub.outcome import Outcome, Placed, Unplaceable
 from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request

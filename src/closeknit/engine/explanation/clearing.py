@@ -70,9 +70,7 @@ class Clearing:
     def node_by_node(self, leaving: Iterable[str], pods: Mapping[str, int]) -> list[str]:
         """The workloads that have left, those first whose nodes gain the least for the pods that move."""
         waiting = set(leaving)
-        holders = {
-            slot: sorted(waiting.intersection(self._ledger.holders_on.get(slot, ()))) for slot in self.slots
-        }
+        holders = {slot: sorted(waiting.intersection(self._ledger.holdings.on(slot))) for slot in self.slots}
 
         def price(slot: int) -> float:
             gain = sum(self._fits[slot]) - self._before[slot]
@@ -82,7 +80,7 @@ class Clearing:
         return list(dict.fromkeys(workload for slot in order for workload in holders[slot]))
 
     def _move(self, workload: str, sign: int) -> None:
-        for slot, holdings in self._ledger.held[workload].items():
+        for slot, holdings in self._ledger.holdings.of[workload].items():
             free = self._free.get(slot)
             if free is None:
                 continue

@@ -150,12 +150,12 @@ class Departures:
 
     def _leaving(self, slots: Iterable[int]) -> list[str]:
         """Who holds something on these slots and may be asked to leave, by name."""
-        found = {workload for slot in slots for workload in self._ledger.holders_on.get(slot, ())}
+        found = {workload for slot in slots for workload in self._ledger.holdings.on(slot)}
         found.discard(self._trials.request.name)
-        return sorted(workload for workload in found if len(self._ledger.held[workload]) <= _LARGEST)
+        return sorted(workload for workload in found if len(self._ledger.holdings.of[workload]) <= _LARGEST)
 
     def _pods(self, workload: str) -> int:
-        return sum(holding.pods for on in self._ledger.held[workload].values() for holding in on)
+        return sum(holding.pods for on in self._ledger.holdings.of[workload].values() for holding in on)
 
     # ---- by trial ----
 

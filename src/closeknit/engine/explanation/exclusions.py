@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from closeknit.engine import eligibility
-from closeknit.engine.fit_tables import FitTable, PodShape
+from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.ledger import Ledger, hard, port_resource
+from closeknit.engine.node_fits import PodShape
 from closeknit.engine.problem import Problem
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.nodes import NodeFilter, Operator, Requirement, Term

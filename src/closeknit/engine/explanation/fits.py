@@ -12,7 +12,8 @@ from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit, plain
 from closeknit.engine.explanation.holders import largest_holders
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.fit_tables import MOST, FitTable, PodShape
+from closeknit.engine.fit_tables import FitTable
+from closeknit.engine.node_fits import MOST, PodShape
 from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints

@@ -24,9 +24,9 @@ def largest_holders(
         return ()
     totals: dict[str, tuple[int, int]] = {}
     for slot in slots.tolist():
-        for workload in ledger.holders_on.get(slot, ()):
+        for workload in ledger.holdings.on(slot):
             pods, amount = totals.get(workload, (0, 0))
-            for holding in ledger.held[workload][slot]:
+            for holding in ledger.holdings.there(workload, slot):
                 if units := _units(holding, resource):
                     pods += holding.pods
                     amount += units * holding.pods
