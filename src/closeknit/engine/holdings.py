@@ -27,12 +27,13 @@ class Holdings:
     def put(self, workload: str, slot: int, now: tuple[Holding, ...]) -> tuple[Holding, ...]:
         """Let a workload hold this on a slot and nothing else; returns what it held there before."""
         mine = self.of.setdefault(workload, {})
-        before = mine.pop(slot, ())
+        before = mine.get(slot, ())
         if now:
             mine[slot] = now
             if not before:
                 self._workloads.setdefault(slot, []).append(workload)
         elif before:
+            del mine[slot]
             others = self._workloads[slot]
             others.remove(workload)
             if not others:
