@@ -37,7 +37,7 @@ def port_resource(port: HostPort) -> str:
 
 
 class Ledger:
-    """Nodes, free amounts and holdings; the only mutable truth of an engine."""
+    """Nodes, free amounts and holdings: all that an engine knows of its cluster; the rest is derived."""
 
     def __init__(self, cluster: Cluster) -> None:
         if broken := list(problems(cluster)):
@@ -146,7 +146,7 @@ class Ledger:
         return slot
 
     def _refuse_change(self, node: Node | None) -> None:
-        """Say no before anything is changed."""
+        """Raise where a node must not come, go or change, before anything is written."""
         if self._forks:
             raise RuntimeError("Nodes must not come, go or change inside a fork; end it first.")
         if node is not None and (found := list(amount_problems("node.allocatable", node.allocatable))):
