@@ -53,11 +53,14 @@ def pods_by_claim(families: Sequence[Family]) -> Index:
 def claim_of(view: View, pod: Key) -> Claim:
     """The claim that a pod in the store belongs to."""
     claims: Sequence[Claim] = view.values(_CLAIM, pod)
-    if len(claims) > 1:
-        for claim in claims:
-            family = next(one for one in view.families if one.name == claim.family)
-            if family.makes is None or exists(view, claim.key):
-                return claim
+    return claims[0] if len(claims) == 1 else view.derive(_first_that_exists, claims)
+
+
+def _first_that_exists(view: View, claims: Sequence[Claim]) -> Claim:
+    for claim in claims:
+        family = next(one for one in view.families if one.name == claim.family)
+        if family.makes is None or exists(view, claim.key):
+            return claim
     return claims[0]
 
 
@@ -72,9 +75,7 @@ def pods_of(view: View, workload: Key, family: str) -> tuple[ReadPod, ...]:
     """The pods of a workload, in the order in which they came, without those whose node has gone."""
     claim = Claim(workload, family)
     present = (
-        view.derive(pod_of, pod.key)
-        for pod in view.found(_CLAIM, claim)
-        if view.derive(claim_of, pod.key) == claim
+        view.derive(pod_of, pod.key) for pod in view.found(_CLAIM, claim) if claim_of(view, pod.key) == claim
     )
     return tuple(pod for pod in present if pod is not None and not is_lost(view, pod))
 
@@ -87,7 +88,7 @@ def pod_of(view: View, key: Key) -> ReadPod | None:
 
 def is_lost(view: View, pod: ReadPod) -> bool:
     """Whether a pod that has a node is without one, because the node is not in the store."""
-    return pod.holds and view.get(Key("", "Node", "", pod.node)) is None
+    return pod.holds and not view.is_readable(Key("", "Node", "", pod.node))
 
 
 def _unclaimed(pod: Stored[core_v1.Pod]) -> Claim:

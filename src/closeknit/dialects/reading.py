@@ -155,11 +155,13 @@ def gather(loaded: Loaded) -> Gathered:
     for each in by_family.values():
         reported.extend(each.problems)
     pods = _pods(view, reported)
-    seen_by = {family.name: _surroundings(view, family, pods) for family in families}
+    seen_by = {
+        family.name: _surroundings(view, family, pods) for family in families if family.workloads is not None
+    }
     workloads: list[Workload] = []
     holdings: list[tuple[str, Holding]] = []
     for family in families:
-        for workload in _workloads(view, family, seen_by[family.name], reported, holdings):
+        for workload in _workloads(view, family, seen_by.get(family.name), reported, holdings):
             seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
     return Gathered(
@@ -177,14 +179,14 @@ def gather(loaded: Loaded) -> Gathered:
 def _workloads(
     view: View,
     family: Family,
-    surroundings: Surroundings,
+    surroundings: Surroundings | None,
     reported: list[Reported],
     holdings: list[tuple[str, Holding]],
 ) -> Iterator[Workload]:
     """The workloads of a family; what is wrong with its objects is added to ``reported``."""
     for shape in family.check:
         for each in view.of(shape):
-            reported.extend(map(each.report, view.derive(check_object, family, each.key)))
+            reported.extend(map(each.report, check_object(view, family, each.key)))
     for shape in family.compile:
         for each in view.of(shape):
             compiled = view.derive(compile_object, family, each.key)
@@ -197,13 +199,13 @@ def _workloads(
             yield Workload(
                 broken.object, family.name, request=None, problems=broken.problems, maker=broken.key
             )
-    if family.workloads is not None:
+    if family.workloads is not None and surroundings is not None:
         for found in family.workloads(view, surroundings):
             if isinstance(found, Reported):
                 reported.append(found)
             else:
                 yield found
-    if family.holdings is not None:
+    if family.holdings is not None and surroundings is not None:
         holdings.extend((family.name, held) for held in family.holdings(view, surroundings))
 
 
@@ -235,7 +237,7 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
         assert pod is not None
         reported.extend(map(stored_pod.report, pod.problems))
         if not is_lost(view, pod):
-            pods.append((view.derive(claim_of, stored_pod.key), pod))
+            pods.append((claim_of(view, stored_pod.key), pod))
         elif not view.lenient and pod.node not in known:
             remedy = OneOf.among(pod.node, nodes)
             unknown = sentences.UNKNOWN_NODE.at(("spec", "nodeName"), node=pod.node, remedy=remedy)

@@ -46,7 +46,7 @@ def pod_group_status(group: Stored[PodGroup], view: View) -> Status:
 
 def pod_status(pod: Stored[Pod], view: View) -> Status:
     """Why a pod of a PodGroup that waits for a node will not get one."""
-    claim, read = view.derive(claim_of, pod.key), view.derive(pod_of, pod.key)
+    claim, read = claim_of(view, pod.key), view.derive(pod_of, pod.key)
     if claim.family != FAMILY or read is None or read.stage is not Stage.OPEN:
         return Status()
     own = [*read.problems, *check_pod(pod, view)]

@@ -32,10 +32,11 @@ class Store:
         self._by_shape: dict[type[Any], dict[Key, Stored[Any]]] = {}
         self._unreadable: dict[type[Any], dict[Key, Unreadable]] = {}
         self._indexes: dict[type[Any], list[Index]] = {}
-        self._values: dict[tuple[str, Key], tuple[Hashable, ...]] = {}
-        self._found: dict[tuple[str, Hashable], dict[Key, Stored[Any]]] = {}
+        self._values: dict[str, dict[Key, tuple[Hashable, ...]]] = {}
+        self._found: dict[str, dict[Hashable, dict[Key, Stored[Any]]]] = {}
         for index in indexes:
             self._indexes.setdefault(index.shape, []).append(index)
+            self._values[index.name], self._found[index.name] = {}, {}
 
     def put(self, entry: Entry) -> set[Change]:
         """Add an object, or replace the one of its key in its place."""
@@ -43,9 +44,10 @@ class Store:
         if before == entry:
             return set()
         changes: set[Change] = {("key", entry.key), ("shape", entry.shape)}
-        if before is not None and (before.shape, type(before)) != (entry.shape, type(entry)):
+        if before is None:
+            changes.add(("exists", entry.key))
+        elif (before.shape, type(before)) != (entry.shape, type(entry)):
             changes |= self.remove(entry.key)
-            before = None
         self._entries[entry.key] = entry
         if isinstance(entry, Unreadable):
             self._unreadable.setdefault(entry.shape, {})[entry.key] = entry
@@ -60,7 +62,7 @@ class Store:
         entry = self._entries.pop(key, None)
         if entry is None:
             return set()
-        changes: set[Change] = {("key", key), ("shape", entry.shape)}
+        changes: set[Change] = {("key", key), ("exists", key), ("shape", entry.shape)}
         if isinstance(entry, Unreadable):
             del self._unreadable[entry.shape][key]
             return changes
@@ -83,11 +85,11 @@ class Store:
 
     def found(self, index: str, value: Hashable) -> Mapping[Key, Stored[Any]]:
         """The objects that have this value, in the order in which they came."""
-        return self._found.get((index, value), {})
+        return self._found[index].get(value, {})
 
     def values(self, index: str, key: Key) -> tuple[Hashable, ...]:
         """The values that an object is found by."""
-        return self._values.get((index, key), ())
+        return self._values[index].get(key, ())
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
@@ -98,21 +100,22 @@ class Store:
     def _place(self, index: Index, entry: Stored[Any]) -> set[Change]:
         values = tuple(index.values(entry))
         changes: set[Change] = set()
-        if self._values.get((index.name, entry.key)) != values:
+        known, found = self._values[index.name], self._found[index.name]
+        if known.get(entry.key, values) != values:
             changes |= self._take_out(index, entry.key)
         if values:
-            self._values[index.name, entry.key] = values
+            known[entry.key] = values
         for value in values:
-            self._found.setdefault((index.name, value), {})[entry.key] = entry
+            found.setdefault(value, {})[entry.key] = entry
             changes.add((index.name, value))
         return changes
 
     def _take_out(self, index: Index, key: Key) -> set[Change]:
         changes: set[Change] = set()
-        for value in self._values.pop((index.name, key), ()):
-            found = self._found[index.name, value]
-            del found[key]
-            if not found:
-                del self._found[index.name, value]
+        every = self._found[index.name]
+        for value in self._values[index.name].pop(key, ()):
+            del every[value][key]
+            if not every[value]:
+                del every[value]
             changes.add((index.name, value))
         return changes

@@ -9,7 +9,7 @@ asked for it, directly or by way of others, and not even those where a result in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
 
@@ -54,6 +54,31 @@ class _Asking:
     used: dict[_Name, None] = field(default_factory=dict)
 
 
+class _Dependents:
+    """By question or result, the results that depend on it. Most have one, so only a second makes a set."""
+
+    def __init__(self) -> None:
+        self._by_source: dict[Hashable, _Name | set[_Name]] = {}
+
+    def of(self, source: Hashable) -> Collection[_Name]:
+        found = self._by_source.get(source)
+        return () if found is None else found if isinstance(found, set) else (found,)
+
+    def add(self, source: Hashable, name: _Name) -> None:
+        found = self._by_source.setdefault(source, name)
+        if isinstance(found, set):
+            found.add(name)
+        elif found is not name:
+            self._by_source[source] = {found, name}
+
+    def discard(self, source: Hashable, name: _Name) -> None:
+        found = self._by_source.get(source)
+        if isinstance(found, set):
+            found.discard(name)
+        elif found == name:
+            del self._by_source[source]
+
+
 class View:
     """Reads a store, and remembers what was made of it."""
 
@@ -68,8 +93,8 @@ class View:
         """How often each function was run; for tests and benchmarks."""
         self._revision = 0
         self._results: dict[_Name, _Result] = {}
-        self._asked_by: dict[Change, set[_Name]] = {}
-        self._used_by: dict[_Name, set[_Name]] = {}
+        self._asked_by = _Dependents()
+        self._used_by = _Dependents()
         self._changed: dict[Change, int] = {}
         self._at_work: list[_Asking] = []
 
@@ -82,8 +107,9 @@ class View:
     def remove(self, key: Key) -> None:
         """Forget one object, and what was made of it alone."""
         self._note(self._store.remove(key))
-        for name in [name for name in self._asked_by.get(("key", key), ()) if key in name]:
-            self._forget(name, self._results.pop(name))
+        for question in (("key", key), ("exists", key)):
+            for name in [name for name in self._asked_by.of(question) if key in name]:
+                self._forget(name, self._results.pop(name))
 
     def stale(self, function: Callable[..., object]) -> Iterator[tuple[Any, ...]]:
         """The arguments for which what this function made may be wrong by now."""
@@ -110,13 +136,15 @@ class View:
         self._revision += 1
         pending: list[_Name] = []
         for change in changes:
-            self._changed[change] = self._revision
-            pending.extend(self._asked_by.get(change, ()))
+            # What nobody has asked yet is asked of the store as it is then.
+            if dependents := self._asked_by.of(change):
+                self._changed[change] = self._revision
+                pending.extend(dependents)
         while pending:
             result = self._results[name := pending.pop()]
             if not result.stale:
                 result.stale = True
-                pending.extend(self._used_by.get(name, ()))
+                pending.extend(self._used_by.of(name))
 
     # ----------------------------------------------------------------------------------- questions
 
@@ -132,7 +160,13 @@ class View:
 
     def has(self, key: Key) -> bool:
         """Whether there is such an object, be it readable or not."""
-        return self.entry(key) is not None
+        self._ask(("exists", key))
+        return self._store.get(key) is not None
+
+    def is_readable(self, key: Key) -> bool:
+        """Whether there is such an object, and it can be read; what it says is not asked."""
+        self._ask(("exists", key))
+        return isinstance(self._store.get(key), Stored)
 
     def of(self, shape: type[_O]) -> Sequence[Stored[_O]]:
         """All objects of this shape, in the order in which they came."""
@@ -211,13 +245,13 @@ class View:
         )
         self._results[name] = result
         for question in result.asked:
-            self._asked_by.setdefault(question, set()).add(name)
+            self._asked_by.add(question, name)
         for used in result.used:
-            self._used_by.setdefault(used, set()).add(name)
+            self._used_by.add(used, name)
         return result
 
     def _forget(self, name: _Name, result: _Result) -> None:
         for question in result.asked:
-            self._asked_by[question].discard(name)
+            self._asked_by.discard(question, name)
         for used in result.used:
-            self._used_by[used].discard(name)
+            self._used_by.discard(used, name)
