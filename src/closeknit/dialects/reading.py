@@ -11,15 +11,16 @@ from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.nodes import hub_node
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import priorities, queue_order
-from closeknit.dialects.documents import Document, parse
 from closeknit.dialects.family import Family, Surroundings
 from closeknit.dialects.ownership import Claim, claim_of, is_lost, pod_of, pods_by_claim
 from closeknit.dialects.shared_names import Topologies, Workloads
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
+from closeknit.dialects.text.documents import Document, parse
+from closeknit.dialects.text.sources import Located, Source
 from closeknit.dialects.wire.registry import Found, Registry
-from closeknit.dialects.wire.sources import Located, Origin, Skipped, Source
+from closeknit.dialects.wire.sources import Origin, Skipped
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node

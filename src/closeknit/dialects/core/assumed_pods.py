@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from closeknit.dialects import json_text
 from closeknit.dialects.core.pods import Shape
 from closeknit.dialects.core.resources import resources
+from closeknit.dialects.text import json as json_text
 from closeknit.dialects.wire.spelling import found as worded
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem

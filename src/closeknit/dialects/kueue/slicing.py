@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from closeknit.dialects import json_text
 from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.whole_numbers import whole
+from closeknit.dialects.text import json as json_text
 from closeknit.dialects.wire.spelling import found as worded
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown

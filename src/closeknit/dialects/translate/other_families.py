@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from closeknit.dialects.compiling import render_object, topologies_of
-from closeknit.dialects.documents import Document
 from closeknit.dialects.family import Family, Object
 from closeknit.dialects.reading import Gathered, gather, load_documents
 from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.text.documents import Document
+from closeknit.dialects.text.sources import Located
 from closeknit.dialects.translate.name_conflicts import (
     TOPOLOGIES,
     Renamed,
@@ -18,7 +19,6 @@ from closeknit.dialects.translate.name_conflicts import (
     is_of_topology,
     other_names,
 )
-from closeknit.dialects.wire.sources import Located
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import InvalidError, OneOf, Problem

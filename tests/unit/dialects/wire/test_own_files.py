@@ -10,8 +10,8 @@ from closeknit.dialects.family import Compiled, Described, Family
 from closeknit.dialects.reading import Reading, read_with
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.dialects.text.sources import Source
 from closeknit.dialects.wire.kinds import Kind, OwnFile
-from closeknit.dialects.wire.sources import Source
 from closeknit.hub.problems import Code
 from closeknit.hub.workload import Workload
 
