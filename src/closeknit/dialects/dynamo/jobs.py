@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.host_level import level_of_nodes
 from closeknit.dialects.dynamo.deployments import Component
 from closeknit.dialects.dynamo.overrides import places
@@ -22,7 +23,6 @@ from closeknit.dialects.dynamo.workloads import Read, read_all, topologies_for
 from closeknit.dialects.family import Object, Surroundings
 from closeknit.dialects.grove.members import DEPLOYMENT
 from closeknit.dialects.grove.objects import Objects
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told, shown

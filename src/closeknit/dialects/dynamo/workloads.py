@@ -13,6 +13,7 @@ from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
+from closeknit.apis.kueue_keys import QUEUE
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.priority import created
 from closeknit.dialects.dynamo.deployments import Deployment, read_alpha, read_beta
@@ -28,7 +29,6 @@ from closeknit.dialects.grove.members import DEPLOYMENT, lone_gangs, pods_by_set
 from closeknit.dialects.grove.requests import to_request
 from closeknit.dialects.grove.topologies import MANAGED, Known, known
 from closeknit.dialects.grove.workloads import pod_problems, priority_of
-from closeknit.dialects.kueue.keys import QUEUE
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.problems import Problem, as_told

@@ -6,8 +6,8 @@ import json
 
 import msgspec
 
+from closeknit.apis import kueue_keys as keys
 from closeknit.apis.kueue_x_k8s_io_v1beta2 import PodSetTopologyRequest, SliceConstraint
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import Batched
 from closeknit.hub.topology import Topology
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from closeknit.apis import core_v1
+from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.pods import ReadPod, Shape, read_pod
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.seats import Seat
 from closeknit.dialects.kueue.wishes import Wish
 from closeknit.dialects.store.objects import Stored

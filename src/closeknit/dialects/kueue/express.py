@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.host_level import down_to_nodes
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.family import Object
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import MOST_POD_SETS
 from closeknit.dialects.kueue.folding import Folding, Piece
 from closeknit.dialects.kueue.objects import API_VERSION

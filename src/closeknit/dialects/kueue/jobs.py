@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from closeknit.apis import batch_v1, core_v1, jobset_x_k8s_io_v1alpha2
+from closeknit.apis import batch_v1, core_v1, job_keys, jobset_x_k8s_io_v1alpha2
+from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import (
     MOST_POD_SETS,
     MOST_PODS,
@@ -44,7 +44,7 @@ def read_job(manifest: Stored[batch_v1.Job], pods: Iterable[ReadPod]) -> Batch:
         job.spec.template,
         _inherited(job.metadata.annotations),
         manifest=manifest,
-        pods=[(pod, number(pod, keys.COMPLETION_INDEX)) for pod in pods],
+        pods=[(pod, number(pod, job_keys.COMPLETION_INDEX)) for pod in pods],
         found=found,
     )
     return _batch(manifest, (pod_set,), found, finished=_is_finished(job.status))
@@ -95,7 +95,9 @@ def read_job_set(manifest: Stored[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterab
             indexed=True,
             nested=True,
         )
-        own = [(pod, rank(pod, each)) for pod in members if labels(pod).get(keys.REPLICATED_JOB) == cut.name]
+        own = [
+            (pod, rank(pod, each)) for pod in members if labels(pod).get(job_keys.REPLICATED_JOB) == cut.name
+        ]
         template = replicated.template.spec.template
         read = _batched(cut, template, inherited, manifest=manifest, pods=own, found=found)
         if before == i:
@@ -152,8 +154,8 @@ def _batched(
         ),
         seats=seats(cut.names, pods),
         template=step_into(manifest.written, cut.path),
-        index_label=keys.COMPLETION_INDEX if cut.indexed else None,
-        sub_index_label=keys.JOB_INDEX if cut.nested else None,
+        index_label=job_keys.COMPLETION_INDEX if cut.indexed else None,
+        sub_index_label=job_keys.JOB_INDEX if cut.nested else None,
         priority_class=template.spec.priority_class_name,
     )
 

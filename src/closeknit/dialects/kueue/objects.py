@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.family import Object, Surroundings
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.asking import topology_request
 from closeknit.dialects.kueue.assignments import Assigned, assigned, to_slices
 from closeknit.dialects.kueue.batches import Batched

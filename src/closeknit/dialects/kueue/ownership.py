@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from closeknit.apis import core_v1
+from closeknit.apis import core_v1, job_keys
+from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.core.naming import lone_holder, workload_name
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import Batch
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
@@ -99,15 +99,15 @@ def workload_of(pod: core_v1.Pod, namespace: str) -> str | None:
     marked = keys.POD_SET in labels or keys.WORKLOAD in annotations
     if keys.POD_GROUP in labels and keys.QUEUE in labels:
         return workload_name(namespace, labels[keys.POD_GROUP])
-    if marked and labels.get(keys.JOBSET_NAME):
-        return workload_name(namespace, labels[keys.JOBSET_NAME])
+    if marked and labels.get(job_keys.JOB_SET):
+        return workload_name(namespace, labels[job_keys.JOB_SET])
     if owner is not None:
         return workload_name(namespace, owner.name) if marked and owner.kind == "Job" else None
-    if marked and labels.get(keys.JOB_NAME):
-        return workload_name(namespace, labels[keys.JOB_NAME])
+    if marked and labels.get(job_keys.JOB_NAME):
+        return workload_name(namespace, labels[job_keys.JOB_NAME])
     if keys.QUEUE in labels:
         return workload_name(namespace, pod.metadata.name)
-    if marked and (name := labels.get(keys.OLD_JOB_NAME) or annotations.get(keys.WORKLOAD)):
+    if marked and (name := labels.get(job_keys.OLD_JOB_NAME) or annotations.get(keys.WORKLOAD)):
         return workload_name(namespace, name)
     return None
 
@@ -122,9 +122,9 @@ def owner_key(pod: Stored[core_v1.Pod]) -> Key | None:
     owner = next((each for each in pod.content.metadata.owner_references if each.controller), None)
     if keys.POD_GROUP in labels and keys.QUEUE in labels:
         pass
-    elif labels.get(keys.JOBSET_NAME) == own:
+    elif labels.get(job_keys.JOB_SET) == own:
         group, kind = "jobset.x-k8s.io", "JobSet"
-    elif owner is not None or own in (labels.get(keys.JOB_NAME), labels.get(keys.OLD_JOB_NAME)):
+    elif owner is not None or own in (labels.get(job_keys.JOB_NAME), labels.get(job_keys.OLD_JOB_NAME)):
         group, kind = "batch", "Job"
     elif own == pod.content.metadata.annotations.get(keys.WORKLOAD) and keys.QUEUE not in labels:
         group, kind = "kueue.x-k8s.io", "Workload"
@@ -157,7 +157,7 @@ def _maker(pod: ReadPod, holder: str) -> tuple[str, str, str] | None:
     kind, name = (owner.kind, owner.name) if owner is not None else ("Pod", pod.name)
     if kind not in ("Pod", "Job") or holder != lone_holder(kind, namespace, name):
         return None
-    if job_set := labels.get(keys.JOBSET_NAME):
+    if job_set := labels.get(job_keys.JOB_SET):
         return "JobSet", namespace, job_set
-    job = labels.get(keys.JOB_NAME) or labels.get(keys.OLD_JOB_NAME)
+    job = labels.get(job_keys.JOB_NAME) or labels.get(job_keys.OLD_JOB_NAME)
     return ("Job", namespace, job) if job and owner is None else None

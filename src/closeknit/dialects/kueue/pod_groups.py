@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from closeknit.apis import core_v1
+from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.pods import ReadPod, Shape, Stage, by_rank
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import MOST_PODS, Batch, Batched
 from closeknit.dialects.kueue.seats import Seat, labels, seat
 from closeknit.dialects.kueue.whole_numbers import whole

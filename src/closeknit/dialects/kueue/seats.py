@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from closeknit.apis import job_keys
 from closeknit.dialects.core.pods import ReadPod, Stage, by_rank
-from closeknit.dialects.kueue import keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,5 +69,5 @@ def number(pod: ReadPod, key: str) -> int | None:
 
 def rank(pod: ReadPod, each: int) -> int | None:
     """The place of a JobSet's pod among all of its replicated job, of which each Job has so many."""
-    job, index = number(pod, keys.JOB_INDEX), number(pod, keys.COMPLETION_INDEX)
+    job, index = number(pod, job_keys.JOB_INDEX), number(pod, job_keys.COMPLETION_INDEX)
     return None if job is None or index is None or index >= each else job * each + index

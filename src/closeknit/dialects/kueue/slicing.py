@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from closeknit.apis import kueue_keys as keys
 from closeknit.dialects import json_text
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.whole_numbers import whole
 from closeknit.dialects.wire.spelling import found as worded
 from closeknit.hub.paths import within

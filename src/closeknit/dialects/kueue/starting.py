@@ -7,8 +7,9 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from closeknit.apis import job_keys
+from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.family import Object
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.asking import todays_annotations
 from closeknit.dialects.kueue.assignments import Assigned
 from closeknit.dialects.kueue.batches import Batched
@@ -107,16 +108,16 @@ def _maker_labels(read: Read, pod_set: Batched, job: int, index: int) -> dict[st
         kind, name = owner_of(read.batch.manifest)
     labels: dict[str, str] = {}
     if kind == "Job":
-        labels[keys.JOB_NAME] = name
+        labels[job_keys.JOB_NAME] = name
     if pod_set.index_label:
         labels[pod_set.index_label] = str(index)
     if pod_set.sub_index_label:
         labels[pod_set.sub_index_label] = str(job)
     if kind == "JobSet":
         labels |= {
-            keys.JOB_NAME: f"{name}-{pod_set.name}-{job}",
-            keys.JOBSET_NAME: name,
-            keys.REPLICATED_JOB: pod_set.name,
+            job_keys.JOB_NAME: f"{name}-{pod_set.name}-{job}",
+            job_keys.JOB_SET: name,
+            job_keys.REPLICATED_JOB: pod_set.name,
         }
     return labels
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.family import Surroundings
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import Batch
 from closeknit.dialects.kueue.queues import Queue, Queues
 from closeknit.dialects.store.view import View

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from closeknit.dialects.kueue import keys
+from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.kueue.slicing import Layer, read_layers
 from closeknit.dialects.wire.spelling import is_slip
 from closeknit.hub.paths import within

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.batches import (
     MOST_POD_SETS,
     MOST_PODS,

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from closeknit.apis import batch_v1, core_v1, jobset_x_k8s_io_v1alpha2
+from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import created
 from closeknit.dialects.family import Surroundings
-from closeknit.dialects.kueue import keys
 from closeknit.dialects.kueue.admitted import is_admitted, with_admission
 from closeknit.dialects.kueue.batches import Batch, is_kueues
 from closeknit.dialects.kueue.choices import Admission, admissions, apart_problems, without_queue
