@@ -15,6 +15,7 @@ from closeknit.apis.core_v1 import Pod
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import Priorities
 from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.cluster import Holding
@@ -119,6 +120,8 @@ class Family:
 
     Where a family says so, a pod is its workload's only where that exists or will be made.
     """
+    indexes: tuple[Index, ...] = ()
+    """How its objects are found by what they say."""
     borrows: tuple[str, ...] = ()
     """The families whose topologies are there for it too, where it has none of that name."""
     passed_over: Mapping[str, frozenset[str]] = field(default_factory=dict)

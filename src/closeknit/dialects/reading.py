@@ -93,7 +93,8 @@ def load_documents(families: Sequence[Family], documents: Iterable[Document], *,
     problems: list[Located] = []
     skipped: list[Skipped] = []
     origins: dict[Key, Origin] = {}
-    view = View(Store([pods_by_claim(families)]), families, lenient=lenient)
+    indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
+    view = View(Store(indexes), families, lenient=lenient)
     for found in registry.objects(documents, lenient=lenient):
         match found:
             case Located():

@@ -12,6 +12,7 @@ from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.nodes import NodeFilter
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, as_told, shown, suggestion
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
@@ -70,20 +71,39 @@ class ReadPod:
         return bool(self.node) and self.stage in (Stage.RUNNING, Stage.LEAVING)
 
 
+@dataclass(frozen=True, slots=True)
+class ReadTemplate:
+    """What each pod of a template asks for; ``problems`` and ``unsayable`` are those of ``ReadPod``."""
+
+    shape: Shape
+    problems: tuple[Problem, ...]
+    unsayable: tuple[Problem, ...]
+
+
+def read_template(spec: core_v1.PodSpec, path: Path = ()) -> ReadTemplate:
+    """Read what a pod or a pod template asks for, with every problem; ``path`` is where that stands."""
+    found: list[Problem] = []
+    if not spec.containers:
+        found.append(as_told("spec.containers", "A pod needs at least one container."))
+    shape = Shape(pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found))
+    return ReadTemplate(
+        shape,
+        problems=tuple(problem.under(*path) for problem in found),
+        unsayable=tuple(problem.under(*path) for problem in _unsayable(spec)),
+    )
+
+
 def read_pod(manifest: Stored[core_v1.Pod]) -> ReadPod:
     """Read one pod, with every problem in it."""
     pod = manifest.content
-    found: list[Problem] = []
-    if not pod.spec.containers:
-        found.append(as_told("spec.containers", "A pod needs at least one container."))
-    shape = Shape(pod_resources(pod.spec, found), node_filter(pod.spec, found), _host_ports(pod.spec, found))
+    read = read_template(pod.spec)
     return ReadPod(
         manifest=manifest,
-        shape=shape,
+        shape=read.shape,
         stage=_stage(pod),
         node=pod.spec.node_name,
-        problems=tuple(found),
-        unsayable=tuple(_unsayable(pod.spec)),
+        problems=read.problems,
+        unsayable=read.unsayable,
     )
 
 
