@@ -17,7 +17,7 @@ from closeknit.dialects.dynamo import DYNAMO
 from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
 from closeknit.dialects.kai import KAI
-from closeknit.dialects.kueue import KUEUE
+from closeknit.dialects.kueue.family import KUEUE
 from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.reading import Reading, read_with
 from closeknit.dialects.translate.other_families import TARGETS

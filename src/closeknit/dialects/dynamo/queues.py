@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.apis.kueue_keys import API_VERSION
 from closeknit.apis.wire import Wire
 from closeknit.dialects.family import Object
-from closeknit.dialects.kueue.objects import API_VERSION
 from closeknit.dialects.store.view import View
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources

@@ -28,7 +28,7 @@ from closeknit.dialects.kai.queues import NO_QUEUES, Queues
 from closeknit.dialects.kai.subgroups import tree
 from closeknit.dialects.kai.training_groups import of_pytorch_job
 from closeknit.dialects.kai.workloads import DIALECT, PRIORITIES, ReadGroup, of_pod, root_group
-from closeknit.dialects.kueue.batches import is_kueues
+from closeknit.dialects.kueue.owners import speaks_to_kueue as is_kueues
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import join

@@ -12,7 +12,7 @@ from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.kai import keys
 from closeknit.dialects.kai.derived import Derived, Outline, Template
 from closeknit.dialects.kai.further_fields import wrong
-from closeknit.dialects.kueue.batches import is_kueues
+from closeknit.dialects.kueue.owners import speaks_to_kueue as is_kueues
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import within
 from closeknit.hub.problems import Problem, as_told

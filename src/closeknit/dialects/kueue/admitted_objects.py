@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from closeknit.apis import job_keys
 from closeknit.apis import kueue_keys as keys
+from closeknit.apis.kueue_x_k8s_io_v1beta2 import PodSetTopologyRequest, SliceConstraint
+from closeknit.dialects.core.pod_specs import toleration_object
 from closeknit.dialects.family import Object
-from closeknit.dialects.kueue.asking import todays_annotations
 from closeknit.dialects.kueue.assignments import Assigned
-from closeknit.dialects.kueue.batches import Batched
-from closeknit.dialects.kueue.choices import Admission
+from closeknit.dialects.kueue.compile import Nominated
+from closeknit.dialects.kueue.flavor_assignment import Admission
 from closeknit.dialects.kueue.flavors import Flavor
-from closeknit.dialects.kueue.ownership import owner_of
-from closeknit.dialects.kueue.workloads import Read
-from closeknit.hub.nodes import Toleration
+from closeknit.dialects.kueue.owners import workload_owner
+from closeknit.dialects.kueue.queued_workload import QueuedPodSet
+from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName
 
 _LONGEST_NAME = 253
@@ -25,26 +29,26 @@ OURS = ("name", "namespace", "labels", "annotations", "ownerReferences", "finali
 """What of an object's metadata is written again; the server keeps the rest."""
 
 
-def workload_object_name(read: Read) -> str:
+def workload_object_name(nominated: Nominated) -> str:
     """The Workload's own name: a group's is its own, others say what they are made from."""
-    owner = read.batch.object
-    if read.batch.called:
-        return read.batch.called
+    owner = nominated.queued.object
+    if nominated.queued.workload:
+        return nominated.queued.workload
     if owner.kind == "Pod":
         return owner.name
-    uid = read.batch.manifest.content.metadata.uid
+    uid = nominated.queued.stored.content.metadata.uid
     group = owner.api_version.rpartition("/")[0]
     digest = hashlib.sha256(f"{owner.kind}\n{group}\n{owner.name}\n{uid}".encode()).hexdigest()[:5]
     return f"{f'{owner.kind.lower()}-{owner.name}'[: _LONGEST_NAME - 6]}-{digest}"
 
 
-def started(read: Read, admission: Admission, placed: Mapping[str, Assigned]) -> Object:
+def started(nominated: Nominated, admission: Admission, placed: Mapping[str, Assigned]) -> Object:
     """The Job or JobSet as it starts once admitted.
 
     Where all pods of a pod set go to one domain its labels are their node selector; else the pods
     are gated, and let go one by one. Without a placement they are gated.
     """
-    made: Object = copy.deepcopy(dict(read.batch.manifest.written))
+    made: Object = copy.deepcopy(dict(nominated.queued.stored.written))
     made.pop("status", None)
     made["metadata"] = {key: made["metadata"][key] for key in OURS if key in made["metadata"]}
     annotations = made["metadata"].get("annotations", {})
@@ -52,33 +56,33 @@ def started(read: Read, admission: Admission, placed: Mapping[str, Assigned]) ->
         annotations.pop(key, None)
     if not annotations:
         made["metadata"].pop("annotations", None)
-    for pod_set in read.batch.pod_sets:
+    for pod_set in nominated.queued.pod_sets:
         holder: Any = made
-        *steps, last = pod_set.path.replace("[", ".").replace("]", "").split(".")
+        *steps, last = pod_set.path
         for step in steps:
-            holder = holder[int(step)] if isinstance(holder, list) else holder[step]
-        holder[last] = _template(read, pod_set, admission, placed.get(pod_set.name))
+            holder = holder[step]
+        holder[last] = _template(nominated, pod_set, admission, placed.get(pod_set.name))
     made["spec"]["suspend"] = False
     return made
 
 
-def gated_pods(read: Read, admission: Admission) -> Iterator[Object]:
+def gated_pods(nominated: Nominated, admission: Admission) -> Iterator[Object]:
     """One pod for each that does not run yet, as its controller would make it."""
-    owner = read.batch.object
-    for pod_set in read.batch.pod_sets:
-        template = _template(read, pod_set, admission, None)
+    owner = nominated.queued.object
+    for pod_set in nominated.queued.pod_sets:
+        template = _template(nominated, pod_set, admission, None)
         metadata = template["metadata"]
         each = pod_set.count // pod_set.replicas
-        for rank, seat in enumerate(pod_set.seats):
-            if seat.node:
+        for rank, slot in enumerate(pod_set.slots):
+            if slot.node:
                 continue
             made: Object = {
-                "name": seat.name,
+                "name": slot.name,
                 "namespace": owner.namespace,
-                "labels": {**metadata["labels"], **_maker_labels(read, pod_set, *divmod(rank, each))},
+                "labels": {**metadata["labels"], **_maker_labels(nominated, pod_set, *divmod(rank, each))},
                 "annotations": dict(metadata["annotations"]),
             }
-            uid = read.batch.manifest.content.metadata.uid
+            uid = nominated.queued.stored.content.metadata.uid
             if owner.kind == "Job" and uid:
                 made["ownerReferences"] = [owner_reference(owner, uid)]
             yield {
@@ -101,11 +105,12 @@ def owner_reference(owner: ObjectName, uid: str) -> Object:
     }
 
 
-def _maker_labels(read: Read, pod_set: Batched, job: int, index: int) -> dict[str, str]:
+def _maker_labels(nominated: Nominated, pod_set: QueuedPodSet, job: int, index: int) -> dict[str, str]:
     """The labels that the Job controllers give a pod, by which it is known as theirs."""
-    kind, name = read.batch.object.kind, read.batch.object.name
-    if kind == "Workload":
-        kind, name = owner_of(read.batch.manifest)
+    owner = nominated.queued.key
+    if owner.kind == "Workload":
+        owner = workload_owner(nominated.queued.stored)
+    kind, name = owner.kind, owner.name
     labels: dict[str, str] = {}
     if kind == "Job":
         labels[job_keys.JOB_NAME] = name
@@ -122,15 +127,17 @@ def _maker_labels(read: Read, pod_set: Batched, job: int, index: int) -> dict[st
     return labels
 
 
-def _template(read: Read, pod_set: Batched, admission: Admission, placed: Assigned | None) -> Object:
+def _template(
+    nominated: Nominated, pod_set: QueuedPodSet, admission: Admission, placed: Assigned | None
+) -> Object:
     made: Object = copy.deepcopy(dict(pod_set.template))
     metadata, spec = made.setdefault("metadata", {}), made.setdefault("spec", {})
     kept = {key: value for key, value in metadata.get("annotations", {}).items() if key not in keys.EARLY}
     used = admission.used[pod_set.name]
     by_topology = any(flavor.topology for flavor in used)
-    annotations = {**kept, **todays_annotations(pod_set, admission.topology if by_topology else None)}
+    annotations = {**kept, **_annotations(pod_set, admission.topology if by_topology else None)}
     metadata["labels"] = {**metadata.get("labels", {}), keys.POD_SET: pod_set.name}
-    metadata["annotations"] = {**annotations, keys.WORKLOAD: workload_object_name(read)}
+    metadata["annotations"] = {**annotations, keys.WORKLOAD: workload_object_name(nominated)}
     selector = dict(spec.get("nodeSelector", {}))
     for flavor in used:
         selector.update(flavor.labels)
@@ -153,18 +160,53 @@ def _tolerations(given: list[Any], flavors: tuple[Flavor, ...]) -> list[Any]:
     made = list(given)
     for flavor in flavors:
         for toleration in flavor.tolerations:
-            if (plain := written_toleration(toleration)) not in made:
+            if (plain := toleration_object(toleration)) not in made:
                 made.append(plain)
     return made
 
 
-def written_toleration(given: Toleration) -> Object:
-    """A toleration as Kubernetes writes it."""
-    made: Object = {"operator": "Exists" if given.value is None else "Equal"}
-    if given.key:
-        made = {"key": given.key, **made}
-    if given.value:
-        made["value"] = given.value
-    if given.effect is not None:
-        made["effect"] = given.effect.value
-    return made
+def topology_request(pod_set: QueuedPodSet, topology: Topology | None) -> PodSetTopologyRequest | None:
+    """What a pod set asks for in today's words; None where no topology is in play."""
+    if topology is None:
+        return None
+    given, each = pod_set.request, pod_set.count // pod_set.replicas
+    required = given.required
+    layers = [(layer.level, layer.size) for layer in given.layers]
+    if given.early and required is not None and pod_set.replicas > 1 and each:
+        # The early design means every Job by itself, which today is a slice.
+        layers, required = [(required, each)], None
+    preferred = given.preferred_in(topology)
+    single = layers[0] if len(layers) == 1 else None
+    return PodSetTopologyRequest(
+        required=required,
+        preferred=preferred,
+        unconstrained=None if required or preferred or layers else True,
+        pod_index_label=pod_set.index_label,
+        sub_group_index_label=pod_set.sub_index_label,
+        sub_group_count=pod_set.replicas if pod_set.sub_index_label else None,
+        pod_set_group_name=given.group or None,
+        pod_set_slice_required_topology=single[0] if single else None,
+        pod_set_slice_size=single[1] if single else None,
+        podset_slice_required_topology_constraints=[]
+        if single
+        else [SliceConstraint(topology=level, size=size) for level, size in layers],
+    )
+
+
+def _annotations(pod_set: QueuedPodSet, topology: Topology | None) -> dict[str, str]:
+    """The annotations of a pod template that ask for the same in today's words."""
+    asked = topology_request(pod_set, topology)
+    if asked is None:
+        return {}
+    size = asked.pod_set_slice_size
+    made = {
+        keys.REQUIRED: asked.required,
+        keys.PREFERRED: asked.preferred,
+        keys.UNCONSTRAINED: "true" if asked.unconstrained and pod_set.request.unconstrained else None,
+        keys.SLICE_LEVEL: asked.pod_set_slice_required_topology,
+        keys.SLICE_SIZE: str(size) if size else None,
+        keys.GROUP: asked.pod_set_group_name,
+    }
+    if nested := asked.podset_slice_required_topology_constraints:
+        made[keys.SLICE_LAYERS] = json.dumps([msgspec.to_builtins(layer) for layer in nested])
+    return {key: value for key, value in made.items() if value is not None}
