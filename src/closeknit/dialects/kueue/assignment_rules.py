@@ -27,7 +27,7 @@ def problems_of_domains(given: v1beta1.TopologyAssignment) -> Iterator[Problem]:
     yield from _level_problems(given.levels)
     domains = len(given.domains)
     if domains > _MOST_LISTED:
-        yield sentences.TOO_MANY_LISTED.at(("domains",), given=domains, most=_MOST_LISTED)
+        yield sentences.AT_MOST.at(("domains",), given=domains, most=_MOST_LISTED, done="listed")
     for i, domain in enumerate(given.domains):
         if len(domain.values) != len(given.levels):
             yield sentences.ONE_FOR_EACH_LEVEL.at(("domains", i, "values"), given=len(domain.values))
@@ -38,7 +38,8 @@ def problems_of_slices(given: v1beta2.TopologyAssignment) -> Iterator[Problem]:
     """Everything that is wrong with the newer form."""
     yield from _level_problems(given.levels)
     if len(given.slices) > MOST_SLICES:
-        yield sentences.TOO_MANY_SLICES.at(("slices",), given=len(given.slices), most=MOST_SLICES)
+        slices = len(given.slices)
+        yield sentences.AT_MOST.at(("slices",), given=slices, most=MOST_SLICES, done="given")
     possible = True
     for i, piece in enumerate(given.slices):
         path: Path = ("slices", i)
@@ -55,7 +56,8 @@ def problems_of_slices(given: v1beta2.TopologyAssignment) -> Iterator[Problem]:
 
 def _level_problems(levels: Sequence[str]) -> Iterator[Problem]:
     if not 1 <= len(levels) <= _MOST_LEVELS:
-        yield sentences.ASSIGNED_LEVELS.at(("levels",), given=len(levels), most=_MOST_LEVELS)
+        allowed = Range(1, _MOST_LEVELS)
+        yield sentences.NUMBER_OF.at(("levels",), given=len(levels), what="", allowed=allowed)
 
 
 def _value_problems(piece: v1beta2.TopologyAssignmentSlice, levels: int, path: Path) -> Iterator[Problem]:
@@ -95,4 +97,4 @@ def _length_problems(
 def _pod_problems(counts: Iterable[tuple[Path, int]]) -> Iterator[Problem]:
     for path, pods in counts:
         if not 1 <= pods <= MOST_PODS:
-            yield sentences.POD_COUNT.at(path, pods=pods, most=MOST_PODS)
+            yield sentences.PODS_OUT_OF_RANGE.at(path, number=pods, most=MOST_PODS)

@@ -139,7 +139,7 @@ def _total(annotations: Mapping[str, str], found: list[Problem]) -> int:
     if pods is not None and 1 <= pods <= MOST_PODS:
         return pods
     if pods is not None and pods > MOST_PODS:
-        found.append(sentences.GROUP_COUNT_RANGE.at(_COUNT, written=written, most=MOST_PODS))
+        found.append(sentences.PODS_OUT_OF_RANGE.at(_COUNT, number=written, most=MOST_PODS))
     elif written:
         found.append(sentences.GROUP_COUNT.at(_COUNT, written=written))
     else:

@@ -12,7 +12,7 @@ from closeknit.apis import kueue_keys as keys
 from closeknit.dialects import json_text
 from closeknit.dialects.wire.spelling import found as found_value
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, Range
 from closeknit.hub.sentences import kueue as sentences
 
 MOST_LAYERS = 3
@@ -105,7 +105,7 @@ def _size(written: str | int, path: Path, found: list[Problem]) -> int:
     if pods is not None and 1 <= pods <= _LARGEST:
         return pods
     if pods is not None and pods > _LARGEST:
-        found.append(sentences.SLICE_SIZE_RANGE.at(path, written=written, most=_LARGEST))
+        found.append(sentences.OUT_OF_RANGE.at(path, number=written, allowed=Range(1, _LARGEST)))
     else:
         found.append(sentences.SLICE_SIZE.at(path, written=written))
     return 0
@@ -121,7 +121,8 @@ def _nested(written: str | list[Any], path: Path, found: list[Problem]) -> tuple
             found.append(sentences.LAYERS_LIST.at(path, written=written))
             return ()
     if not 1 <= len(content) <= MOST_LAYERS:
-        found.append(sentences.LAYERS_COUNT.at(path, layers=len(content), most=MOST_LAYERS))
+        allowed = Range(1, MOST_LAYERS)
+        found.append(sentences.NUMBER_OF.at(path, given=len(content), what=" layers", allowed=allowed))
         return ()
     layers: list[Layer] = []
     for i, layer in enumerate(content):

@@ -11,7 +11,7 @@ from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, Problem
+from closeknit.hub.problems import Field, Problem, Range
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
@@ -49,7 +49,8 @@ def topology_problems(given: wire.Topology) -> Iterator[Problem]:
     """Everything about a Topology that Kueue would refuse."""
     levels = given.spec.levels
     if not 1 <= len(levels) <= _MOST_LEVELS:
-        yield sentences.LEVELS_COUNT.at(("spec", "levels"), levels=len(levels), most=_MOST_LEVELS)
+        allowed = Range(1, _MOST_LEVELS)
+        yield sentences.NUMBER_OF.at(("spec", "levels"), given=len(levels), what=" levels", allowed=allowed)
     first_index: dict[str, int] = {}
     for i, level in enumerate(levels):
         path: Path = ("spec", "levels", i, "nodeLabel")

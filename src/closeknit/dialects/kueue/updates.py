@@ -39,7 +39,8 @@ def flavor_changes(
     if not before.topology_name:
         return
     if after.topology_name != before.topology_name:
-        yield sentences.TOPOLOGY_NAME_FIXED.at(("spec", "topologyName"), before=before.topology_name)
+        name = before.topology_name
+        yield sentences.FIXED.at(("spec", "topologyName"), before=name, kind="ResourceFlavor")
     for field, was, now in (
         ("nodeLabels", before.node_labels, after.node_labels),
         ("nodeTaints", before.node_taints, after.node_taints),

@@ -39,22 +39,23 @@ def read_workload(stored: Stored[wire.Workload], pods: Iterable[ReadPod]) -> Que
     found: list[Problem] = []
     path: Path = ("spec", "podSets")
     if not 1 <= len(spec.pod_sets) <= MOST_POD_SETS:
-        found.append(sentences.POD_SETS_COUNT.at(path, given=len(spec.pod_sets), most=MOST_POD_SETS))
+        given, allowed = len(spec.pod_sets), Range(1, MOST_POD_SETS)
+        found.append(sentences.NUMBER_OF.at(path, given=given, what=" pod sets", allowed=allowed))
     first_index: dict[str, int] = {}
     members = list(pods)
     pod_sets: list[QueuedPodSet] = []
-    for i, given in enumerate(spec.pod_sets):
-        if (first := first_index.setdefault(given.name, i)) != i:
+    for i, pod_set in enumerate(spec.pod_sets):
+        if (first := first_index.setdefault(pod_set.name, i)) != i:
             taken = Field((*path, first))
-            found.append(sentences.NAME_TAKEN.at((*path, i, "name"), name=given.name, first=taken))
-        wrong = list(_count_problems(given, (*path, i)))
-        wrong = wrong or list(too_many(given.count, pod_sets, (*path, i, "count")))
+            found.append(sentences.NAME_TAKEN.at((*path, i, "name"), name=pod_set.name, first=taken))
+        wrong = list(_count_problems(pod_set, (*path, i)))
+        wrong = wrong or list(too_many(pod_set.count, pod_sets, (*path, i, "count")))
         found.extend(wrong)
-        own = [pod for pod in members if labels_of(pod).get(keys.POD_SET, given.name) == given.name]
-        read = _pod_set(_without_pods(given) if wrong else given, (*path, i), stored, own, found)
+        own = [pod for pod in members if labels_of(pod).get(keys.POD_SET, pod_set.name) == pod_set.name]
+        read = _pod_set(_without_pods(pod_set) if wrong else pod_set, (*path, i), stored, own, found)
         if first == i:
             pod_sets.append(read)
-    if sum(given.min_count is not None for given in spec.pod_sets) > 1:
+    if sum(each.min_count is not None for each in spec.pod_sets) > 1:
         found.append(sentences.ONE_MIN_COUNT.at(path))
     found.extend(group_problems(pod_sets))
     return QueuedWorkload(

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from closeknit.hub.problems import Code
 
+# ------------------------------------------------------------------------------------ numbers and names
+
+NUMBER_OF = Code("kueue-number-of", "There are {given}{what:raw}. {allowed}")
+AT_MOST = Code("kueue-at-most", "There are {given}. At most {most} can be {done:raw}.")
+OUT_OF_RANGE = Code("kueue-out-of-range", "{number} is out of range. {allowed}")
+PODS_OUT_OF_RANGE = Code("kueue-pods-out-of-range", "{number} is out of range. Allowed are 1 to {most} pods.")
+NOT_POSSIBLE = Code("kueue-not-possible", "{written} is not possible. {allowed}")
+NEGATIVE = Code("kueue-negative", "{number} is negative. Write zero or more.")
+NAME_TAKEN = Code("kueue-name-taken", "{name} is already the name of {first}. Rename one.")
+UNKNOWN_WORD = Code("kueue-unknown-word", "{found} is not known. {remedy}")
+
 # ------------------------------------------------------------------------------- topologies and flavors
 
-LEVELS_COUNT = Code("kueue-levels-count", "There are {levels} levels. Allowed are 1 to {most}.")
 LEVEL_TWICE = Code("kueue-level-twice", "{label} is already the label of {first}. Each level has its own.")
 HOSTNAME_LAST = Code("kueue-hostname-last", "{label} can only be the last level. Move it to the end.")
 LABEL_KEY = Code(
@@ -43,7 +53,6 @@ COHORTS_IN_CIRCLE = Code(
     "kueue-cohorts-in-circle",
     "These cohorts are each other's parents: {trail:raw}. Let one of them have no parent.",
 )
-UNKNOWN_WORD = Code("kueue-unknown-word", "{found} is not known. {remedy}")
 PREFERENCE_WITHOUT_EFFECT = Code(
     "kueue-preference-without-effect",
     "This counts only where whenCanBorrow and whenCanPreempt are {word:raw}. Set both, or leave it out.",
@@ -67,8 +76,7 @@ STANDS_AS_WELL = Code(
     "kueue-stands-as-well", "{other:raw} stands here as well. Only one of them can be given."
 )
 AUTO_NOT_REQUIRED = Code(
-    "kueue-auto-not-required",
-    '"auto" is allowed in {field:raw} only. Name the node label of a level.',
+    "kueue-auto-not-required", '"auto" is allowed in {field:raw} only. Name the node label of a level.'
 )
 SLICES_WITH_EARLY = Code(
     "kueue-slices-with-early",
@@ -81,8 +89,7 @@ LEVEL_TOO_LONG = Code(
     " Label the nodes with a shorter key.",
 )
 SPREADING = Code(
-    "kueue-spreading",
-    "Spreading over domains is not taken into account when pods are placed. Leave it out.",
+    "kueue-spreading", "Spreading over domains is not taken into account when pods are placed. Leave it out."
 )
 MISPLACED = Code("kueue-misplaced", "This counts on a pod template only. Move it to {right:raw}.")
 NO_LEVEL = Code("kueue-no-level", "Topology {topology} has no level {level}. {remedy}")
@@ -96,13 +103,11 @@ INNER_SLICE_NOT_FINER = Code(
 )
 NOT_TRUE = Code("kueue-not-true", '{written} is not a truth value. Write "true", or leave it out.')
 NOT_TRUE_OR_FALSE = Code(
-    "kueue-not-true-or-false",
-    '{written} is not a truth value. Write "true" or "false", or leave it out.',
+    "kueue-not-true-or-false", '{written} is not a truth value. Write "true" or "false", or leave it out.'
 )
 GROUP_NAME = Code("kueue-group-name", "{name} is not the name of a group. Write a word, not a number.")
 GROUP_WITH_SLICES = Code(
-    "kueue-group-with-slices",
-    "Pod sets of a group cannot be cut into slices. Leave out one of the two.",
+    "kueue-group-with-slices", "Pod sets of a group cannot be cut into slices. Leave out one of the two."
 )
 GROUP_WITHOUT_LEVEL = Code(
     "kueue-group-without-level",
@@ -110,41 +115,32 @@ GROUP_WITHOUT_LEVEL = Code(
 )
 GROUP_OF_TWO = Code("kueue-group-of-two", "Group {group} has {members} pod sets. A group has exactly two.")
 GROUP_LEADER = Code(
-    "kueue-group-leader",
-    "No pod set of group {group} has one pod. One of the two is the leader.",
+    "kueue-group-leader", "No pod set of group {group} has one pod. One of the two is the leader."
 )
 GROUP_LEVELS = Code(
-    "kueue-group-levels",
-    "Both pod sets of group {group} must require or prefer the same level.",
+    "kueue-group-levels", "Both pod sets of group {group} must require or prefer the same level."
 )
 
 # ---------------------------------------------------------------------------------------------- slices
 
 SLICED_TWICE = Code(
-    "kueue-sliced-twice",
-    "{other:raw} stands here as well. Only one way to cut slices can be given.",
+    "kueue-sliced-twice", "{other:raw} stands here as well. Only one way to cut slices can be given."
 )
 SLICE_LEVEL_NEEDED = Code(
-    "kueue-slice-level-needed",
-    "This must be given where {other:raw} is. Name the level of a slice.",
+    "kueue-slice-level-needed", "This must be given where {other:raw} is. Name the level of a slice."
 )
 SLICE_SIZE_NEEDED = Code(
-    "kueue-slice-size-needed",
-    "This must be given where {other:raw} is. Write how many pods make a slice.",
+    "kueue-slice-size-needed", "This must be given where {other:raw} is. Write how many pods make a slice."
 )
-SLICE_SIZE_RANGE = Code("kueue-slice-size-range", "{written} is out of range. Allowed are 1 to {most}.")
 SLICE_SIZE = Code("kueue-slice-size", "{written} is not a size. Write a whole number from 1 on.")
 _EXAMPLE = 'Write a list such as [{{"topology": "example.com/block", "size": 8}}].'
 LAYERS_LIST = Code("kueue-layers-list", f"{{written}} is not a JSON list. {_EXAMPLE}")
-LAYERS_COUNT = Code("kueue-layers-count", "There are {layers} layers. Allowed are 1 to {most}.")
 LAYER_LEVEL = Code("kueue-layer-level", f"The level of the slices is missing. {_EXAMPLE}")
 LAYER_SIZE = Code(
-    "kueue-layer-size",
-    f"Found {{found:raw}} where a whole number from 1 on is expected. {_EXAMPLE}",
+    "kueue-layer-size", f"Found {{found:raw}} where a whole number from 1 on is expected. {_EXAMPLE}"
 )
 SLICE_TOO_LARGE = Code(
-    "kueue-slice-too-large",
-    "A slice has {size} pods, but there are only {pods}. Write at most {pods}.",
+    "kueue-slice-too-large", "A slice has {size} pods, but there are only {pods}. Write at most {pods}."
 )
 PODS_LEFT_OVER = Code(
     "kueue-pods-left-over",
@@ -159,39 +155,29 @@ SLICE_DOES_NOT_DIVIDE = Code(
 # --------------------------------------------------------------------------- Jobs, JobSets, groups of pods
 
 TOPOLOGY_TWICE = Code(
-    "kueue-topology-twice",
-    "The pod template asks for a topology as well. Leave out one of the two.",
+    "kueue-topology-twice", "The pod template asks for a topology as well. Leave out one of the two."
 )
 NO_REPLICATED_JOB = Code("kueue-no-replicated-job", "There is no replicated job. Give at least one.")
 REPLICATED_JOBS_COUNT = Code(
     "kueue-replicated-jobs-count", "There are {given} replicated jobs. At most {most} are queued."
 )
-NAME_TAKEN = Code("kueue-name-taken", "{name} is already the name of {first}. Rename one.")
-NEGATIVE = Code("kueue-negative", "{number} is negative. Write zero or more.")
 TOO_MANY_PODS = Code(
     "kueue-too-many-pods", "These are {pods} pods{more:raw}. At most {most} can be asked for."
 )
-OUT_OF_RANGE = Code("kueue-out-of-range", "{number} is out of range. {allowed}")
-NOT_POSSIBLE = Code("kueue-not-possible", "{written} is not possible. {allowed}")
 NONE_TO_MISS = Code("kueue-none-to-miss", "There {pods:raw}, so none can be missing. Leave it out.")
 BOTH_QUEUE = Code(
     "kueue-both-queue",
     "A {kind:raw} of this name queues as well, and both would be booked under it. Rename one.",
 )
 GROUP_UNNAMED = Code(
-    "kueue-group-unnamed",
-    "{field:raw} is given, but the group has no name. Name it, or leave that out.",
+    "kueue-group-unnamed", "{field:raw} is given, but the group has no name. Name it, or leave that out."
 )
 GROUP_INCOMPLETE = Code(
     "kueue-group-incomplete",
     "The group has {total:raw}, and {present:raw} given. {what:raw}, or change the count.",
 )
 GROUP_DIFFERS = Code(
-    "kueue-group-differs",
-    "{own} differs from {common} of pod {pod:raw}. All pods of a group agree.",
-)
-GROUP_COUNT_RANGE = Code(
-    "kueue-group-count-range", "{written} is out of range. Allowed are 1 to {most} pods."
+    "kueue-group-differs", "{own} differs from {common} of pod {pod:raw}. All pods of a group agree."
 )
 GROUP_COUNT = Code(
     "kueue-group-count",
@@ -204,7 +190,6 @@ GROUP_COUNT_MISSING = Code(
 
 # -------------------------------------------------------------------------------- Workloads, admitted ones
 
-POD_SETS_COUNT = Code("kueue-pod-sets-count", "There are {given} pod sets. Allowed are 1 to {most}.")
 ONE_MIN_COUNT = Code("kueue-one-min-count", "Only one pod set can have minCount. Leave out the others.")
 UNEQUAL_JOBS = Code(
     "kueue-unequal-jobs",
@@ -213,27 +198,21 @@ UNEQUAL_JOBS = Code(
 NO_POD_SET = Code("kueue-no-pod-set", "There is no pod set {name}. {remedy}")
 NOT_ASSIGNED = Code("kueue-not-assigned", "There is none for {names}. Give one for each pod set.")
 ADMITTED_TOO_MANY = Code(
-    "kueue-admitted-too-many",
-    "{count} pods are admitted, but there are {pods}. Write 0 to {pods}.",
+    "kueue-admitted-too-many", "{count} pods are admitted, but there are {pods}. Write 0 to {pods}."
 )
 ASSIGNED_OTHERWISE = Code(
-    "kueue-assigned-otherwise",
-    "{assigned} pods have a place, but {admitted} are admitted. Both must agree.",
+    "kueue-assigned-otherwise", "{assigned} pods have a place, but {admitted} are admitted. Both must agree."
 )
 DOMAINS_AND_SLICES = Code("kueue-domains-and-slices", "slices stand here as well. Leave out one of the two.")
-TOO_MANY_LISTED = Code("kueue-too-many-listed", "There are {given}. At most {most} can be listed.")
-TOO_MANY_SLICES = Code("kueue-too-many-slices", "There are {given}. At most {most} can be given.")
 ONE_FOR_EACH_LEVEL = Code("kueue-one-for-each-level", "There are {given}. Give one for each of levels.")
 TOO_MANY_DOMAINS = Code(
     "kueue-too-many-domains",
     "There are {domains} domains in all, each with a pod. At most {most} pods can be placed.",
 )
-ASSIGNED_LEVELS = Code("kueue-assigned-levels", "There are {given}. Allowed are 1 to {most}.")
 ONE_OF_TWO = Code("kueue-one-of-two", "Give exactly one of universal and individual.")
 ONE_FOR_EACH_DOMAIN = Code(
     "kueue-one-for-each-domain", "There {given:raw} for {domains:raw}. Give one for each."
 )
-POD_COUNT = Code("kueue-pod-count", "{pods} is out of range. Allowed are 1 to {most} pods.")
 
 # ------------------------------------------------------------------------------------ queues of workloads
 
@@ -242,32 +221,27 @@ NO_QUEUE_NAMED = Code(
     "A topology is asked for, but no queue is named, so Kueue would not look at it. {remedy}",
 )
 NO_LOCAL_QUEUE = Code(
-    "kueue-no-local-queue",
-    "There is no LocalQueue {queue} in namespace {namespace}. {remedy:raw}",
+    "kueue-no-local-queue", "There is no LocalQueue {queue} in namespace {namespace}. {remedy:raw}"
 )
 LOCAL_QUEUE_UNUSABLE = Code("kueue-local-queue-unusable", "LocalQueue {queue} has problems of its own.")
 LEADS_NOWHERE = Code(
-    "kueue-leads-nowhere",
-    "LocalQueue {queue} leads to no ClusterQueue that can be used. Correct it first.",
+    "kueue-leads-nowhere", "LocalQueue {queue} leads to no ClusterQueue that can be used. Correct it first."
 )
 QUEUE_NOT_ACTIVE = Code("kueue-queue-not-active", "{kind:raw} {queue} is not active: {reason:raw}.")
 NO_PRIORITY_CLASS = Code("kueue-no-priority-class", "There is no WorkloadPriorityClass {name}. {remedy}")
 NO_TOPOLOGY_FITS = Code("kueue-no-topology-fits", "No topology is known that has the levels asked for.")
 NO_FLAVOR_FITS = Code(
-    "kueue-no-flavor-fits",
-    "No flavor of ClusterQueue {queue} can take the pods of {who:raw}: {reasons:raw}.",
+    "kueue-no-flavor-fits", "No flavor of ClusterQueue {queue} can take the pods of {who:raw}: {reasons:raw}."
 )
 NO_QUOTA = Code(
     "kueue-no-quota",
     "The pods ask for {resource}, for which ClusterQueue {queue} has no quota. It covers {covered:raw}.",
 )
 TWO_TOPOLOGY_FLAVORS = Code(
-    "kueue-two-topology-flavors",
-    "More than one flavor with a topology is assigned to {pod_set}: {flavors}.",
+    "kueue-two-topology-flavors", "More than one flavor with a topology is assigned to {pod_set}: {flavors}."
 )
 NO_TOPOLOGY_FLAVOR = Code(
-    "kueue-no-topology-flavor",
-    "No flavor with a topology is assigned to {pod_set}. Add one to the queue.",
+    "kueue-no-topology-flavor", "No flavor with a topology is assigned to {pod_set}. Add one to the queue."
 )
 TWO_TOPOLOGIES = Code(
     "kueue-two-topologies",
@@ -288,8 +262,7 @@ TOO_MANY_POD_SETS = Code(
     "kueue-too-many-pod-sets", "There are {given} different pod sets. Kueue takes at most {most}."
 )
 LEVEL_NAME_TOO_LONG = Code(
-    "kueue-level-name-too-long",
-    "The name of level {level} is too long; Workloads take {most} characters.",
+    "kueue-level-name-too-long", "The name of level {level} is too long; Workloads take {most} characters."
 )
 MINIMUM_OF_ONE_JOB = Code(
     "kueue-minimum-of-one-job",
@@ -315,13 +288,8 @@ LEVELS_FIXED = Code(
     "kueue-levels-fixed",
     "The levels cannot be changed unless {label} is the last before and after. Make a new Topology.",
 )
-TOPOLOGY_NAME_FIXED = Code(
-    "kueue-topology-name-fixed",
-    "It was {before} and cannot be changed. Make a new ResourceFlavor.",
-)
 FLAVOR_FIXED = Code(
-    "kueue-flavor-fixed",
-    "This cannot be changed while the flavor has a topology. Make a new ResourceFlavor.",
+    "kueue-flavor-fixed", "This cannot be changed while the flavor has a topology. Make a new ResourceFlavor."
 )
 FIXED = Code("kueue-fixed", "It was {before} and cannot be changed. Make a new {kind:raw}.")
 FIXED_WHILE_RUNNING = Code(
@@ -329,8 +297,7 @@ FIXED_WHILE_RUNNING = Code(
     "It was {before:raw} and cannot be changed while the {kind:raw} runs. Suspend it first.",
 )
 FIXED_WITH_QUOTA = Code(
-    "kueue-fixed-with-quota",
-    "It was {before:raw} and cannot be changed while the Workload has its quota.",
+    "kueue-fixed-with-quota", "It was {before:raw} and cannot be changed while the Workload has its quota."
 )
 POD_SETS_FIXED = Code(
     "kueue-pod-sets-fixed", "The pod sets cannot be changed while the Workload has its quota."
