@@ -39,8 +39,8 @@ def has_quota(workload: wire.Workload) -> bool:
     """Whether it has its quota: an admission that no condition takes back."""
     if workload.status.admission is None:
         return False
-    said = {each.type: each.status for each in workload.status.conditions}
-    return said.get("QuotaReserved", "True") == "True" and said.get("Evicted") != "True"
+    conditions = {each.type: each.status for each in workload.status.conditions}
+    return conditions.get("QuotaReserved", "True") == "True" and conditions.get("Evicted") != "True"
 
 
 def with_admission(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
-
-import msgspec
 
 from closeknit.apis import job_keys
 from closeknit.apis import kueue_keys as keys
@@ -21,6 +19,7 @@ from closeknit.dialects.kueue.flavor_assignment import Admission
 from closeknit.dialects.kueue.flavors import Flavor
 from closeknit.dialects.kueue.owners import workload_owner
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
+from closeknit.dialects.kueue.topology_request import to_annotations
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName
 
@@ -135,9 +134,9 @@ def _template(
     kept = {key: value for key, value in metadata.get("annotations", {}).items() if key not in keys.EARLY}
     used = admission.used[pod_set.name]
     by_topology = any(flavor.topology for flavor in used)
-    annotations = {**kept, **_annotations(pod_set, admission.topology if by_topology else None)}
+    asked = _annotations(pod_set, admission.topology) if by_topology and admission.topology else {}
     metadata["labels"] = {**metadata.get("labels", {}), keys.POD_SET: pod_set.name}
-    metadata["annotations"] = {**annotations, keys.WORKLOAD: workload_object_name(nominated)}
+    metadata["annotations"] = {**kept, **asked, keys.WORKLOAD: workload_object_name(nominated)}
     selector = dict(spec.get("nodeSelector", {}))
     for flavor in used:
         selector.update(flavor.labels)
@@ -165,48 +164,45 @@ def _tolerations(given: list[Any], flavors: tuple[Flavor, ...]) -> list[Any]:
     return made
 
 
-def topology_request(pod_set: QueuedPodSet, topology: Topology | None) -> PodSetTopologyRequest | None:
-    """What a pod set asks for in today's words; None where no topology is in play."""
-    if topology is None:
-        return None
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a pod set asks for in today's words; slices by level and size."""
+
+    required: str | None
+    preferred: str | None
+    slices: tuple[tuple[str, int], ...]
+
+
+def _asked(pod_set: QueuedPodSet, topology: Topology) -> _Asked:
     given, each = pod_set.request, pod_set.count // pod_set.replicas
-    required = given.required
-    layers = [(layer.level, layer.size) for layer in given.layers]
-    if given.early and required is not None and pod_set.replicas > 1 and each:
-        # The early design means every Job by itself, which today is a slice.
-        layers, required = [(required, each)], None
     preferred = given.preferred_in(topology)
-    single = layers[0] if len(layers) == 1 else None
+    if given.early and given.required is not None and pod_set.replicas > 1 and each:
+        # The early design means every Job by itself, which today is a slice.
+        return _Asked(None, preferred, ((given.required, each),))
+    return _Asked(given.required, preferred, tuple((layer.level, layer.size) for layer in given.layers))
+
+
+def topology_request(pod_set: QueuedPodSet, topology: Topology) -> PodSetTopologyRequest:
+    """What a pod set asks for, as a Workload writes it."""
+    asked = _asked(pod_set, topology)
+    level, size = asked.slices[0] if len(asked.slices) == 1 else (None, None)
+    layers = [] if level else [SliceConstraint(topology=name, size=pods) for name, pods in asked.slices]
     return PodSetTopologyRequest(
-        required=required,
-        preferred=preferred,
-        unconstrained=None if required or preferred or layers else True,
+        required=asked.required,
+        preferred=asked.preferred,
+        unconstrained=None if asked.required or asked.preferred or asked.slices else True,
         pod_index_label=pod_set.index_label,
         sub_group_index_label=pod_set.sub_index_label,
         sub_group_count=pod_set.replicas if pod_set.sub_index_label else None,
-        pod_set_group_name=given.group or None,
-        pod_set_slice_required_topology=single[0] if single else None,
-        pod_set_slice_size=single[1] if single else None,
-        podset_slice_required_topology_constraints=[]
-        if single
-        else [SliceConstraint(topology=level, size=size) for level, size in layers],
+        pod_set_group_name=pod_set.request.group or None,
+        pod_set_slice_required_topology=level,
+        pod_set_slice_size=size,
+        podset_slice_required_topology_constraints=layers,
     )
 
 
-def _annotations(pod_set: QueuedPodSet, topology: Topology | None) -> dict[str, str]:
-    """The annotations of a pod template that ask for the same in today's words."""
-    asked = topology_request(pod_set, topology)
-    if asked is None:
-        return {}
-    size = asked.pod_set_slice_size
-    made = {
-        keys.REQUIRED: asked.required,
-        keys.PREFERRED: asked.preferred,
-        keys.UNCONSTRAINED: "true" if asked.unconstrained and pod_set.request.unconstrained else None,
-        keys.SLICE_LEVEL: asked.pod_set_slice_required_topology,
-        keys.SLICE_SIZE: str(size) if size else None,
-        keys.GROUP: asked.pod_set_group_name,
-    }
-    if nested := asked.podset_slice_required_topology_constraints:
-        made[keys.SLICE_LAYERS] = json.dumps([msgspec.to_builtins(layer) for layer in nested])
-    return {key: value for key, value in made.items() if value is not None}
+def _annotations(pod_set: QueuedPodSet, topology: Topology) -> dict[str, str]:
+    """What a pod set asks for, as the annotations of a pod template."""
+    asked, given = _asked(pod_set, topology), pod_set.request
+    free = given.unconstrained and not (asked.required or asked.preferred or asked.slices)
+    return to_annotations(asked.required, asked.preferred, asked.slices, given.group, unconstrained=free)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,7 +13,7 @@ from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.queued_workload import MOST_POD_SETS
 from closeknit.dialects.kueue.to_pod_sets import Piece, ToPodSets
-from closeknit.dialects.kueue.topology_request import LONGEST_LEVEL
+from closeknit.dialects.kueue.topology_request import LONGEST_LEVEL, to_annotations
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.quantities import written
@@ -126,7 +125,9 @@ def _job(piece: Piece) -> Object:
     """The spec of each of its Jobs."""
     each = piece.count // piece.replicas
     template: Object = {"spec": {**pod_spec(piece.pods), "restartPolicy": "Never"}}
-    if annotations := _annotations(piece):
+    preferred = piece.preferred if piece.required is None else None
+    group = f"{_short(_plain(piece.group), 40)}-group" if piece.group else ""
+    if annotations := to_annotations(piece.required, preferred, piece.layers, group):
         template = {"metadata": {"annotations": annotations}, **template}
     return {
         "parallelism": each,
@@ -139,23 +140,6 @@ def _job(piece: Piece) -> Object:
 def _levels(piece: Piece) -> Iterator[str]:
     yield from (level for level in (piece.required, piece.preferred) if level is not None)
     yield from (level for level, _ in piece.layers)
-
-
-def _annotations(piece: Piece) -> dict[str, str]:
-    said: dict[str, str] = {}
-    if piece.required is not None:
-        said[keys.REQUIRED] = piece.required
-    elif piece.preferred is not None:
-        said[keys.PREFERRED] = piece.preferred
-    if len(piece.layers) == 1:
-        ((level, size),) = piece.layers
-        said |= {keys.SLICE_LEVEL: level, keys.SLICE_SIZE: str(size)}
-    elif piece.layers:
-        layers = [{"topology": level, "size": size} for level, size in piece.layers]
-        said[keys.SLICE_LAYERS] = json.dumps(layers)
-    if piece.group:
-        said[keys.GROUP] = f"{_short(_plain(piece.group), 40)}-group"
-    return said
 
 
 def _plain(name: str) -> str:

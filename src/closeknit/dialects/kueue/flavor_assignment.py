@@ -87,9 +87,9 @@ def apart_problems(queued: QueuedWorkload, queue: Queue) -> Iterator[Problem]:
     }
     for pod_set in queued.pod_sets:
         yield from _uncovered(pod_set, queue)
-        told = [list(level_problems(pod_set.request, topology)) for topology in topologies.values()]
-        if all(told):
-            yield from (problem for each in told for problem in each)
+        found = [list(level_problems(pod_set.request, topology)) for topology in topologies.values()]
+        if all(found):
+            yield from (problem for each in found for problem in each)
 
 
 def _choices(queued: QueuedWorkload, queue: Queue, found: list[Problem]) -> Iterator[_Choice]:
@@ -111,10 +111,9 @@ def _choices(queued: QueuedWorkload, queue: Queue, found: list[Problem]) -> Iter
             if fitting:
                 yield _Choice(tuple(sets), covered, tuple(fitting))
                 continue
-            told = dict.fromkeys(problem for refusal in refusals for problem in refusal.problems)
-            # A level that no flavor knows is best told where it is written.
-            if told and all(refusal.problems for refusal in refusals):
-                found.extend(told)
+            if refusals and all(refusal.problems for refusal in refusals):
+                # A level that no flavor knows is best reported where it is written.
+                found.extend(dict.fromkeys(each for refusal in refusals for each in refusal.problems))
                 continue
             who = " and ".join(shown(each.name) for each in sets)
             facts = {"queue": queue.name, "who": who, "reasons": listed(refusals)}

@@ -126,9 +126,8 @@ def _pod_set(pod_set: QueuedPodSet, topology: Topology | None) -> Object:
     if pod_set.minimum is not None:
         made["minCount"] = pod_set.minimum
     made["template"] = copy.deepcopy(dict(pod_set.template))
-    asked = topology_request(pod_set, topology)
-    if asked is not None:
-        made["topologyRequest"] = msgspec.to_builtins(asked)
+    if topology is not None:
+        made["topologyRequest"] = msgspec.to_builtins(topology_request(pod_set, topology))
     return made
 
 

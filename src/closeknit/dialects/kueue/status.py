@@ -1,7 +1,7 @@
 """What Kueue would write about queues, Workloads, Jobs and JobSets, as far as objects alone tell.
 
-Whether there is quota and room is for those to say who place pods: a workload that can be admitted by what
-it says has no condition here.
+Only a scheduler knows whether quota and nodes are free, so a workload that could be admitted has no condition
+here.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def local_queue_status(stored: Stored[wire.LocalQueue], view: View) -> Status:
 def workload_status(stored: Stored[wire.Workload], view: View) -> Status:
     """Whether a Workload has quota, and if it can have none, why not."""
     workload = stored.content
-    said = {each.type: each.status for each in workload.status.conditions}
+    before = {each.type: each.status for each in workload.status.conditions}
     if workload.status.admission is not None and has_quota(workload):
         queue = workload.status.admission.cluster_queue
         message = f"Quota reserved in ClusterQueue {queue}"
         conditions = [Condition("QuotaReserved", "True", "QuotaReserved", message)]
-        if said.get("Admitted", "True") == "True":
+        if before.get("Admitted", "True") == "True":
             conditions.append(Condition("Admitted", "True", "Admitted", "The workload is admitted"))
         return Status(tuple(conditions))
     nominated = view.derive(nominate, view.derive(maker_of, stored.key) or stored.key)
@@ -77,7 +77,7 @@ def workload_status(stored: Stored[wire.Workload], view: View) -> Status:
     conditions = [
         Condition("QuotaReserved", "False", reason, message) for reason, message in _pending(nominated, view)
     ]
-    if "Admitted" in said:
+    if "Admitted" in before:
         conditions.append(Condition("Admitted", "False", "NoReservation", "The workload has no reservation"))
     return Status(tuple(conditions))
 

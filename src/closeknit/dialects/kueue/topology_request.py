@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -170,6 +171,29 @@ def _group_problems(
     if not any(given.get(key) for key in _LEVELS):
         required, preferred = spelling.called(keys.REQUIRED), spelling.called(keys.PREFERRED)
         yield sentences.GROUP_WITHOUT_LEVEL.at(path, required=required, preferred=preferred)
+
+
+def to_annotations(
+    required: str | None,
+    preferred: str | None,
+    slices: Sequence[tuple[str, int]],
+    group: str = "",
+    *,
+    unconstrained: bool = False,
+) -> dict[str, str]:
+    """The annotations of a pod template that ask for this; slices by level and size, coarsest first."""
+    level, size = slices[0] if len(slices) == 1 else ("", 0)
+    layers = [{"topology": level, "size": size} for level, size in slices] if len(slices) > 1 else []
+    made = {
+        keys.REQUIRED: required,
+        keys.PREFERRED: preferred,
+        keys.UNCONSTRAINED: "true" if unconstrained else None,
+        keys.SLICE_LEVEL: level,
+        keys.SLICE_SIZE: str(size) if size else None,
+        keys.SLICE_LAYERS: json.dumps(layers) if layers else None,
+        keys.GROUP: group,
+    }
+    return {key: value for key, value in made.items() if value}
 
 
 def misplaced(annotations: Mapping[str, str], path: Path, right: Field | str) -> Iterator[Problem]:

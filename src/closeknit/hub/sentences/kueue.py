@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from closeknit.hub.problems import Code
 
-# ------------------------------------------------------------------------------------ numbers and names
-
+# Numbers and names.
 NUMBER_OF = Code("kueue-number-of", "There are {given}{what:raw}. {allowed}")
 AT_MOST = Code("kueue-at-most", "There are {given}. At most {most} can be {done:raw}.")
 OUT_OF_RANGE = Code("kueue-out-of-range", "{number} is out of range. {allowed}")
@@ -15,8 +14,7 @@ NEGATIVE = Code("kueue-negative", "{number} is negative. Write zero or more.")
 NAME_TAKEN = Code("kueue-name-taken", "{name} is already the name of {first}. Rename one.")
 UNKNOWN_WORD = Code("kueue-unknown-word", "{found} is not known. {remedy}")
 
-# ------------------------------------------------------------------------------- topologies and flavors
-
+# Topologies and flavors.
 LEVEL_TWICE = Code("kueue-level-twice", "{label} is already the label of {first}. Each level has its own.")
 HOSTNAME_LAST = Code("kueue-hostname-last", "{label} can only be the last level. Move it to the end.")
 LABEL_KEY = Code(
@@ -34,8 +32,7 @@ TOPOLOGY_UNUSABLE = Code(
 )
 NO_TOPOLOGY = Code("kueue-no-topology", "There is no Topology {topology}. {remedy}")
 
-# ---------------------------------------------------------------------------- queues, cohorts and quota
-
+# Queues, cohorts and quota.
 RESOURCE_TWICE = Code("kueue-resource-twice", "{resource} is already covered at {first}. Keep one.")
 NO_RESOURCE = Code("kueue-no-resource", "No resource is covered. Name at least one.")
 NO_FLAVOR_GIVEN = Code("kueue-no-flavor-given", "There is no flavor. Name at least one.")
@@ -69,8 +66,7 @@ NO_CONTROLLER = Code(
     "kueue-no-controller", "The controller is missing. Name the one that performs the check."
 )
 
-# ----------------------------------------------------------------------------------- topology requests
-
+# Topology requests.
 NO_SUCH_ANNOTATION = Code("kueue-no-such-annotation", "There is no annotation {found}. Did you mean {meant}?")
 STANDS_AS_WELL = Code(
     "kueue-stands-as-well", "{other:raw} stands here as well. Only one of them can be given."
@@ -121,8 +117,7 @@ GROUP_LEVELS = Code(
     "kueue-group-levels", "Both pod sets of group {group} must require or prefer the same level."
 )
 
-# ---------------------------------------------------------------------------------------------- slices
-
+# Slices.
 SLICED_TWICE = Code(
     "kueue-sliced-twice", "{other:raw} stands here as well. Only one way to cut slices can be given."
 )
@@ -152,8 +147,7 @@ SLICE_DOES_NOT_DIVIDE = Code(
     "The inner slice size {size} must evenly divide {outer}, the one around it.",
 )
 
-# --------------------------------------------------------------------------- Jobs, JobSets, groups of pods
-
+# Jobs, JobSets, groups of pods.
 TOPOLOGY_TWICE = Code(
     "kueue-topology-twice", "The pod template asks for a topology as well. Leave out one of the two."
 )
@@ -188,8 +182,7 @@ GROUP_COUNT_MISSING = Code(
     "The number of pods is missing. Write how many pods the group has, from 1 on, in quotes.",
 )
 
-# -------------------------------------------------------------------------------- Workloads, admitted ones
-
+# Workloads, admitted ones.
 ONE_MIN_COUNT = Code("kueue-one-min-count", "Only one pod set can have minCount. Leave out the others.")
 UNEQUAL_JOBS = Code(
     "kueue-unequal-jobs",
@@ -214,8 +207,7 @@ ONE_FOR_EACH_DOMAIN = Code(
     "kueue-one-for-each-domain", "There {given:raw} for {domains:raw}. Give one for each."
 )
 
-# ------------------------------------------------------------------------------------ queues of workloads
-
+# Queues of workloads.
 NO_QUEUE_NAMED = Code(
     "kueue-no-queue-named",
     "A topology is asked for, but no queue is named, so Kueue would not look at it. {remedy}",
@@ -255,8 +247,7 @@ FLAVOR_TAINT = Code("kueue-flavor-taint", "its taint {taint:raw} is not tolerate
 FLAVOR_SELECTOR = Code("kueue-flavor-selector", "the node selector asks for {key:raw}={value:raw}")
 FLAVOR_AFFINITY = Code("kueue-flavor-affinity", "the node affinity rules it out")
 
-# ----------------------------------------------------------------------- other families' words for Kueue
-
+# Other families' words for Kueue.
 NO_PODS = Code("kueue-no-pods", "There are no pods, and a JobSet needs at least one.")
 TOO_MANY_POD_SETS = Code(
     "kueue-too-many-pod-sets", "There are {given} different pod sets. Kueue takes at most {most}."
@@ -282,8 +273,7 @@ SETS_SHARE_LEVEL = Code(
     " a leader and its workers.",
 )
 
-# --------------------------------------------------------------------------------------------- updates
-
+# Updates.
 LEVELS_FIXED = Code(
     "kueue-levels-fixed",
     "The levels cannot be changed unless {label} is the last before and after. Make a new Topology.",
