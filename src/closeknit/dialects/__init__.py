@@ -16,25 +16,32 @@ from closeknit.dialects.core.naming import group_of
 from closeknit.dialects.dynamo import DYNAMO
 from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
+from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_with, update_with
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue.family import KUEUE
 from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.reading import Reading, read_with
+from closeknit.dialects.text.sources import Located, Source
 from closeknit.dialects.translate.other_families import TARGETS
 from closeknit.dialects.translate.translation import Translation, translate_with
-from closeknit.dialects.wire.sources import Located, Skipped, Source
+from closeknit.dialects.wire.sources import Skipped
 
 __all__ = [
     "DIALECTS",
     "TARGETS",
     "Family",
     "Located",
+    "ObjectStatus",
     "Reading",
     "Skipped",
     "Source",
+    "Statuses",
     "Translation",
+    "Update",
+    "compare",
     "group_of",
     "read",
+    "statuses",
     "translate",
 ]
 
@@ -62,3 +69,20 @@ def translate(sources: Sequence[Source], target: str, *, lenient: bool = False) 
     unknown target. What could not be translated is among the problems.
     """
     return translate_with(DIALECTS, sources, target, lenient=lenient)
+
+
+def statuses(sources: Sequence[Source], *, lenient: bool = False) -> Statuses:
+    """The conditions and events that each object would have, as its own operator would write them.
+
+    Never raises for anything that a source may contain.
+    """
+    return statuses_with(DIALECTS, sources, lenient=lenient)
+
+
+def compare(old: Sequence[Source], new: Sequence[Source], *, lenient: bool = False) -> Update:
+    """Everything about a change from old objects to new ones that cannot be made in place.
+
+    Never raises for anything that a source may contain. Objects that stand on one side only are
+    not compared.
+    """
+    return update_with(DIALECTS, old, new, lenient=lenient)

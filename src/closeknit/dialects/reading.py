@@ -11,21 +11,23 @@ from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.nodes import hub_node
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import priorities, queue_order
-from closeknit.dialects.documents import Document, parse
 from closeknit.dialects.family import Family, Surroundings
 from closeknit.dialects.ownership import Claim, claim_of, is_lost, pod_of, pods_by_claim
 from closeknit.dialects.shared_names import Topologies, Workloads
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
+from closeknit.dialects.text.documents import Document, parse
+from closeknit.dialects.text.sources import Located, Source
 from closeknit.dialects.wire.registry import Found, Registry
-from closeknit.dialects.wire.sources import Located, Origin, Skipped, Source
+from closeknit.dialects.wire.sources import Origin, Skipped
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
 
 
@@ -235,8 +237,9 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
         if not is_lost(view, pod):
             pods.append((view.derive(claim_of, stored_pod.key), pod))
         elif not view.lenient and pod.node not in known:
-            message = f"There is no node {shown(pod.node)}. {suggestion(pod.node, nodes)}"
-            reported.append(stored_pod.report(as_told("spec.nodeName", message)))
+            remedy = OneOf.among(pod.node, nodes)
+            unknown = sentences.UNKNOWN_NODE.at(("spec", "nodeName"), node=pod.node, remedy=remedy)
+            reported.append(stored_pod.report(unknown))
     return pods
 
 
@@ -246,7 +249,12 @@ def _surroundings(view: View, family: Family, pods: Sequence[tuple[Claim, ReadPo
     for claim, pod in pods:
         name = claim.holder if claim.family in ("", own) else f"{claim.family} {claim.holder}"
         by_holder.setdefault(name, []).append(pod)
-    names = (one.names(view) for one in view.families if one.names is not None)
+    names = [one.names(view) for one in view.families if one.names is not None]
+    names += [
+        frozenset(f"{key.namespace}/{key.name}" for key in view.derive(one.makes))
+        for one in view.families
+        if one.makes is not None
+    ]
     return Surroundings(
         topologies=topologies_of(view, family.name),
         pods={holder: tuple(members) for holder, members in by_holder.items()},

@@ -24,8 +24,10 @@ from closeknit.engine.tree import Tree
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
-from closeknit.hub.problems import InvalidError, as_told, shown
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Request, problems
+from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import Topology
 
 _USUAL = Budget()
@@ -120,7 +122,7 @@ class Engine:
         found = list(problems(request, topology))
         for pods in request.root.pod_sets():
             found.extend(
-                as_told(f"{pods.name}.bound[{i}]", f"There is no node {shown(node)}; a pod cannot run on it.")
+                sentences.BOUND_TO_UNKNOWN_NODE.at((Verbatim(pods.name), "bound", i), node=node)
                 for i, node in enumerate(pods.bound)
                 if node not in self._ledger.slot_of
             )

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.cluster import Cluster, Holding, amount_problems, holding_problems, problems, uncountable
 from closeknit.hub.nodes import Effect, Node, Taint
-from closeknit.hub.problems import InvalidError, as_told, shown
+from closeknit.hub.problems import InvalidError
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import hub as sentences
 
 PODS = "pods"
 UNLIMITED = 2**40
@@ -107,8 +108,7 @@ class Ledger:
     def add_node(self, node: Node) -> int:
         """Give a new node a slot."""
         if node.name in self.slot_of:
-            message = f"There is a node {shown(node.name)} already. Change it instead."
-            raise InvalidError([as_told("node.name", message)])
+            raise InvalidError([sentences.NODE_EXISTS.at(("node", "name"), node=node.name)])
         self._refuse_change(node)
         for name in node.allocatable:
             self.column_of(name)
@@ -159,14 +159,14 @@ class Ledger:
         """Say no before anything is changed."""
         if self._forks:
             raise RuntimeError("Nodes must not come, go or change inside a fork; end it first.")
-        if node is not None and (found := list(amount_problems("node.allocatable", node.allocatable))):
+        if node is not None and (found := list(amount_problems(("node", "allocatable"), node.allocatable))):
             raise InvalidError(found)
 
     def slot(self, name: str) -> int:
         """The slot of a node; raises for an unknown name."""
         slot = self.slot_of.get(name)
         if slot is None:
-            raise InvalidError([as_told("node.name", f"There is no node {shown(name)}.")])
+            raise InvalidError([sentences.UNKNOWN_NODE.at(("node", "name"), node=name)])
         return slot
 
     def _write(self, slot: int, node: Node) -> None:
@@ -292,11 +292,11 @@ class Ledger:
 
     def _refuse_holding(self, holding: Holding) -> None:
         slot = self.slot(holding.node)
-        found = list(holding_problems("holding", holding))
+        found = list(holding_problems(("holding",), holding))
         if not found:
             for row, units in self.demand(holding.resources, holding.host_ports):
                 if int(self.free[row, slot]) - units * holding.pods < -LARGEST:
-                    found.append(as_told("holding.resources", uncountable(holding.node)))
+                    found.append(uncountable(("holding", "resources"), holding.node))
         if found:
             raise InvalidError(found)
 

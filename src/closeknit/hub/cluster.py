@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import Problem, as_told, shown
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, Problem
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import Topology
 
 
@@ -43,56 +45,51 @@ def problems(cluster: Cluster) -> Iterator[Problem]:
     seen: set[str] = set()
     for i, node in enumerate(cluster.nodes):
         if node.name in seen:
-            yield as_told(
-                f"nodes[{i}].name", f"Two nodes are called {shown(node.name)}. Give each its own name."
-            )
+            yield sentences.NODE_TWICE.at(("nodes", i, "name"), node=node.name)
         seen.add(node.name)
-        yield from amount_problems(f"nodes[{i}].allocatable", node.allocatable)
+        yield from amount_problems(("nodes", i, "allocatable"), node.allocatable)
     held: dict[tuple[str, str], int] = {}
     for i, holding in enumerate(cluster.holdings):
         if holding.node not in seen:
-            yield as_told(f"holdings[{i}].node", f"There is no node {shown(holding.node)}.")
-        yield from holding_problems(f"holdings[{i}]", holding)
+            yield sentences.UNKNOWN_NODE.at(("holdings", i, "node"), node=holding.node)
+        yield from holding_problems(("holdings", i), holding)
         for name, units in holding.resources.items():
             total = held[holding.node, name] = held.get((holding.node, name), 0) + units * holding.pods
             if total > LARGEST:
-                yield as_told(f"holdings[{i}].resources.{name}", uncountable(holding.node))
+                yield uncountable(("holdings", i, "resources", name), holding.node)
     names: set[str] = set()
     for i, topology in enumerate(cluster.topologies):
         if topology.name in names:
-            message = f"Two topologies are called {shown(topology.name)}. Give each its own name."
-            yield as_told(f"topologies[{i}].name", message)
+            yield sentences.TOPOLOGY_TWICE.at(("topologies", i, "name"), topology=topology.name)
         names.add(topology.name)
-        yield from _level_problems(f"topologies[{i}]", topology)
+        yield from _level_problems(("topologies", i), topology)
 
 
-def _level_problems(path: str, topology: Topology) -> Iterator[Problem]:
+def _level_problems(path: Path, topology: Topology) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for i, label in enumerate(topology.labels):
         if label in first:
-            message = f"levels[{first[label]}] has the label {shown(label)} as well. Give each level its own."
-            yield as_told(f"{path}.levels[{i}].label", message)
+            other = Field(("levels", first[label]))
+            yield sentences.LEVEL_TWICE.at((*path, "levels", i, "label"), field=other, label=label)
         first.setdefault(label, i)
 
 
-def amount_problems(path: str, amounts: Resources) -> Iterator[Problem]:
+def amount_problems(path: Path, amounts: Resources) -> Iterator[Problem]:
     """Amounts that cannot be counted: negative ones, and those that no 64-bit integer holds."""
     for name, units in amounts.items():
         if units < 0:
-            yield as_told(f"{path}.{name}", f"{units} is negative. Write zero or more.")
+            yield sentences.NEGATIVE.at((*path, name), value=units)
         elif units > LARGEST:
-            yield as_told(
-                f"{path}.{name}", f"{units} is too large. The most that can be counted is {LARGEST}."
-            )
+            yield sentences.TOO_LARGE.at((*path, name), value=units, most=LARGEST)
 
 
-def holding_problems(path: str, holding: Holding) -> Iterator[Problem]:
+def holding_problems(path: Path, holding: Holding) -> Iterator[Problem]:
     """Whatever cannot be counted about a holding."""
     if holding.pods < 0:
-        yield as_told(f"{path}.pods", f"{holding.pods} is negative. Write zero or more.")
-    yield from amount_problems(f"{path}.resources", holding.resources)
+        yield sentences.NEGATIVE.at((*path, "pods"), value=holding.pods)
+    yield from amount_problems((*path, "resources"), holding.resources)
 
 
-def uncountable(node: str) -> str:
-    """What to say where more is held on a node than an integer of the ledger holds."""
-    return f"More is held on node {shown(node)} than can be counted; the most is {LARGEST} units."
+def uncountable(path: Path, node: str) -> Problem:
+    """More is held on a node than an integer of the ledger holds."""
+    return sentences.UNCOUNTABLE.at(path, node=node, most=LARGEST)

@@ -57,6 +57,11 @@ def _cut(key: str) -> str:
 _STEP = re.compile(r'\.?([A-Za-z_][A-Za-z0-9_-]*)|\[([0-9]+)\]|\["([^"]*)"\]')
 
 
+def steps_of(path: Path | str) -> Path:
+    """A path as steps, however it is given."""
+    return parsed(path) if isinstance(path, str) else path
+
+
 def within(path: str, *steps: Step) -> str:
     """The text of the path of something inside."""
     inner = text_of(steps)

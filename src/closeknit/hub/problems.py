@@ -42,6 +42,11 @@ class OneOf:
     found: str
     allowed: tuple[str, ...]
 
+    @classmethod
+    def among(cls, found: str, allowed: Iterable[str]) -> OneOf:
+        """The same of any collection of names."""
+        return cls(found, tuple(sorted(set(allowed))))
+
 
 @dataclass(frozen=True, slots=True)
 class Range:

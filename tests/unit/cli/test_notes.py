@@ -105,7 +105,8 @@ def test_explain_tells(lost: tuple[Path, str, str]) -> None:
 def test_json_has_notes_only_where_there_are_any(lost: tuple[Path, str, str]) -> None:
     file, _, path = lost
     (outcome,) = json.loads(run("plan", "-f", file, "-o", "json").stdout)["outcomes"]
-    assert (outcome["status"], outcome["notes"]) == ("placed", [{"path": path, "message": LOST}])
+    (note,) = outcome["notes"]
+    assert (outcome["status"], note["path"], note["message"]) == ("placed", path, LOST)
 
     file.write_text(file.read_text().replace("rack", "zone"))
     (outcome,) = json.loads(run("plan", "-f", file, "-o", "json").stdout)["outcomes"]

@@ -64,7 +64,7 @@ def test_a_node_is_read_with_all_that_placing_needs() -> None:
 
 
 def test_a_bare_node_is_ready_and_offers_its_capacity() -> None:
-    text = "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {capacity: {cpu: 2}}}"
+    text = "{apiVersion: v1, kind: Node, metadata: {name: 'n'}, status: {capacity: {cpu: 2}}}"
 
     assert reading(text).cluster.nodes == (Node("n", {}, Resources({"cpu": 2 * 10**9})),)
 

@@ -12,21 +12,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from closeknit.dialects import json_text
 from closeknit.dialects.core.pods import Shape
 from closeknit.dialects.core.resources import resources
+from closeknit.dialects.text import json as json_text
 from closeknit.dialects.wire.spelling import found as worded
-from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.quantities import Rounding, written
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import core as sentences
 
 RESOURCES_ANNOTATION = "closeknit.dev/pod-resources"
 ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))
 """What an assumed pod asks for unless the annotation says otherwise."""
-_PATH = within("metadata.annotations", RESOURCES_ANNOTATION)
-_EXAMPLE = 'Write quantities by resource, such as {"nvidia.com/gpu": "8"}.'
-_BY_LEAF = 'Write quantities for each, such as {"workers": {"nvidia.com/gpu": "8"}, "router": {"cpu": "4"}}.'
+_PATH: Path = ("metadata", "annotations", RESOURCES_ANNOTATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found:
         return Assumed()
     documents = json_text.load(given)
     if documents is None or len(documents) != 1 or not isinstance(documents[0][0], dict):
-        found.append(as_told(_PATH, f"{shown(given)} is not a JSON object. {_EXAMPLE}"))
+        found.append(sentences.NOT_JSON.at(_PATH, value=given))
         return Assumed()
     content: dict[str, Any] = documents[0][0]
     if not any(isinstance(value, dict) for value in content.values()):
@@ -57,15 +56,13 @@ def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found:
     known = frozenset(leaves)
     shapes: dict[str, Shape] = {}
     for name, value in content.items():
-        path = within(_PATH, name)
+        path = (*_PATH, name)
         if not isinstance(value, dict):
-            message = f"Found {worded(value)} beside what single leaves ask for. {_BY_LEAF}"
-            found.append(as_told(path, message))
+            found.append(sentences.NOT_A_LEAF.at(path, found=worded(value)))
             continue
         shapes[name] = _shape(value, path, found)
         if name not in known:
-            message = f"No leaf that has pods is called {shown(name)}. {suggestion(name, known)}"
-            found.append(as_told(path, message))
+            found.append(sentences.UNKNOWN_LEAF.at(path, leaf=name, remedy=OneOf.among(name, known)))
     return Assumed(by_leaf=shapes)
 
 
@@ -87,12 +84,11 @@ def _quantities(asked: Resources) -> Mapping[str, str]:
     return {name: written(name, units) for name, units in asked.items()}
 
 
-def _shape(content: Mapping[str, Any], path: str, found: list[Problem]) -> Shape:
+def _shape(content: Mapping[str, Any], path: Path, found: list[Problem]) -> Shape:
     quantities: dict[str, Any] = {}
     for name, quantity in content.items():
         if type(quantity) in (str, int, float):
             quantities[name] = quantity
         else:
-            message = f"Found {worded(quantity)} where a quantity is expected. {_EXAMPLE}"
-            found.append(as_told(within(path, name), message))
+            found.append(sentences.QUANTITY_EXPECTED.at((*path, name), found=worded(quantity)))
     return Shape(resources(quantities, path, Rounding.UP, found))

@@ -18,8 +18,9 @@ from closeknit.hub.nodes import (
     Term,
     Toleration,
 )
-from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.paths import Path, steps_of
+from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.sentences import core as sentences
 
 _E = TypeVar("_E", bound=Enum)
 
@@ -29,112 +30,112 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 def node_filter(spec: core_v1.PodSpec, found: list[Problem]) -> NodeFilter:
     """The nodes that a pod accepts; what cannot be read is added to ``found``."""
-    path = "spec.affinity.nodeAffinity"
+    path: Path = ("spec", "affinity", "nodeAffinity")
     affinity = spec.affinity.node_affinity
     required = affinity.required_during_scheduling_ignored_during_execution
     return NodeFilter(
         selector=tuple(sorted(spec.node_selector.items())),
-        affinity=None if required is None else _alternatives(required, f"{path}.{_REQUIRED}", found),
+        affinity=None if required is None else _alternatives(required, (*path, _REQUIRED), found),
         preferences=tuple(
             preference
             for i, term in enumerate(affinity.preferred_during_scheduling_ignored_during_execution)
-            if (preference := _preference(term, f"{path}.{_PREFERRED}[{i}]", found)) is not None
+            if (preference := _preference(term, (*path, _PREFERRED, i), found)) is not None
         ),
         tolerations=tuple(
-            _toleration(toleration, f"spec.tolerations[{i}]", found)
+            _toleration(toleration, ("spec", "tolerations", i), found)
             for i, toleration in enumerate(spec.tolerations)
         ),
     )
 
 
-def taint(given: core_v1.Taint, path: str, found: list[Problem]) -> Taint:
+def taint(given: core_v1.Taint, where: Path | str, found: list[Problem]) -> Taint:
     """A node's taint; what cannot be read is added to ``found``."""
+    path = steps_of(where)
     if not given.key:
-        found.append(as_told(f"{path}.key", "A taint needs a key."))
-    effect = _choice(Effect, given.effect, f"{path}.effect", found)
+        found.append(sentences.TAINT_WITHOUT_KEY.at((*path, "key")))
+    effect = _choice(Effect, given.effect, (*path, "effect"), found)
     return Taint(key=given.key, effect=effect or Effect.NO_SCHEDULE, value=given.value)
 
 
-def _alternatives(selector: core_v1.NodeSelector, path: str, found: list[Problem]) -> tuple[Term, ...]:
-    path = f"{path}.nodeSelectorTerms"
+def _alternatives(selector: core_v1.NodeSelector, path: Path, found: list[Problem]) -> tuple[Term, ...]:
+    path = (*path, "nodeSelectorTerms")
     if not selector.node_selector_terms:
-        found.append(
-            as_told(path, "This list is empty. Give at least one term, or leave the requirement out.")
-        )
-    return tuple(_term(term, within(path, i), found) for i, term in enumerate(selector.node_selector_terms))
+        found.append(sentences.NO_TERMS.at(path))
+    return tuple(_term(term, (*path, i), found) for i, term in enumerate(selector.node_selector_terms))
 
 
-def _preference(given: core_v1.PreferredSchedulingTerm, path: str, found: list[Problem]) -> Preference | None:
+def _preference(
+    given: core_v1.PreferredSchedulingTerm, path: Path, found: list[Problem]
+) -> Preference | None:
     """A preference, or None for a term without requirements, which Kubernetes passes over."""
     if not 1 <= given.weight <= 100:
-        found.append(as_told(f"{path}.weight", f"{given.weight} is out of range. Allowed are 1 to 100."))
-    term = _term(given.preference, f"{path}.preference", found)
+        found.append(sentences.WEIGHT_OUT_OF_RANGE.at((*path, "weight"), value=given.weight))
+    term = _term(given.preference, (*path, "preference"), found)
     return Preference(given.weight, term) if term.requirements else None
 
 
-def _term(given: core_v1.NodeSelectorTerm, path: str, found: list[Problem]) -> Term:
+def _term(given: core_v1.NodeSelectorTerm, path: Path, found: list[Problem]) -> Term:
     requirements = []
     for i, expression in enumerate(given.match_expressions):
-        requirements.append(_requirement(expression, f"{path}.matchExpressions[{i}]", found))
+        requirements.append(_requirement(expression, (*path, "matchExpressions", i), found))
     for i, expression in enumerate(given.match_fields):
-        where = f"{path}.matchFields[{i}]"
+        where = (*path, "matchFields", i)
         requirements.append(_requirement(expression, where, found))
         if expression.key != NAME_FIELD:
             found.append(
-                as_told(
-                    f"{where}.key", f"{shown(expression.key)} is not a field to match. Allowed: {NAME_FIELD}."
-                )
+                sentences.UNKNOWN_MATCH_FIELD.at((*where, "key"), key=expression.key, allowed=NAME_FIELD)
             )
         if expression.operator not in ("In", "NotIn"):
-            found.append(as_told(f"{where}.operator", "A field is matched with In or NotIn."))
+            found.append(sentences.MATCH_FIELD_OPERATOR.at((*where, "operator")))
     return Term(tuple(requirements))
 
 
-def _requirement(given: core_v1.NodeSelectorRequirement, path: str, found: list[Problem]) -> Requirement:
+def _requirement(given: core_v1.NodeSelectorRequirement, path: Path, found: list[Problem]) -> Requirement:
     if not given.key:
-        found.append(as_told(f"{path}.key", "A requirement needs the key of a label."))
-    operator = _choice(Operator, given.operator, f"{path}.operator", found)
+        found.append(sentences.REQUIREMENT_WITHOUT_KEY.at((*path, "key")))
+    operator = _choice(Operator, given.operator, (*path, "operator"), found)
     if operator is not None:
-        found.extend(_value_problems(operator, given.values, f"{path}.values"))
+        found.extend(_value_problems(operator, given.values, (*path, "values")))
     # A set has no order, so equal sets are written the same: pods that mean the same have one shape.
     values = tuple(sorted(set(given.values)))
     return Requirement(given.key, operator or Operator.EXISTS, values)
 
 
-def _value_problems(operator: Operator, values: list[str], path: str) -> Iterator[Problem]:
+def _value_problems(operator: Operator, values: list[str], path: Path) -> Iterator[Problem]:
     match operator:
         case Operator.IN | Operator.NOT_IN:
             if not values:
-                yield as_told(path, f"{operator.value} needs at least one value.")
+                yield sentences.VALUES_MISSING.at(path, operator=operator.value)
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
             if values:
-                yield as_told(path, f"{operator.value} takes no values. Leave them out.")
+                yield sentences.VALUES_GIVEN.at(path, operator=operator.value)
         case Operator.GT | Operator.LT:
             if len(values) != 1 or not values[0].lstrip("+-").isdecimal():
-                yield as_told(path, f"{operator.value} needs exactly one value, a whole number in quotes.")
+                yield sentences.ONE_NUMBER_NEEDED.at(path, operator=operator.value)
 
 
-def _toleration(given: core_v1.Toleration, path: str, found: list[Problem]) -> Toleration:
-    effect = _choice(Effect, given.effect, f"{path}.effect", found) if given.effect else None
+def _toleration(given: core_v1.Toleration, path: Path, found: list[Problem]) -> Toleration:
+    effect = _choice(Effect, given.effect, (*path, "effect"), found) if given.effect else None
     match given.operator or "Equal":
         case "Exists":
             if given.value:
-                found.append(as_told(f"{path}.value", "Exists takes no value. Leave it out, or use Equal."))
+                found.append(sentences.EXISTS_WITH_VALUE.at((*path, "value")))
             return Toleration(given.key, None, effect)
         case "Equal":
             if not given.key:
-                found.append(as_told(f"{path}.operator", "Without a key, the operator must be Exists."))
+                found.append(sentences.EQUAL_WITHOUT_KEY.at((*path, "operator")))
             return Toleration(given.key, given.value, effect)
         case _:
-            remedy = suggestion(given.operator, ["Equal", "Exists"])
-            found.append(as_told(f"{path}.operator", f"{shown(given.operator)} is not known. {remedy}"))
+            remedy = OneOf(given.operator, ("Equal", "Exists"))
+            operator = (*path, "operator")
+            found.append(sentences.UNKNOWN_CHOICE.at(operator, value=given.operator, remedy=remedy))
             return Toleration(given.key, given.value, effect)
 
 
-def _choice(choices: type[_E], written: str, path: str, found: list[Problem]) -> _E | None:
+def _choice(choices: type[_E], written: str, path: Path, found: list[Problem]) -> _E | None:
     try:
         return choices(written)
     except ValueError:
-        allowed = [choice.value for choice in choices]
-        found.append(as_told(path, f"{shown(written)} is not known. {suggestion(written, allowed)}"))
+        remedy = OneOf.among(written, [choice.value for choice in choices])
+        found.append(sentences.UNKNOWN_CHOICE.at(path, value=written, remedy=remedy))
         return None

@@ -18,9 +18,9 @@ def hub_node(node: core_v1.Node, found: list[Problem]) -> Node:
     """
     status = node.status
     listed, where = (
-        (status.allocatable, "status.allocatable")
+        (status.allocatable, ("status", "allocatable"))
         if status.allocatable is not None
-        else (status.capacity, "status.capacity")
+        else (status.capacity, ("status", "capacity"))
     )
     offered = resources(listed, where, Rounding.DOWN, found)
     return Node(
@@ -28,7 +28,7 @@ def hub_node(node: core_v1.Node, found: list[Problem]) -> Node:
         labels=node.metadata.labels,
         allocatable=offered,
         no_pods="pods" in listed and "pods" not in offered,
-        taints=tuple(taint(given, f"spec.taints[{i}]", found) for i, given in enumerate(node.spec.taints)),
+        taints=tuple(taint(given, ("spec", "taints", i), found) for i, given in enumerate(node.spec.taints)),
         unschedulable=node.spec.unschedulable,
         ready=all(condition.status == "True" for condition in status.conditions if condition.type == "Ready"),
     )

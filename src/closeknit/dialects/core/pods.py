@@ -13,11 +13,11 @@ from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import core as sentences
 
-_NOT_COUNTED = "is not taken into account when pods are placed."
 _DIGITS = re.compile(r"([0-9]+)")
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 
@@ -84,7 +84,7 @@ def read_template(spec: core_v1.PodSpec, path: Path = ()) -> ReadTemplate:
     """Read what a pod or a pod template asks for, with every problem; ``path`` is where that stands."""
     found: list[Problem] = []
     if not spec.containers:
-        found.append(as_told("spec.containers", "A pod needs at least one container."))
+        found.append(sentences.NO_CONTAINERS.at(("spec", "containers")))
     shape = Shape(pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found))
     return ReadTemplate(
         shape,
@@ -137,15 +137,15 @@ def _host_ports(spec: core_v1.PodSpec, found: list[Problem]) -> frozenset[HostPo
     for field, containers in lists:
         for i, container in enumerate(containers):
             for j, port in enumerate(container.ports):
-                path = f"spec.{field}[{i}].ports[{j}]"
+                path = ("spec", field, i, "ports", j)
                 if not 0 <= port.host_port <= 65535:
-                    message = f"{port.host_port} is out of range. Allowed are 1 to 65535."
-                    found.append(as_told(f"{path}.hostPort", message))
+                    found.append(sentences.PORT_OUT_OF_RANGE.at((*path, "hostPort"), value=port.host_port))
                 if port.protocol not in _PROTOCOLS:
-                    remedy = suggestion(port.protocol, _PROTOCOLS)
-                    found.append(
-                        as_told(f"{path}.protocol", f"{shown(port.protocol)} is not known. {remedy}")
+                    remedy = OneOf(port.protocol, _PROTOCOLS)
+                    wrong = sentences.UNKNOWN_CHOICE.at(
+                        (*path, "protocol"), value=port.protocol, remedy=remedy
                     )
+                    found.append(wrong)
                 if port.host_port and (field == "containers" or container.restart_policy == "Always"):
                     ports.add(HostPort(port.host_port, port.protocol))
     return frozenset(ports)
@@ -157,11 +157,12 @@ def _unsayable(spec: core_v1.PodSpec) -> Iterator[Problem]:
         ("podAntiAffinity", spec.affinity.pod_anti_affinity),
     ):
         if affinity.required_during_scheduling_ignored_during_execution:
-            path = f"spec.affinity.{field}.requiredDuringSchedulingIgnoredDuringExecution"
-            yield as_told(path, f"A required {field} {_NOT_COUNTED} Prefer it, or leave it out.")
+            path = ("spec", "affinity", field, "requiredDuringSchedulingIgnoredDuringExecution")
+            yield sentences.AFFINITY_NOT_COUNTED.at(path, field=field)
     for i, constraint in enumerate(spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != "ScheduleAnyway":
-            path = f"spec.topologySpreadConstraints[{i}].whenUnsatisfiable"
-            yield as_told(path, f"A strict spread {_NOT_COUNTED} Use ScheduleAnyway, or leave it out.")
+            yield sentences.SPREAD_NOT_COUNTED.at(
+                ("spec", "topologySpreadConstraints", i, "whenUnsatisfiable")
+            )
     if spec.resource_claims:
-        yield as_told("spec.resourceClaims", f"A claim {_NOT_COUNTED} Ask for the device as a resource.")
+        yield sentences.CLAIM_NOT_COUNTED.at(("spec", "resourceClaims"))

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.wire.kinds import Named
-from closeknit.hub.problems import Problem, as_told, shown, suggestion
+from closeknit.hub.paths import Path, steps_of
+from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
 
 BUILT_IN: Mapping[str, int] = {
@@ -27,7 +29,7 @@ class Priorities:
     default: int = 0
     """For who names none."""
 
-    def named(self, name: str, path: str, found: list[Problem], also: Mapping[str, int]) -> int:
+    def named(self, name: str, path: Path | str, found: list[Problem], also: Mapping[str, int]) -> int:
         """The priority of a class; ``also`` are those that a dialect's own installation brings.
 
         An unknown name is added to ``found`` and counts as the default.
@@ -36,7 +38,8 @@ class Priorities:
             return self.default
         known = {**BUILT_IN, **also, **self.classes}
         if name not in known:
-            found.append(as_told(path, f"There is no PriorityClass {shown(name)}. {suggestion(name, known)}"))
+            remedy = OneOf.among(name, known)
+            found.append(sentences.UNKNOWN_PRIORITY_CLASS.at(steps_of(path), name=name, remedy=remedy))
         return known.get(name, self.default)
 
 
@@ -54,8 +57,7 @@ def created(manifest: Stored[Named], found: list[Problem]) -> str:
         return ""
     moment = _moment(written)
     if moment is None:
-        message = f"{shown(written)} is not a time. Write it as in 2025-01-31T12:00:00Z."
-        found.append(as_told("metadata.creationTimestamp", message))
+        found.append(sentences.NOT_A_TIME.at(("metadata", "creationTimestamp"), value=written))
         return ""
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 

@@ -8,10 +8,11 @@ from functools import lru_cache
 from closeknit.apis.core_v1 import Container, PodSpec, ResourceRequirements
 from closeknit.apis.wire import Quantity
 from closeknit.hub import quantities
-from closeknit.hub.paths import within
-from closeknit.hub.problems import Problem, as_told
+from closeknit.hub.paths import Path, steps_of
+from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.quantities import LARGEST, Rounding
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import core as sentences
 
 # The nodes of a cluster are much alike, so most quantities have been read before.
 _amount = lru_cache(maxsize=4096, typed=True)(quantities.amount)
@@ -22,12 +23,12 @@ def _resources(given: tuple[tuple[str, Quantity], ...], rounding: Rounding) -> R
     """The same value for all who list the same; None where something cannot be read."""
     try:
         return Resources({name: _amount(name, quantity, rounding) for name, quantity in given})
-    except ValueError:
+    except InvalidError:
         return None
 
 
 def resources(
-    given: Mapping[str, Quantity], path: str, rounding: Rounding, found: list[Problem]
+    given: Mapping[str, Quantity], path: Path | str, rounding: Rounding, found: list[Problem]
 ) -> Resources:
     """Read quantities by resource name; what cannot be read is added to ``found`` and counts as zero."""
     known = _resources(tuple(given.items()), rounding)
@@ -37,8 +38,8 @@ def resources(
     for name, quantity in given.items():
         try:
             amounts[name] = _amount(name, quantity, rounding)
-        except ValueError as error:
-            found.append(as_told(within(path, name), str(error)))
+        except InvalidError as error:
+            found.extend(problem.under(*steps_of(path), name) for problem in error.problems)
     return Resources(amounts)
 
 
@@ -53,10 +54,10 @@ def pod_resources(spec: PodSpec, found: list[Problem]) -> Resources:
     """
     running = Resources()
     for i, container in enumerate(spec.containers):
-        running += _requested(container, f"spec.containers[{i}]", found)
+        running += _requested(container, ("spec", "containers", i), found)
     sidecars, starting = Resources(), Resources()
     for i, container in enumerate(spec.init_containers):
-        asked = _requested(container, f"spec.initContainers[{i}]", found)
+        asked = _requested(container, ("spec", "initContainers", i), found)
         if container.restart_policy == "Always":
             running += asked
             sidecars += asked
@@ -64,16 +65,15 @@ def pod_resources(spec: PodSpec, found: list[Problem]) -> Resources:
         else:
             starting = _most(starting, sidecars + asked)
     in_all = _as_a_whole(spec.resources, _most(running, starting), found)
-    in_all += resources(spec.overhead, "spec.overhead", Rounding.UP, found)
+    in_all += resources(spec.overhead, ("spec", "overhead"), Rounding.UP, found)
     for name, units in in_all.items():
         if units > LARGEST:
             largest = LARGEST // quantities.units(name)
-            message = f"The pod asks for more {name} than can be counted. The most is {largest}."
-            found.append(as_told("spec.containers", message))
+            found.append(sentences.POD_TOO_LARGE.at(("spec", "containers"), resource=name, most=largest))
     return in_all
 
 
-def _requested(container: Container, path: str, found: list[Problem]) -> Resources:
+def _requested(container: Container, path: Path, found: list[Problem]) -> Resources:
     """What one container asks for; its limit stands in for a request that is not given."""
     return _with_limits(container.resources, path, found, lambda asked, limits: {**limits, **asked})
 
@@ -83,19 +83,19 @@ def _as_a_whole(given: ResourceRequirements, summed: Resources, found: list[Prob
 
     A limit alone stands in only where no container asks for the resource.
     """
-    whole = _with_limits(given, "spec", found, lambda asked, limits: {**limits, **summed, **asked})
+    whole = _with_limits(given, ("spec",), found, lambda asked, limits: {**limits, **summed, **asked})
     names = {*given.requests, *given.limits}
     return Resources({**summed, **{name: units for name, units in whole.items() if name in names}})
 
 
 def _with_limits(
     given: ResourceRequirements,
-    path: str,
+    path: Path,
     found: list[Problem],
     combined: Callable[[Mapping[str, int], Mapping[str, int]], Mapping[str, int]],
 ) -> Resources:
-    asked = resources(given.requests, f"{path}.resources.requests", Rounding.UP, found)
-    limits = resources(given.limits, f"{path}.resources.limits", Rounding.UP, found)
+    asked = resources(given.requests, (*path, "resources", "requests"), Rounding.UP, found)
+    limits = resources(given.limits, (*path, "resources", "limits"), Rounding.UP, found)
     # A request of zero is a request: the limit does not stand in for it.
     zeros = {name: 0 for name in given.requests if name not in asked}
     return Resources(combined({**asked, **zeros}, limits))

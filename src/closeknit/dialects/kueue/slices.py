@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from closeknit.apis import kueue_keys as keys
-from closeknit.dialects import json_text
+from closeknit.dialects.text import json as json_text
 from closeknit.dialects.wire.spelling import found as found_value
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, Range

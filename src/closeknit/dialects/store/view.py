@@ -91,6 +91,19 @@ class View:
             if result.stale and name[0] is function:
                 yield name[1:]
 
+    def depends_on(self, function: Callable[..., object], *arguments: Hashable) -> set[Change]:
+        """The questions that a result asked, directly or through others; a changed answer makes it stale."""
+        asked: set[Change] = set()
+        seen: set[_Name] = set()
+        pending: list[_Name] = [(function, *arguments)]
+        while pending:
+            name = pending.pop()
+            if name not in seen and name in self._results:
+                seen.add(name)
+                asked.update(self._results[name].asked)
+                pending.extend(self._results[name].used)
+        return asked
+
     def _note(self, changes: set[Change]) -> None:
         if not changes:
             return

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from closeknit.dialects.compiling import render_object, topologies_of
-from closeknit.dialects.documents import Document
 from closeknit.dialects.family import Family, Object
 from closeknit.dialects.reading import Gathered, gather, load_documents
 from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.text.documents import Document
+from closeknit.dialects.text.sources import Located
 from closeknit.dialects.translate.name_conflicts import (
     TOPOLOGIES,
     Renamed,
@@ -18,12 +19,15 @@ from closeknit.dialects.translate.name_conflicts import (
     is_of_topology,
     other_names,
 )
-from closeknit.dialects.wire.sources import Located
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import InvalidError, Problem, as_told, shown, suggestion
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import InvalidError, OneOf, Problem
+from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload
 
+NAME: Path = ("metadata", "name")
+"""Where a problem with a whole workload is told."""
 TARGETS = ("kai", "grove", "podgang", "kueue", "pods")
 """What can be translated to."""
 _ON_THE_WAY = {"podgang": "grove", "pods": "kai"}
@@ -146,17 +150,25 @@ class Restating:
             for each in TARGETS
             if each in (family.render or family.translations) or _ON_THE_WAY.get(each, each) in speakers
         ]
-        what = f"{workload.object.kind} {shown(workload.object.name)} cannot be translated to {self._target}."
-        return at(self._found, workload, f"{what} {suggestion('', possible)}")
+        name, remedy = workload.object, OneOf.among("", possible)
+        return at(
+            self._found,
+            workload,
+            sentences.UNTRANSLATABLE.at(
+                NAME, kind=name.kind, name=name.name, target=self._target, remedy=remedy
+            ),
+        )
 
     def _unsaid(self, workload: Workload, family: str, problem: Problem) -> Located:
         """What the target has no words for."""
         name = workload.object
-        message = f"{name.kind} {shown(name.name)} cannot be said in the words of {family}: {problem.message}"
-        return at(self._found, workload, message)
+        unsaid = sentences.NOT_EXPRESSIBLE.at(
+            NAME, kind=name.kind, name=name.name, family=family, problem=problem
+        )
+        return at(self._found, workload, unsaid)
 
 
-def at(found: Gathered, workload: Workload, message: str) -> Located:
+def at(found: Gathered, workload: Workload, problem: Problem) -> Located:
     """A problem with translating a workload, at the object that asks for it."""
-    located = found.loaded.located(Reported(workload.key, as_told("metadata.name", message)))
+    located = found.loaded.located(Reported(workload.key, problem))
     return replace(located, object=workload.object)

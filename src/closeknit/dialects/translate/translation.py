@@ -15,11 +15,14 @@ from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.family import Family, Object
 from closeknit.dialects.reading import Gathered, gather, in_order, load
 from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.text.sources import Located, Source
 from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Renamed, Written, same
-from closeknit.dialects.translate.other_families import TARGETS, Restating, at, by_own_rules
-from closeknit.dialects.wire.sources import Located, Skipped, Source
+from closeknit.dialects.translate.other_families import NAME, TARGETS, Restating, at, by_own_rules
+from closeknit.dialects.wire.sources import Skipped
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import InvalidError, as_told, shown
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.workload import ObjectName, Workload
 
 _Result: TypeAlias = Object | Located | ObjectName | Renamed
@@ -48,8 +51,8 @@ def translate_with(
 ) -> Translation:
     """Translate sources; the promises are those of ``closeknit.dialects.translate``."""
     if target not in TARGETS:
-        message = f"{shown(target)} is no target. Allowed: {', '.join(TARGETS)}."
-        raise InvalidError([as_told("--to", message)])
+        wrong = sentences.UNKNOWN_TARGET.at((Verbatim("--to"),), target=target, targets=", ".join(TARGETS))
+        raise InvalidError([wrong])
     found = gather(load(families, sources, lenient=lenient))
     written = Written(found.workloads)
     restating = Restating(families, found, target, written)
@@ -108,20 +111,23 @@ def _clashes(
     every = {workload.key: workload for workload in found.workloads}
     told: set[tuple[str, Key]] = set()
     for made, maker, other_maker in clashing:
-        what = f"{made['kind']} {shown(made['metadata']['name'])} would be written twice"
-        if made["kind"] in TOPOLOGIES:
-            message = f"{what}, with different levels. Rename one of the topologies."
-            yield at(found, sound[0], message)
+        kind, name = made["kind"], made["metadata"]["name"]
+        if kind in TOPOLOGIES:
+            yield at(found, sound[0], sentences.TOPOLOGY_WRITTEN_TWICE.at(NAME, kind=kind, name=name))
             continue
         if maker is None or other_maker is None:
             continue
         mine, other = own.get(maker), every.get(other_maker)
-        if mine is None or other is None or mine is other or (made["kind"], mine.key) in told:
+        if mine is None or other is None or mine is other or (kind, mine.key) in told:
             continue
-        told.add((made["kind"], mine.key))
-        message = f"{what}: for {_title(other)} and for {_title(mine)}."
-        yield at(found, mine, f"{message} Its name follows from theirs, so rename one of them.")
-
-
-def _title(workload: Workload) -> str:
-    return f"{workload.object.kind} {shown(workload.object.name)}"
+        told.add((kind, mine.key))
+        twice = sentences.OBJECT_WRITTEN_TWICE.at(
+            NAME,
+            kind=kind,
+            name=name,
+            other_kind=other.object.kind,
+            other=other.object.name,
+            own_kind=mine.object.kind,
+            own=mine.object.name,
+        )
+        yield at(found, mine, twice)

@@ -16,8 +16,9 @@ import msgspec
 
 from closeknit.apis.wire import Number, Quantity, Wire
 from closeknit.dialects.wire.spelling import found, is_slip
-from closeknit.hub.paths import path_of
-from closeknit.hub.problems import Problem, as_told, nearest, shown, suggestion
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Code, Problem, nearest, shown, suggestion
+from closeknit.hub.sentences import wire as sentences
 
 _W = TypeVar("_W", bound=Wire)
 
@@ -35,12 +36,20 @@ class _Notes:
         self.readable = True
         self.problems: list[Problem] = []
 
-    def unknown(self, steps: _Steps, message: str) -> None:
-        self.problems.append(as_told(_written(steps), message))
+    def unknown(self, steps: _Steps, field: str, remedy: str) -> None:
+        self.problems.append(sentences.UNKNOWN_FIELD.at(_path(steps), field=field, remedy=remedy))
 
-    def wrong(self, steps: _Steps, message: str) -> None:
+    def mismatch(self, steps: _Steps, value: Any, expected: str) -> None:
+        remedy = ""
+        if expected == "a string" and isinstance(value, int | float):
+            remedy = " Put it in quotes."
+        elif isinstance(value, str) and "{{" in value:
+            remedy = " It looks like a template. Fill it in first."
+        self.wrong(steps, sentences.WRONG_TYPE, found=found(value), expected=expected, remedy=remedy)
+
+    def wrong(self, steps: _Steps, code: Code, **facts: str) -> None:
         self.readable = False
-        self.problems.append(as_told(_written(steps), message))
+        self.problems.append(code.at(_path(steps), **facts))
 
 
 def decode(
@@ -96,12 +105,12 @@ def _closed_type(kind: Any) -> Any:
             return kind
 
 
-def _written(steps: _Steps) -> str:
+def _path(steps: _Steps) -> Path:
     inside_out: list[str | int] = []
     while steps is not None:
         steps, step = steps
         inside_out.append(step)
-    return path_of(reversed(inside_out))
+    return tuple(reversed(inside_out))
 
 
 @cache
@@ -141,7 +150,7 @@ def _plain_checker(kind: Any) -> _Check:
 def _simple(allowed: tuple[type, ...], expected: str) -> _Check:
     def check(value: Any, steps: _Steps, notes: _Notes) -> None:
         if type(value) not in allowed:
-            notes.wrong(steps, _mismatch(value, expected))
+            notes.mismatch(steps, value, expected)
 
     return check
 
@@ -151,11 +160,11 @@ def _range_checker(kind: Any) -> _Check:
 
     def check(value: Any, steps: _Steps, notes: _Notes) -> None:
         if type(value) is not int:
-            notes.wrong(steps, _mismatch(value, "a whole number"))
+            notes.mismatch(steps, value, "a whole number")
         elif not meta.ge <= value <= meta.le:
             # The other end is often narrower by a rule of the field, so it is not for this to tell.
             limit = f"at least {meta.ge}" if value < meta.ge else f"at most {meta.le}"
-            notes.wrong(steps, f"{shown(value)} is out of range. Allowed is {limit}.")
+            notes.wrong(steps, sentences.OUT_OF_RANGE, value=shown(value), limit=limit)
 
     return check
 
@@ -163,7 +172,7 @@ def _range_checker(kind: Any) -> _Check:
 def _list_checker(inner: _Check) -> _Check:
     def check(value: Any, steps: _Steps, notes: _Notes) -> None:
         if type(value) is not list:
-            notes.wrong(steps, _mismatch(value, "a list"))
+            notes.mismatch(steps, value, "a list")
             return
         for i, item in enumerate(value):
             inner(item, (steps, i), notes)
@@ -174,7 +183,7 @@ def _list_checker(inner: _Check) -> _Check:
 def _mapping_checker(inner: _Check) -> _Check:
     def check(value: Any, steps: _Steps, notes: _Notes) -> None:
         if type(value) is not dict:
-            notes.wrong(steps, _mismatch(value, "a mapping"))
+            notes.mismatch(steps, value, "a mapping")
             return
         for key, item in value.items():
             inner(item, (steps, key), notes)
@@ -188,41 +197,31 @@ def _wire_checker(shape: type[Wire]) -> _Check:
 
     def check(value: Any, steps: _Steps, notes: _Notes) -> None:
         if type(value) is not dict:
-            notes.wrong(steps, _mismatch(value, "a mapping"))
+            notes.mismatch(steps, value, "a mapping")
             return
         for key, item in value.items():
             inner = fields.get(key)
             if inner is not None:
                 inner(item, (steps, key), notes)
-            elif key not in shape.unused and not notes.lenient and (said := _of_unknown(shape, key)):
-                notes.unknown((steps, key), said)
+            elif key not in shape.unused and not notes.lenient and (remedy := _remedy(shape, key)):
+                notes.unknown((steps, key), key, remedy)
         for key in required:
             if key not in value:
-                notes.wrong((steps, key), "This field is missing.")
+                notes.wrong((steps, key), sentences.MISSING_FIELD)
 
     return check
 
 
 @lru_cache(maxsize=1024)
-def _of_unknown(shape: type[Wire], key: str) -> str | None:
-    """What to say of a field that the shape does not know; None where such fields are allowed.
+def _remedy(shape: type[Wire], key: str) -> str | None:
+    """What to do about a field that the shape does not know; None where such fields are allowed.
 
     Asked for the same field of every object, so it is kept: looking for the nearest word takes long.
     """
     if key in shape.elsewhere:
-        return f"There is no field {shown(key)} here. {shape.elsewhere[key]}"
+        return shape.elsewhere[key]
     known = sorted({*(field.encode_name for field in msgspec.structs.fields(shape)), *shape.unused})
     near = nearest(key, known)
     if shape.open_ended and (near is None or not is_slip(key, near)):
         return None
-    remedy = f"Did you mean {shown(near)}?" if near is not None else suggestion(key, known)
-    return f"There is no field {shown(key)} here. {remedy}"
-
-
-def _mismatch(value: Any, expected: str) -> str:
-    remedy = ""
-    if expected == "a string" and isinstance(value, int | float):
-        remedy = " Put it in quotes."
-    elif isinstance(value, str) and "{{" in value:
-        remedy = " It looks like a template. Fill it in first."
-    return f"Found {found(value)} where {expected} is expected.{remedy}"
+    return f"Did you mean {shown(near)}?" if near is not None else suggestion(key, known)

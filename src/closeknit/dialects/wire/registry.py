@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.dialects.documents import Document
+from closeknit.dialects.text.documents import Document
+from closeknit.dialects.text.sources import Located
 from closeknit.dialects.wire.decoding import decode
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE, Kind, Named, OwnFile, files_at
-from closeknit.dialects.wire.sources import Located, Origin, Skipped
+from closeknit.dialects.wire.sources import Origin, Skipped
 from closeknit.dialects.wire.spelling import found, is_slip
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Problem, as_told, nearest, shown, suggestion
+from closeknit.hub.problems import OneOf, Problem, nearest
+from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.workload import ObjectName
 
 
@@ -82,8 +84,10 @@ class Registry:
             key = key._replace(name=f"#{len(seen)}")
         first = seen.setdefault(key, origin)
         if first is not origin:
-            message = f"There is already a {name.kind} {shown(name.name)} in {first}."
-            problems = (*problems, as_told("metadata.name", f"{message} Remove one, or rename it."))
+            again = sentences.OBJECT_TWICE.at(
+                ("metadata", "name"), kind=name.kind, name=name.name, origin=str(first)
+            )
+            problems = (*problems, again)
         yield from (origin.located(problem, name) for problem in problems)
         if isinstance(kind, Problem) or first is not origin:
             return
@@ -113,12 +117,10 @@ class Registry:
     def _kind(self, content: Any) -> Kind | Problem | None:
         """The kind of a document; None for one that is of no concern here."""
         if not isinstance(content, dict):
-            return as_told(
-                "", f"Found {found(content)} where an object with apiVersion and kind is expected."
-            )
+            return sentences.NO_OBJECT.at((), found=found(content))
         for key in ("apiVersion", "kind"):
             if not isinstance(content.get(key), str) or not content[key]:
-                return as_told(key, f"An object needs {key}, a string such as {_EXAMPLES[key]}.")
+                return sentences.UNTYPED_OBJECT.at((key,), field=key, example=_EXAMPLES[key])
         group, _, version = content["apiVersion"].rpartition("/")
         name = content["kind"]
         if (kinds := self._kinds.get((group, name))) is not None:
@@ -126,20 +128,19 @@ class Registry:
                 if version in kind.versions:
                     return kind
             allowed = [f"{group}/{version}".lstrip("/") for kind in kinds for version in kind.versions]
-            remedy = suggestion(content["apiVersion"], allowed)
-            return as_told("apiVersion", f"{name} is not read in version {shown(version)}. {remedy}")
+            remedy = OneOf.among(content["apiVersion"], allowed)
+            code = sentences.UNKNOWN_VERSION
+            return code.at(("apiVersion",), kind=name, version=version, remedy=remedy)
         if group in self._known:
             return None if name in self._known[group] else _unknown_kind(name, self._known[group])
         meant = nearest(group, [other for other, kind_name in self._kinds if kind_name == name])
         # A group that is merely similar, as "scheduling.x-k8s.io" is, belongs to another project.
         if meant and is_slip(group, meant):
-            return as_told(
-                "apiVersion", f"There is no API group {shown(group)}. Did you mean {shown(meant)}?"
-            )
+            return sentences.UNKNOWN_GROUP.at(("apiVersion",), group=group, near=meant)
         return None
 
 
-_EXAMPLES = {"apiVersion": '"v1"', "kind": '"Node"'}
+_EXAMPLES = {"apiVersion": "v1", "kind": "Node"}
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
@@ -203,7 +204,7 @@ def _decoded(
     if own_file is not None and own_file.own_names:
         return decoded, problems
     if kind.named and not metadata.name:
-        return None, (*problems, as_told("metadata.name", "An object needs a name."))
+        return None, (*problems, sentences.NAMELESS.at(("metadata", "name")))
     wrong = tuple(_name_problems(metadata))
     # A file of its own is no object yet, so its rules can be told beside a name that none could have.
     return None if wrong and own_file is None else decoded, (*problems, *wrong)
@@ -212,12 +213,8 @@ def _decoded(
 def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
     for key, text in (("name", metadata.name), ("namespace", metadata.namespace)):
         if text and (len(text) > 253 or not _SUBDOMAIN.fullmatch(text)):
-            yield as_told(
-                f"metadata.{key}",
-                f"{shown(text)} is not a valid name. Allowed are at most 253 lower-case letters, digits,"
-                " dashes and dots, with a letter or digit at both ends of each part.",
-            )
+            yield sentences.INVALID_NAME.at(("metadata", key), name=text)
 
 
 def _unknown_kind(name: str, known: Iterable[str]) -> Problem:
-    return as_told("kind", f"There is no kind {shown(name)} in this API group. {suggestion(name, known)}")
+    return sentences.UNKNOWN_KIND.at(("kind",), kind=name, remedy=OneOf.among(name, known))

@@ -9,9 +9,9 @@ import pytest
 
 from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
-from closeknit.dialects.documents import Document
 from closeknit.dialects.reading import stored
 from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.text.documents import Document
 from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.hub.nodes import (
     NAME_FIELD,

@@ -14,7 +14,7 @@ from closeknit.apis.core_v1 import Node
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects import DIALECTS, Source
 from closeknit.dialects.core import kinds as core_kinds
-from closeknit.dialects.documents import Document, parse
+from closeknit.dialects.text.documents import Document, parse
 from closeknit.dialects.wire import decoding as shapes
 from closeknit.dialects.wire.decoding import decode
 from closeknit.dialects.wire.registry import Found, Registry
@@ -121,7 +121,7 @@ def test_what_an_unknown_field_is_near_to_is_looked_up_once(monkeypatch: pytest.
         return problems.nearest(key, known)
 
     monkeypatch.setattr(shapes, "nearest", counted)
-    shapes._of_unknown.cache_clear()
+    shapes._remedy.cache_clear()
 
     for _ in range(5):
         condition = {"type": "Ready", "heardOfNowhere": 1}

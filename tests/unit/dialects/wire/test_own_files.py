@@ -10,9 +10,9 @@ from closeknit.dialects.family import Compiled, Described, Family
 from closeknit.dialects.reading import Reading, read_with
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.dialects.text.sources import Source
 from closeknit.dialects.wire.kinds import Kind, OwnFile
-from closeknit.dialects.wire.sources import Source
-from closeknit.hub.problems import as_told
+from closeknit.hub.problems import Code
 from closeknit.hub.workload import Workload
 
 
@@ -34,7 +34,7 @@ class Recipe(Wire, frozen=True, kw_only=True):
 
 def _compile(stored: Stored[Recipe], _: View) -> Compiled:
     burnt = stored.content.spec.steps == ["burn"]
-    problems = (as_told("spec.steps[0]", "Do not burn it."),) if burnt else ()
+    problems = (Code("burnt", "Do not burn it.").at(("spec", "steps", 0)),) if burnt else ()
     return Compiled((Workload(stored.object, "cooking", None),), problems)
 
 

@@ -1,8 +1,7 @@
-"""From the bytes of a file to plain documents: mappings, lists, strings, numbers and truth values.
+"""A source's bytes become plain documents, each with its number, or problems with their place.
 
-Nothing that a file may hold makes this package raise, recurse without end or
-fill the memory: size, nesting and the expansion of YAML aliases have limits, and
-what breaks them is a problem with its place. A field whose value is null is
+No file makes this package raise, recurse without end or fill the memory: size, nesting and what YAML
+aliases stand for have limits, and a file that exceeds one has a problem. A field whose value is null is
 left out of its mapping, because to Kubernetes the two mean the same.
 """
 
@@ -13,9 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from closeknit.dialects import json_text, yaml_text
-from closeknit.dialects.wire.sources import Located, Source
-from closeknit.hub.problems import Problem, as_told
+from closeknit.dialects.text import json, yaml
+from closeknit.dialects.text.sources import Located, Source
+from closeknit.hub.paths import Path, Verbatim
+from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import text as sentences
 
 Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | int | float | bool | None"
 """What a document is made of."""
@@ -43,7 +44,7 @@ def parse(source: Source) -> Iterator[Document | Located]:
     if isinstance(text, Problem):
         yield Located(source.name, 0, text)
         return
-    for number, (content, problems) in enumerate(json_text.load(text) or yaml_text.load(text), start=1):
+    for number, (content, problems) in enumerate(json.load(text) or yaml.load(text), start=1):
         for problem in problems:
             yield Located(source.name, number, problem)
         if not problems and content is not None:
@@ -52,22 +53,20 @@ def parse(source: Source) -> Iterator[Document | Located]:
 
 def _text(content: bytes) -> str | Problem:
     if len(content) > LARGEST:
-        return as_told(
-            "", f"There are {len(content)} bytes here. At most {LARGEST} are read; split the file."
-        )
+        return sentences.FILE_TOO_LARGE.at((), bytes=len(content), most=LARGEST)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode("utf-8", "replace")
         byte = error.object[error.start]
-        return as_told(_place(before), f"The byte 0x{byte:02x} is not UTF-8. Save the file as UTF-8.")
+        return sentences.NOT_UTF8.at(_place(before), byte=f"0x{byte:02x}")
     if found := _UNPRINTABLE.search(text):
         before, character = text[: found.start()], ord(found[0])
-        return as_told(_place(before), f"The character U+{character:04X} is not allowed. Remove it.")
+        return sentences.UNPRINTABLE.at(_place(before), character=f"U+{character:04X}")
     return text
 
 
-def _place(before: str) -> str:
+def _place(before: str) -> Path:
     line = before.count("\n") + 1
     column = len(before) - before.rfind("\n")
-    return f"line {line}, column {column}"
+    return (Verbatim(f"line {line}, column {column}"),)

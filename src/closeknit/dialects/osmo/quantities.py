@@ -6,7 +6,8 @@ import re
 
 from closeknit.apis.wire import Quantity
 from closeknit.hub import quantities
-from closeknit.hub.problems import shown
+from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import osmo as sentences
 
 GPU = "nvidia.com/gpu"
 RESOURCES = {"cpu": "cpu", "gpu": GPU, "memory": "memory", "storage": "ephemeral-storage"}
@@ -20,7 +21,7 @@ _WITH_UNIT = re.compile(rf"([0-9]+(?:\.[0-9]+)?)({'|'.join(_SUFFIXES)})", re.ASC
 
 
 def quantity(field: str, written: Quantity) -> str:
-    """What a pod writes to ask for as much; raises ``ValueError`` with a complete sentence."""
+    """What a pod writes to ask for as much; raises ``InvalidError``."""
     meant = written
     if field in _IN_BYTES and (found := _WITH_UNIT.fullmatch(str(written))):
         meant = f"{found[1]}{_SUFFIXES[found[2]]}"
@@ -32,5 +33,5 @@ def whole_cpus(written: Quantity) -> str:
     """The same for CPUs, of which OSMO counts whole ones."""
     text = quantity("cpu", written)
     if quantities.amount("cpu", text) % quantities.units("cpu"):
-        raise ValueError(f"{shown(written)} is not whole. A task asks for whole CPUs; write 1 or more.")
+        raise InvalidError([sentences.FRACTION_OF_CPU.at((), value=written)])
     return text

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
-from closeknit.dialects.osmo.naming import TASK_LABEL, fitted
+from closeknit.dialects.osmo.naming import PRIORITIES, PRIORITY_LABEL, TASK_LABEL, class_of, fitted
 from closeknit.dialects.osmo.pools import ReadPool
-from closeknit.dialects.osmo.priority import LABEL as PRIORITY_LABEL
-from closeknit.dialects.osmo.priority import class_of
 from closeknit.dialects.osmo.tree import Close, Subgroup
 from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup
 from closeknit.hub.topology import Topology
@@ -50,6 +48,16 @@ def _queue(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
 
 
+def to_priority_class(priority: str) -> dict[str, Any]:
+    """The priority class of workflows that are so urgent."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": class_of(priority)},
+        "value": PRIORITIES[priority],
+    }
+
+
 def to_pod_group(group: TaskGroup, workflow: ReadWorkflow) -> dict[str, Any]:
     """The PodGroup of a group of tasks. Its leaves count pods, or itself if it has no subgroups."""
     pool = workflow.pool
@@ -86,7 +94,7 @@ def to_pods(
     pool = workflow.pool
     common = {
         **_queue_label(pool),
-        "osmo.workflow_id": fitted(workflow.manifest.name),
+        "osmo.workflow_id": fitted(workflow.stored.name),
         "osmo.group_name": fitted(group.name),
         **({PRIORITY_LABEL: workflow.priority} if workflow.priority else {}),
     }

@@ -1,4 +1,4 @@
-"""YAML text, one document or several, each read in spite of what is wrong with the others."""
+"""Read the documents of a YAML text. One that cannot be read does not keep the others from it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import yaml
 
-from closeknit.dialects import block_text
-from closeknit.dialects.yaml_tree import CONTENT, GiveUpError, Tree
-from closeknit.hub.problems import Problem, as_told, shown
+from closeknit.dialects.text.tree import GiveUpError, Tree
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import Problem, shown
+from closeknit.hub.sentences import text as sentences
 
 try:
     from yaml import CBaseLoader as Events
@@ -28,11 +29,6 @@ _DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 def load(text: str) -> Generator[tuple[Any, tuple[Problem, ...]], None, None]:
     """Yield each document with its problems. After one that cannot be read, go on at the next."""
     start, line = 0, 0
-    for read in block_text.load(text):
-        start, line = read.offset, read.line
-        yield read.content, ()
-    if start >= len(text):
-        return
     for _ in range(MOST_BROKEN):
         part = text[start:]
         broken_at = yield from _stream(part, line)
@@ -45,8 +41,8 @@ def load(text: str) -> Generator[tuple[Any, tuple[Problem, ...]], None, None]:
             return
         start += following.start()
         line += part.count("\n", 0, following.start())
-    message = f"{MOST_BROKEN} documents before this one cannot be read. The rest of the file was left."
-    yield None, (as_told(f"line {line + 1}, column 1", message),)
+    where = (Verbatim(f"line {line + 1}, column 1"),)
+    yield None, (sentences.TOO_MANY_BROKEN.at(where, most=MOST_BROKEN),)
 
 
 def _offset(text: str, line: int) -> int:
@@ -75,36 +71,34 @@ def _remedy(row: str, column: int | None) -> str:
 
 def _stream(text: str, line: int) -> Generator[tuple[Any, tuple[Problem, ...]], None, int | None]:
     """Yield the documents of a text; returns the line from which to go on if reading broke off."""
-    tree = Tree(line)
+    keys: dict[str, str] = {}
+    tree = Tree(line, keys)
     begun = 0
     events: Any = Events(text)
     next_event = events.get_event
     try:
         while (event := next_event()) is not None:
             kind = type(event)
-            if kind in CONTENT:
-                tree.take(event, kind)
-            elif kind is yaml.DocumentEndEvent:
-                yield tree.content, tuple(tree.problems)
-                tree = Tree(line)
-            elif kind is yaml.DocumentStartEvent:
+            if kind is yaml.DocumentStartEvent:
                 begun = event.start_mark.line
-            elif kind is yaml.StreamEndEvent:
-                return None
+                tree = Tree(line, keys)
+                tree.read(next_event)
+                yield tree.content, tuple(tree.problems)
     except GiveUpError as error:
         remedy = _remedy(_row(text, error.line), None)
-        yield None, (*tree.problems, as_told(error.problem.where, f"{error.problem.message}{remedy}"))
+        given_up = sentences.GAVE_UP.at(error.problem.path, problem=error.problem, remedy=remedy)
+        yield None, (*tree.problems, given_up if remedy else error.problem)
         return max(begun + 1, error.line)
     except yaml.MarkedYAMLError as error:
         where = error.problem_mark or error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)
-        place = f"line {where.line + line + 1}, column {where.column + 1}" if where else ""
+        place = (Verbatim(f"line {where.line + line + 1}, column {where.column + 1}"),) if where else ()
         remedy = _remedy(_row(text, where.line), where.column) if where else ""
-        yield None, (*tree.problems, as_told(place, f"This is not YAML: {reason}.{remedy}"))
+        yield None, (*tree.problems, sentences.NOT_YAML.at(place, reason=reason, remedy=remedy))
         # The error may show only at the dashes after the document, but not at those before it.
         return max(begun + 1, where.line if where else 0)
     except yaml.YAMLError as error:
-        yield None, (*tree.problems, as_told("", f"This is not YAML: {shown(str(error))}."))
+        yield None, (*tree.problems, sentences.NOT_YAML.at((), reason=shown(str(error)), remedy=""))
     finally:
         events.dispose()
     return None
