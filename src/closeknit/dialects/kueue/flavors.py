@@ -86,17 +86,14 @@ def _flavor(stored: Stored[wire.ResourceFlavor], view: View, found: list[Problem
         if view.has(kueue_key("Topology", name)):
             found.append(sentences.TOPOLOGY_UNUSABLE.at(path, topology=name))
         else:
-            found.append(sentences.NO_TOPOLOGY.at(path, topology=name, remedy=OneOf(name, tuple(known))))
-    taints: list[Taint] = []
-    for i, each in enumerate(spec.node_taints):
-        wrong: list[Problem] = []
-        taints.append(taint(each, "", wrong))
-        found.extend(problem.under("spec", "nodeTaints", i) for problem in wrong)
+            found.append(sentences.NO_TOPOLOGY.at(path, topology=name, remedy=OneOf.among(name, known)))
     tolerating = PodSpec(containers=[], affinity=Affinity(), tolerations=spec.tolerations)
     return Flavor(
         name=stored.name,
         labels=spec.node_labels,
-        taints=tuple(taints),
+        taints=tuple(
+            taint(each, ("spec", "nodeTaints", i), found) for i, each in enumerate(spec.node_taints)
+        ),
         tolerations=node_filter(tolerating, found).tolerations,
         topology=known.get(spec.topology_name),
     )
@@ -141,7 +138,7 @@ def _flavor_quota_problems(
     given: wire.FlavorQuotas, path: Path, covered: list[str], view: View
 ) -> Iterator[Problem]:
     if not view.has(kueue_key("ResourceFlavor", given.name)):
-        remedy = OneOf(given.name, tuple(each.name for each in view.of(wire.ResourceFlavor)))
+        remedy = OneOf.among(given.name, (each.name for each in view.of(wire.ResourceFlavor)))
         yield sentences.NO_FLAVOR.at((*path, "name"), flavor=given.name, remedy=remedy)
     if sorted(each.name for each in given.resources) != sorted(covered):
         yield sentences.OTHER_RESOURCES.at((*path, "resources"), covered=tuple(covered))

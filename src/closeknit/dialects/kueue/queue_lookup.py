@@ -46,7 +46,7 @@ def _no_local_queue(queued: QueuedWorkload, view: View) -> Problem:
     queues = view.of(wire.LocalQueue)
     known = sorted(each.name for each in queues if each.namespace == namespace)
     if not name:
-        return sentences.NO_QUEUE_NAMED.at(path, remedy=OneOf("", tuple(known)))
+        return sentences.NO_QUEUE_NAMED.at(path, remedy=OneOf.among("", known))
     remedy = (
         suggestion(name, known) if known else "Give it as well, with its ClusterQueue and ResourceFlavors."
     )
@@ -66,9 +66,7 @@ def priority_of(queued: QueuedWorkload, view: View, found: list[Problem]) -> int
         named = next((each for each in queued.pod_sets if each.priority_class), None)
         path: Path = (*named.path, "spec", "priorityClassName") if named is not None else ()
         name = named.priority_class if named is not None else ""
-        wrong: list[Problem] = []
-        priority = view.derive(priorities_of).named(name, "", wrong, {})
-        unknown.extend(problem.under(*path) for problem in wrong)
+        priority = view.derive(priorities_of).named(name, path, unknown, {})
     if not view.lenient:
         found.extend(unknown)
     return priority
@@ -82,6 +80,6 @@ def _workload_priority(queued: QueuedWorkload, view: View, found: list[Problem])
     path: Path = ("metadata", "labels", keys.PRIORITY_CLASS)
     if queued.object.kind == "Workload":
         path = ("spec", "priorityClassRef", "name")
-    known = tuple(each.name for each in view.of(wire.WorkloadPriorityClass))
-    found.append(sentences.NO_PRIORITY_CLASS.at(path, name=name, remedy=OneOf(name, known)))
+    known = [each.name for each in view.of(wire.WorkloadPriorityClass)]
+    found.append(sentences.NO_PRIORITY_CLASS.at(path, name=name, remedy=OneOf.among(name, known)))
     return 0

@@ -12,7 +12,6 @@ PODS_OUT_OF_RANGE = Code("kueue-pods-out-of-range", "{number} is out of range. A
 NOT_POSSIBLE = Code("kueue-not-possible", "{written} is not possible. {allowed}")
 NEGATIVE = Code("kueue-negative", "{number} is negative. Write zero or more.")
 NAME_TAKEN = Code("kueue-name-taken", "{name} is already the name of {first}. Rename one.")
-UNKNOWN_WORD = Code("kueue-unknown-word", "{found} is not known. {remedy}")
 
 # Topologies and flavors.
 LEVEL_TWICE = Code("kueue-level-twice", "{label} is already the label of {first}. Each level has its own.")
