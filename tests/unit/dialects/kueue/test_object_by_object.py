@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -10,24 +12,30 @@ import pytest
 
 from closeknit.apis.batch_v1 import Job
 from closeknit.dialects import DIALECTS, Source
-from closeknit.dialects.compiling import compile_object
+from closeknit.dialects.compiling import check_object, compile_object, render_object
 from closeknit.dialects.kueue.compile import nominate
 from closeknit.dialects.kueue.family import KUEUE
 from closeknit.dialects.kueue.owners import group_pods
 from closeknit.dialects.kueue.queues import cluster_queue as derived_queue
 from closeknit.dialects.reading import load
+from closeknit.dialects.store.store import Entry
 from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
 from tests.unit.dialects.kueue.kit import (
     QUEUES,
     RACK,
+    K,
     cluster_queue,
     flavor,
     job,
+    job_set,
     local_queue,
     node,
     queued_pod,
+    replicated,
     topology,
     view_of,
+    written,
 )
 from tests.unit.dialects.kueue.test_workload_objects import admission, hosts, pod_set, workload
 
@@ -53,13 +61,18 @@ def compiled(view: View) -> Counter[object]:
     return view.worked_out
 
 
-def changed(view: View, text: str) -> None:
-    """Put one object into a store, as a watch would."""
+def entry_of(text: str) -> Entry:
+    """One object as a store keeps it."""
     loaded = load(DIALECTS, [Source("f", text.encode())], lenient=False)
     (key,) = loaded.origins
-    stored = loaded.view.entry(key)
-    assert stored is not None
-    view.put(stored)
+    entry = loaded.view.entry(key)
+    assert entry is not None
+    return entry
+
+
+def changed(view: View, text: str) -> None:
+    """Put one object into a store, as a watch would."""
+    view.put(entry_of(text))
 
 
 @pytest.mark.parametrize(
@@ -105,3 +118,72 @@ def test_all_that_use_a_flavor_follow_it() -> None:
 
     assert compiled(view)[nominate] == JOBS + GROUPS + 1
     assert {len(view.derive(compile_object, KUEUE, each.key).workloads) for each in view.of(Job)} == {1}
+
+
+QUEUED = f"{K}queue-name"
+VERSIONS = (
+    *TEXTS[:7],
+    flavor("tas", None),
+    cluster_queue("research", "tas", "other", cohortName="all"),
+    cluster_queue("others", "other", cohortName="all"),
+    written("Cohort", "all", {"parentName": "above"}),
+    written("Cohort", "above", {"parentName": "all"}),
+    local_queue("team", "others"),
+    topology("tree", RACK),
+    *(node(f"n-{i}", "b", f"r-{i % 2}") for i in range(4)),
+    node("n-1", "b", "r-2", hostname="n-1"),
+    job(4, name="a", podset_required_topology=RACK),
+    job(2, name="a", queue=None),
+    job(2, name="g"),
+    json.dumps(
+        {
+            **json.loads(job(4, name="b")),
+            "metadata": {"name": "b", "labels": {QUEUED: "team", f"{K}prebuilt-workload-name": "w"}},
+        }
+    ),
+    job_set(replicated("x", 1, 2), name="a"),
+    job_set(replicated("x", 2, 2), name="s"),
+    *(queued_pod(f"g-{i}", "g", 2) for i in range(3)),
+    queued_pod("w"),
+    workload(pod_set(), name="w", status=admission(hosts({"n-1": 4}))),
+    workload(pod_set(), name="of-a", owner=("Job", "a"), status=admission(hosts({"n-2": 4}))),
+    workload(pod_set(), name="of-a-again", owner=("Job", "a")),
+    workload(pod_set(count=2), name="w"),
+    workload(pod_set(), name="of-g", owner=("JobSet", "g")),
+)
+
+
+def made(view: View) -> list[object]:
+    """All that is made of the objects of a store."""
+    return [
+        *(view.derive(compile_object, KUEUE, each.key) for shape in KUEUE.compile for each in view.of(shape)),
+        *(view.derive(check_object, KUEUE, each.key) for shape in KUEUE.check for each in view.of(shape)),
+        *(
+            view.derive(render_object, KUEUE, target, each.key)
+            for target, rules in KUEUE.render.items()
+            for shape in rules
+            for each in view.of(shape)
+        ),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6), ids=lambda seed: f"in the order of seed {seed}")
+def test_what_is_made_after_changes_is_what_is_made_anew(seed: int) -> None:
+    rng = random.Random(seed)
+    view = view_of()
+    present: dict[Key, Entry] = {}
+    for _ in range(120):
+        if present and rng.random() < 0.3:
+            gone = rng.choice(list(present))
+            del present[gone]
+            view.remove(gone)
+        else:
+            entry = entry_of(rng.choice(VERSIONS))
+            present[entry.key] = entry
+            view.put(entry)
+        if rng.random() < 0.5:
+            continue
+        fresh = view_of()
+        for entry in present.values():
+            fresh.put(entry)
+        assert made(view) == made(fresh)
