@@ -56,6 +56,10 @@ class Choices:
         """Per shape, the pods asked for, less those of members left out."""
         self._add(-1, 0, problem.root.need, -1)
 
+    def confine(self, level: int, domain: int) -> None:
+        """Count what the request needs in a domain that all of it has to stay in."""
+        self._add(level, domain, self._problem.root.need, 0)
+
     # ---- a domain for a group ----
 
     def make(self, knot: Knot, place: Place, colors: tuple[int, ...]) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from closeknit.engine.problem import Leaf
+from closeknit.engine.problem import PodSetVar
 from closeknit.engine.tree import Tree
 
 
@@ -15,7 +15,7 @@ class Content:
 
     level: int
     domain: int
-    leaf: Leaf
+    leaf: PodSetVar
     colors: tuple[int, ...]
 
 

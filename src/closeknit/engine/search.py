@@ -95,8 +95,11 @@ class Search:
         self._guide = floor.guide(problem, self._pool) if choosing > 1 else None
         """Where several groups choose, a domain that could take them all in the fewest pieces."""
 
-    def run(self, known: Spread | None = None) -> Found:
-        """Search until done or out of budget, for something better than a placement already known."""
+    def run(self, known: Spread | None = None, *, within: tuple[int, int] = (-1, 0)) -> Found:
+        """Search until done or out of budget, for something better than a placement already known.
+
+        ``within`` is the level and domain that all pods have to stay in.
+        """
         complete = True
         try:
             if known is not None:
@@ -105,7 +108,8 @@ class Search:
                 self._steps.allow(self._budget.improve + 2 * (self._heft + 4) * len(self._problem.knots))
             if not self._pinned_apart() and not self._too_many():
                 with _deep_enough(len(self._problem.knots)):
-                    self._explore(waiting([self._problem.root], -1, 0, ()))
+                    self._made.confine(*within)
+                    self._explore(waiting([self._problem.root], *within, ()))
         except OutOfBudgetError:
             complete = False
         except _NothingBetterError:

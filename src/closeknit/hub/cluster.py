@@ -42,18 +42,24 @@ class Cluster:
 
 def problems(cluster: Cluster) -> Iterator[Problem]:
     """Whatever makes no sense about a cluster, all of it."""
+    # Machines and pods come in few kinds, so amounts are looked at once for all that are alike.
+    amounts = {node.allocatable for node in cluster.nodes} | {held.resources for held in cluster.holdings}
+    fine = {each for each in amounts if not any(amount_problems((), each))}
     seen: set[str] = set()
     for i, node in enumerate(cluster.nodes):
         if node.name in seen:
             yield sentences.NODE_TWICE.at(("nodes", i, "name"), node=node.name)
         seen.add(node.name)
-        yield from amount_problems(("nodes", i, "allocatable"), node.allocatable)
+        if node.allocatable not in fine:
+            yield from amount_problems(("nodes", i, "allocatable"), node.allocatable)
     held: dict[tuple[str, str], int] = {}
+    crowded = _crowded(cluster.holdings)
     for i, holding in enumerate(cluster.holdings):
         if holding.node not in seen:
             yield sentences.UNKNOWN_NODE.at(("holdings", i, "node"), node=holding.node)
-        yield from holding_problems(("holdings", i), holding)
-        for name, units in holding.resources.items():
+        if holding.pods < 0 or holding.resources not in fine:
+            yield from holding_problems(("holdings", i), holding)
+        for name, units in holding.resources.items() if crowded else ():
             total = held[holding.node, name] = held.get((holding.node, name), 0) + units * holding.pods
             if total > LARGEST:
                 yield uncountable(("holdings", i, "resources", name), holding.node)
@@ -63,6 +69,18 @@ def problems(cluster: Cluster) -> Iterator[Problem]:
             yield sentences.TOPOLOGY_TWICE.at(("topologies", i, "name"), topology=topology.name)
         names.add(topology.name)
         yield from _level_problems(("topologies", i), topology)
+
+
+def _crowded(holdings: tuple[Holding, ...]) -> bool:
+    """Whether more is held than can be counted, if it were all on one node."""
+    alike: dict[Resources, int] = {}
+    for holding in holdings:
+        alike[holding.resources] = alike.get(holding.resources, 0) + max(holding.pods, 0)
+    totals: dict[str, int] = {}
+    for resources, pods in alike.items():
+        for name, units in resources.items():
+            totals[name] = totals.get(name, 0) + pods * max(units, 0)
+    return any(total > LARGEST for total in totals.values())
 
 
 def _level_problems(path: Path, topology: Topology) -> Iterator[Problem]:

@@ -96,7 +96,7 @@ class Problem:
     def where(self) -> str:
         """The path as a user would type it."""
         text = text_of(self.path)
-        return f"{self.object}: {text}" if self.object else text
+        return ": ".join(filter(None, (self.object, text)))
 
     @property
     def message(self) -> str:
@@ -220,7 +220,9 @@ def suggestion(found: str, allowed: Iterable[str]) -> str:
 _TOLD = Code("told", "{message:raw}")
 
 
-def as_told(path: str, message: str) -> Problem:
+def as_told(path: Path | str, message: str) -> Problem:
     """A problem whose sentence is written where it is found, until it has a code of its own."""
+    if not isinstance(path, str):
+        return _TOLD.at(path, message=message)
     whose, _, inner = path.rpartition(": ") if path.startswith("Pod ") else ("", "", path)
     return replace(_TOLD.at(parsed(inner), message=message), object=whose)

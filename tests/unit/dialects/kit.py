@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from textwrap import dedent
 from typing import Any
 
-from closeknit.dialects import Reading, Source, read
+from closeknit.dialects import DIALECTS, Reading, Source, read
+from closeknit.dialects.reading import load
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.request import Request
 
 TOPOLOGY = """
@@ -74,3 +77,17 @@ def pod(name: str, group: str = "", subgroup: str = "", phase: str = "", gpus: i
             "status": {"phase": phase} if phase else {},
         }
     )
+
+
+def view(*texts: str, lenient: bool = False) -> View:
+    """The objects of YAML texts in a store, which must be without problems of shape."""
+    source = Source("f", "\n---\n".join(dedent(text) for text in texts).encode())
+    loaded = load(DIALECTS, [source], lenient=lenient)
+    assert [str(problem) for problem in loaded.problems] == []
+    return loaded.view
+
+
+def stored(of: View, shape: type[Any]) -> Stored[Any]:
+    """The only object of this shape."""
+    (only,) = of.of(shape)
+    return only

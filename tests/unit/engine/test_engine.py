@@ -47,6 +47,69 @@ def test_releasing_who_holds_nothing_is_harmless() -> None:
     Engine(parse(TWO_RACKS)).release("nobody")
 
 
+def test_single_pods_of_a_gang_are_given_back_and_the_others_stay() -> None:
+    engine = Engine(parse(TWO_RACKS))
+    outcome = engine.decide(FOUR)
+    assert isinstance(outcome, Placed)
+    engine.apply(FOUR, outcome)
+    ended = Holding("w", "x1", next(FOUR.root.pod_sets()).resources)
+    engine.hold(Holding("other", "x2", ended.resources, 4))
+    one, two = (request("next", pods("p", count), required="rack") for count in (1, 2))
+    assert isinstance(engine.decide(one), Unplaceable)
+
+    engine.release_pods(ended)
+
+    assert rack_of(engine.decide(one)) == "r1"
+    assert isinstance(engine.decide(two), Unplaceable)
+    engine.release_pods(replace(ended, pods=3))
+    assert rack_of(engine.decide(FOUR)) == "r1"
+
+
+GPUS = Resources({"nvidia.com/gpu": 1})
+
+
+@pytest.mark.parametrize(
+    ("gone", "problem"),
+    [
+        pytest.param(
+            Holding("w", "x1", GPUS, 3),
+            'holding.pods: Workload "w" holds 2 such pods on node "x1", so 3 cannot be released. Name at most 2.',
+            id="more pods than it holds there",
+        ),
+        pytest.param(
+            Holding("w", "x2", GPUS),
+            'holding.pods: Workload "w" holds 0 such pods on node "x2", so 1 cannot be released. Name at most 0.',
+            id="pods of another node",
+        ),
+        pytest.param(
+            Holding("w", "x1", Resources({"cpu": 1})),
+            'holding.pods: Workload "w" holds 0 such pods on node "x1", so 1 cannot be released. Name at most 0.',
+            id="pods of another kind",
+        ),
+        pytest.param(
+            Holding("w", "x9", GPUS),
+            'node.name: There is no node "x9".',
+            id="pods of a node that is not there",
+        ),
+        pytest.param(
+            Holding("w", "x1", GPUS, -1),
+            "holding.pods: -1 is negative. Write zero or more.",
+            id="fewer than none",
+        ),
+    ],
+)
+def test_releasing_what_is_not_held_is_refused_and_changes_nothing(gone: Holding, problem: str) -> None:
+    engine = Engine(replace(parse(TWO_RACKS), holdings=(Holding("w", "x1", GPUS, 2),)))
+    with pytest.raises(InvalidError) as refused:
+        engine.release_pods(gone)
+
+    assert str(refused.value) == problem
+    before = engine.decide(replace(FOUR, name="other"))
+    engine.release("w")
+    assert rack_of(before) == "r2"
+    assert rack_of(engine.decide(FOUR)) == "r1"
+
+
 def test_nodes_come_change_and_go() -> None:
     engine = Engine(parse("r1\n  x1: 2\n"))
     assert isinstance(engine.decide(FOUR), Unplaceable)

@@ -28,13 +28,13 @@ class Levels:
 class Written:
     """A level as somebody wrote it, and in which field."""
 
-    path: str
+    path: Path | str
     word: str
 
     @property
     def steps(self) -> Path:
         """The path as steps."""
-        return parsed(self.path)
+        return parsed(self.path) if isinstance(self.path, str) else self.path
 
 
 @dataclass(frozen=True, slots=True)

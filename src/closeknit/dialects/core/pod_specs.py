@@ -13,9 +13,9 @@ IMAGE = "registry.k8s.io/pause:3.10"
 """What runs in a pod of which nothing is known but what it asks for."""
 
 
-def pod_spec(pods: PodSet) -> dict[str, Any]:
+def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
     """One container that asks for what each of these pods does, and the same wishes about nodes."""
-    container: dict[str, Any] = {"name": "main", "image": IMAGE}
+    container: dict[str, Any] = {"name": "main", "image": image}
     if resources := _resources(pods.resources):
         container["resources"] = resources
     if pods.host_ports:
@@ -39,8 +39,9 @@ def _wishes(given: NodeFilter) -> dict[str, Any]:
         found["nodeSelector"] = dict(given.selector)
     affinity: dict[str, Any] = {}
     if given.affinity is not None:
-        terms = {"nodeSelectorTerms": [_term(term) for term in given.affinity]}
-        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = terms
+        # A term without requirements matches no node, and so do no terms at all, which cannot be written.
+        terms = [_term(term) for term in given.affinity] or [{}]
+        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
     if given.preferences:
         affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
             {"weight": each.weight, "preference": _term(each.term)} for each in given.preferences

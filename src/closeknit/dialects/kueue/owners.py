@@ -110,14 +110,14 @@ def queues(content: object) -> bool:
     if isinstance(content, Job):
         # One that is part of something larger, such as a JobSet, queues with it.
         alone = _controller(content.metadata) is None
-        return alone and speaks_to_kueue(content.metadata, content.spec.template.metadata)
+        return alone and _speaks_to_kueue(content.metadata, content.spec.template.metadata)
     if isinstance(content, JobSet):
         inner = [
             metadata
             for each in content.spec.replicated_jobs
             for metadata in (each.template.metadata, each.template.spec.template.metadata)
         ]
-        return speaks_to_kueue(content.metadata, *inner)
+        return _speaks_to_kueue(content.metadata, *inner)
     return False
 
 
@@ -225,7 +225,7 @@ def _workload_values(workload: Stored[wire.Workload]) -> Iterator[Hashable]:
     yield from _uid(workload.namespace, workload.content.metadata.labels.get(keys.JOB_UID, ""))
 
 
-def speaks_to_kueue(metadata: ObjectMeta, *templates: ObjectMeta) -> bool:
+def _speaks_to_kueue(metadata: ObjectMeta, *templates: ObjectMeta) -> bool:
     """Whether a Job or JobSet names a queue, or asks for a topology in Kueue's words."""
     if keys.QUEUE in metadata.labels:
         return True

@@ -32,7 +32,7 @@ class Stored(Generic[_O_co]):
     content: _O_co
     problems: tuple[Problem, ...] = ()
     """What is wrong with its shape although it could be read; already reported."""
-    written: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False, compare=False)
+    written: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
     """The whole object as it was written, unused fields included; empty unless its kind is kept verbatim."""
     bare: bool = False
     """Whether it was written without apiVersion, kind and metadata, so that nobody gave it a namespace."""

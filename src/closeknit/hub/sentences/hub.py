@@ -51,6 +51,12 @@ LEVEL_TWICE = Code("level-twice", "{field} has the label {label} as well. Give e
 NODE_EXISTS = Code("node-exists", "There is a node {node} already. Change it instead.")
 BOUND_TO_UNKNOWN_NODE = Code("bound-to-unknown-node", "There is no node {node}; a pod cannot run on it.")
 
+TOO_FEW_HELD = Code(
+    "too-few-held",
+    "Workload {workload} holds {held} such pods on node {node}, so {pods} cannot be released."
+    " Name at most {held}.",
+)
+
 # Drawings.
 UNKNOWN_TOPOLOGY = Code("unknown-topology", "There is no topology {topology}. {remedy}")
 INDENTED_WITH_TAB = Code("indented-with-tab", "The line is indented with a tab. Indent with spaces.")

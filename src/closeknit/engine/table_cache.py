@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.shapes import Shape, ShapeKey, Table
+from closeknit.engine.node_fits import NodeFits, PodShape
 from closeknit.engine.tree import Tree
 
 _MOST_CELLS = 8_000_000
@@ -12,39 +13,37 @@ _MOST_SHAPES = 256
 _LEAST_SHAPES = 16
 
 
-class Shelf:
-    """Keeps shapes up to date when they are asked for; the one not asked for the longest goes first."""
+class TableCache:
+    """Keeps tables up to date when they are asked for; the shape not asked for the longest goes first."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._shapes: dict[ShapeKey, Shape] = {}
-        self._tables: dict[ShapeKey, dict[str | None, Table]] = {}
+        self._fits: dict[PodShape, NodeFits] = {}
+        self._tables: dict[PodShape, dict[str | None, FitTable]] = {}
         self.touched = 0
         """Nodes counted so far, over all shapes."""
 
-    def table(self, key: ShapeKey, tree: Tree) -> Table:
+    def table(self, shape: PodShape, tree: Tree) -> FitTable:
         """What fits where for a shape, in the order of a tree, as of now."""
-        shape = self._shapes.pop(key, None)
-        before = 0
-        if shape is None:
-            self._make_room()
-            shape = Shape(self._ledger, key)
-        else:
-            before = shape.touched
+        fits = self._fits.pop(shape, None)
+        if fits is None:
+            self._drop_oldest()
+            fits = NodeFits(self._ledger, shape)
         # Taking it out and putting it back moves it behind all others.
-        self._shapes[key] = shape
-        tables = self._tables.setdefault(key, {})
+        self._fits[shape] = fits
+        tables = self._tables.setdefault(shape, {})
         name = tree.topology.name if tree.topology is not None else None
         table = tables.get(name)
         if table is None:
-            table = tables[name] = Table(shape, tree)
+            table = tables[name] = FitTable(fits, tree)
+        before = fits.touched
         table.refresh(self._ledger)
-        self.touched += shape.touched - before
+        self.touched += fits.touched - before
         return table
 
-    def _make_room(self) -> None:
+    def _drop_oldest(self) -> None:
         most = min(max(_MOST_CELLS // max(len(self._ledger.nodes), 1), _LEAST_SHAPES), _MOST_SHAPES)
-        while len(self._shapes) >= most:
-            oldest = next(iter(self._shapes))
-            del self._shapes[oldest]
+        while len(self._fits) >= most:
+            oldest = next(iter(self._fits))
+            del self._fits[oldest]
             del self._tables[oldest]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from closeknit.dialects import Source, read
-from closeknit.dialects.kai.objects import to_pod_group, to_topology_object
+from closeknit.dialects.kai.to_pod_group import to_pod_group, to_topology_object
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology

@@ -55,11 +55,12 @@ def test_the_pods_of_a_pod_group_without_any_are_those_that_are_assumed() -> Non
 
 def running(name: str, on: str, owner: tuple[str, str], labels: dict[str, str], group: str = "") -> str:
     kind, owner_name = owner
+    version = {"StatefulSet": "apps/v1", "PyTorchJob": "kubeflow.org/v1"}.get(kind, "batch/v1")
     metadata = {
         "name": name,
         "labels": labels,
         "annotations": {"pod-group-name": group} if group else {},
-        "ownerReferences": [{"apiVersion": "v1", "kind": kind, "name": owner_name, "controller": True}],
+        "ownerReferences": [{"apiVersion": version, "kind": kind, "name": owner_name, "controller": True}],
     }
     return json.dumps(
         {
@@ -96,6 +97,12 @@ def running(name: str, on: str, owner: tuple[str, str], labels: dict[str, str], 
             ),
             "a-replica-1",
             id="a JobSet",
+        ),
+        pytest.param(
+            job_set(replicated("a", 2, 2)),
+            running("p", "n1", ("Job", "x-a-1"), {"kai.scheduler/subgroup-name": "a-replica-0"}, "pg-x"),
+            "a-replica-0",
+            id="the subgroup that KAI has named, whatever the pod's controller says",
         ),
         pytest.param(
             leader_worker_set(1, 5, SEGMENTS_OF_TWO),

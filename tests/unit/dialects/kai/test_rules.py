@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from closeknit.hub.request import Group
 from tests.unit.dialects.kit import TOPOLOGY, pod, pod_group, problems, reading
 
 
@@ -289,35 +290,11 @@ def close(required: str = "", preferred: str = "", topology: str = "tree") -> di
                 ]
             },
             [
-                '2:spec.subGroups[2].topologyConstraint.requiredTopologyLevel: "topology/zone" is coarser than "topology/block",'
+                '2:spec.subGroups[2].topologyConstraint.requiredTopologyLevel: "topology/zone" is coarser than "block",'
                 " which spec.subGroups[0].topologyConstraint.requiredTopologyLevel names."
-                ' Name "topology/block" or a finer level, or leave it out.'
+                ' Name "block" or a finer level, or leave it out.'
             ],
             id="a level is compared with the nearest ancestor that has one",
-        ),
-        pytest.param(
-            {"topologyConstraint": close("topology/rack", "topology/zone")},
-            [
-                '2:spec.topologyConstraint.preferredTopologyLevel: "topology/zone" is coarser than "topology/rack",'
-                " which spec.topologyConstraint.requiredTopologyLevel names."
-                ' Name "topology/rack" or a finer level, or leave it out.'
-            ],
-            id="a preference coarser than the requirement is refused",
-        ),
-        pytest.param(
-            {
-                "topologyConstraint": close(preferred="topology/rack"),
-                "subGroups": [
-                    {"name": "a", "minMember": 1, "topologyConstraint": close(preferred="block")},
-                    {"name": "b", "minMember": 1, "topologyConstraint": close("topology/zone")},
-                ],
-            },
-            [
-                '2:spec.subGroups[0].topologyConstraint.preferredTopologyLevel: "topology/block" is coarser than "topology/rack",'
-                " which spec.topologyConstraint.preferredTopologyLevel names."
-                ' Name "topology/rack" or a finer level, or leave it out.'
-            ],
-            id="a preference coarser than the preference above is refused, a requirement is not",
         ),
         pytest.param(
             {"priorityClassName": "trane"},
@@ -360,6 +337,62 @@ def test_refuses(spec: dict[str, Any], want: list[str]) -> None:
     assert problems(TOPOLOGY, pod_group(spec)) == want
 
 
+@pytest.mark.parametrize(
+    ("spec", "notes", "preferred"),
+    [
+        pytest.param(
+            {"topologyConstraint": close("topology/rack", "topology/zone")},
+            [
+                'spec.topologyConstraint.preferredTopologyLevel: "topology/zone" is coarser than "topology/rack",'
+                " which spec.topologyConstraint.requiredTopologyLevel requires, so preferring it changes nothing."
+            ],
+            {"default/g": None},
+            id="coarser than the requirement says nothing",
+        ),
+        pytest.param(
+            {
+                "topologyConstraint": close(preferred="topology/rack"),
+                "subGroups": [
+                    {"name": "a", "minMember": 1, "topologyConstraint": close(preferred="block")},
+                    {"name": "b", "minMember": 1, "topologyConstraint": close("topology/zone")},
+                ],
+            },
+            [
+                'spec.subGroups[0].topologyConstraint.preferredTopologyLevel: "block" is coarser than'
+                ' "topology/rack", which spec.topologyConstraint.preferredTopologyLevel prefers.'
+                ' It counts only where "topology/rack" cannot be had.'
+            ],
+            {"default/g": "topology/rack", "a": "topology/block", "b": None},
+            id="coarser than the preference above counts where that cannot be had",
+        ),
+        pytest.param(
+            {
+                "topologyConstraint": close("topology/rack"),
+                "subGroups": [{"name": "a", "minMember": 1, "topologyConstraint": close(preferred="block")}],
+            },
+            [
+                'spec.subGroups[0].topologyConstraint.preferredTopologyLevel: "block" is coarser than'
+                ' "topology/rack", which spec.topologyConstraint.requiredTopologyLevel requires,'
+                " so preferring it changes nothing."
+            ],
+            {"default/g": None, "a": None},
+            id="coarser than the requirement above says nothing",
+        ),
+    ],
+)
+def test_a_preference_is_never_refused_but_noted_where_it_is(
+    spec: dict[str, Any], notes: list[str], preferred: dict[str, str | None]
+) -> None:
+    found = reading(TOPOLOGY, pod_group(spec))
+
+    assert found.problems == ()
+    (workload,) = found.workloads
+    assert [str(note) for note in workload.notes] == notes
+    assert workload.request is not None
+    groups = (member for member, _ in workload.request.root.walk() if isinstance(member, Group))
+    assert {group.name: group.preferred for group in groups} == preferred
+
+
 def test_all_problems_come_at_once() -> None:
     spec = {
         "minMember": 1,
@@ -371,7 +404,7 @@ def test_all_problems_come_at_once() -> None:
             {"name": "b", "parent": "a"},
             {"name": "c", "parent": "x", "minMember": 1},
             {"name": "c", "minMember": 1},
-            {"name": "D", "minMember": -1, "topologyConstraint": close("topology/rack", "topology/zone")},
+            {"name": "D", "minMember": -1, "topologyConstraint": close("topology/rack", "nowhere")},
         ],
     }
 

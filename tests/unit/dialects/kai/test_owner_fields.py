@@ -133,6 +133,12 @@ WRONG_NUMBER = "is not possible. Write a whole number from"
             id="a level in KAI's words on what queues in Kueue",
         ),
         pytest.param(
+            changed(pytorch_job(1, 2, annotations=RACK), labels={"kueue.x-k8s.io/queue-name": "q"}),
+            f'2:metadata: "{REQUIRED}" is not taken into account for what queues in Kueue.'
+            " Ask for the level with Kueue's annotation, or leave out Kueue's label.",
+            id="the same on a PyTorchJob",
+        ),
+        pytest.param(
             written("jobset.x-k8s.io/v1alpha2", "JobSet", {"annotations": RACK}, {}),
             "2:spec.replicatedJobs: There is no replicated job. Give at least one.",
             id="a JobSet without jobs",
@@ -156,7 +162,7 @@ WRONG_NUMBER = "is not possible. Write a whole number from"
         ),
         pytest.param(
             job_set(replicated("a", 100, 1000), replicated("b", 100, 1000)),
-            "2:spec.replicatedJobs: There are more than 150000 pods in all.",
+            "2:spec.replicatedJobs: There are 200000 pods in all. At most 150000 can be asked for.",
             id="a JobSet with too many pods in all",
         ),
         pytest.param(

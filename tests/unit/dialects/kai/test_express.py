@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source, read, translate
-from closeknit.dialects.kai.naming import Taken, pod_name
-from closeknit.dialects.kai.objects import to_pod_group, to_topology_object
-from closeknit.dialects.kai.pod_objects import to_pods
+from closeknit.dialects.kai.express import to_pods
+from closeknit.dialects.kai.to_pod_group import Taken, pod_name, to_pod_group, to_topology_object
 from closeknit.hub.nodes import (
     NAME_FIELD,
     Effect,
