@@ -11,6 +11,7 @@ from typing import Any
 from closeknit.apis import job_keys
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis.kueue_x_k8s_io_v1beta2 import PodSetTopologyRequest, SliceConstraint
+from closeknit.dialects.core.metadata import owner_references, without_server_fields
 from closeknit.dialects.core.pod_specs import toleration_object
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.assignments import Assigned
@@ -21,11 +22,8 @@ from closeknit.dialects.kueue.owners import workload_owner
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
 from closeknit.dialects.kueue.topology_request import to_annotations
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import ObjectName
 
 _LONGEST_NAME = 253
-OURS = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
-"""What of an object's metadata is written again; the server keeps the rest."""
 
 
 def workload_object_name(nominated: Nominated) -> str:
@@ -49,7 +47,7 @@ def started(nominated: Nominated, admission: Admission, placed: Mapping[str, Ass
     """
     made: Object = copy.deepcopy(dict(nominated.queued.stored.written))
     made.pop("status", None)
-    made["metadata"] = {key: made["metadata"][key] for key in OURS if key in made["metadata"]}
+    made["metadata"] = without_server_fields(made["metadata"])
     annotations = made["metadata"].get("annotations", {})
     for key in keys.EARLY:
         annotations.pop(key, None)
@@ -81,27 +79,15 @@ def gated_pods(nominated: Nominated, admission: Admission) -> Iterator[Object]:
                 "labels": {**metadata["labels"], **_maker_labels(nominated, pod_set, *divmod(rank, each))},
                 "annotations": dict(metadata["annotations"]),
             }
-            uid = nominated.queued.stored.content.metadata.uid
-            if owner.kind == "Job" and uid:
-                made["ownerReferences"] = [owner_reference(owner, uid)]
+            if owner.kind == "Job":
+                uid = nominated.queued.stored.content.metadata.uid
+                made |= owner_references(owner.api_version, owner.kind, owner.name, uid)
             yield {
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": made,
                 "spec": copy.deepcopy(template["spec"]),
             }
-
-
-def owner_reference(owner: ObjectName, uid: str) -> Object:
-    """How an object names the one that made it."""
-    return {
-        "apiVersion": owner.api_version,
-        "kind": owner.kind,
-        "name": owner.name,
-        "uid": uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def _maker_labels(nominated: Nominated, pod_set: QueuedPodSet, job: int, index: int) -> dict[str, str]:

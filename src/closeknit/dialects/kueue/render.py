@@ -8,11 +8,10 @@ from typing import Any
 import msgspec
 
 from closeknit.apis import kueue_keys as keys
+from closeknit.dialects.core.metadata import owner_references, without_server_fields
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.kueue.admitted_objects import (
-    OURS,
     gated_pods,
-    owner_reference,
     started,
     topology_request,
     workload_object_name,
@@ -106,14 +105,13 @@ def _metadata(nominated: Nominated) -> Object:
     owner, given = nominated.queued.object, nominated.queued.stored.content.metadata
     made: Object = {"name": workload_object_name(nominated), "namespace": owner.namespace}
     if owner.kind == "Workload":
-        kept = nominated.queued.stored.written["metadata"]
-        return {**{key: kept[key] for key in OURS if key in kept}, **made}
+        return {**without_server_fields(nominated.queued.stored.written["metadata"]), **made}
     if owner.kind != "Pod" and not given.uid:
         # An owner reference is nothing without a uid, so the owner is named in Kueue's other way.
         made["annotations"] = owner_annotations(owner.api_version, owner.kind, owner.name)
     elif owner.kind != "Pod":
         made["labels"] = {keys.JOB_UID: given.uid}
-        made["ownerReferences"] = [owner_reference(owner, given.uid)]
+        made |= owner_references(owner.api_version, owner.kind, owner.name, given.uid)
     return made
 
 
