@@ -16,8 +16,10 @@ from closeknit.dialects.kueue.pod_slots import PodSlot, labels_of, slot_of
 from closeknit.dialects.kueue.queued_workload import MOST_PODS, QueuedPodSet, QueuedWorkload
 from closeknit.dialects.kueue.slices import whole_number
 from closeknit.dialects.kueue.topology_request import from_annotations
+from closeknit.dialects.wire.registry import is_name
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kueue as sentences
+from closeknit.hub.sentences import wire as wire_sentences
 from closeknit.hub.workload import ObjectName
 
 _ANNOTATIONS = ("metadata", "annotations")
@@ -124,10 +126,14 @@ def _made_up(name: str, pods: Sequence[ReadPod], count: int) -> Iterator[PodSlot
 
 
 def _lone_problems(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Iterator[Problem]:
-    """What is said of a group where there is none, and what cannot be said of one."""
+    """Fields of a group where there is none, and values that they cannot have."""
+    path = ("metadata", "labels", keys.POD_GROUP)
+    if not is_name(name := labels.get(keys.POD_GROUP, "x")):
+        # The Workload of the group gets its name.
+        yield wire_sentences.INVALID_NAME.at(path, name=name)
     for key in (keys.POD_GROUP_COUNT, keys.POD_GROUP_FAST):
         if key in annotations and keys.POD_GROUP not in labels:
-            yield sentences.GROUP_UNNAMED.at(("metadata", "labels", keys.POD_GROUP), field=key)
+            yield sentences.GROUP_UNNAMED.at(path, field=key)
     for key in (keys.POD_GROUP_FAST, keys.POD_GROUP_RETRIABLE):
         if (written := annotations.get(key, "true")) not in ("true", "false"):
             yield sentences.NOT_TRUE_OR_FALSE.at((*_ANNOTATIONS, key), written=written)

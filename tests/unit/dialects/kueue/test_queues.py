@@ -256,6 +256,11 @@ def limited(field: str) -> dict[str, Any]:
             " TryNextFlavor. Set both, or leave it out.",
             id="a preference among flavors needs the next flavor to be tried",
         ),
+        pytest.param(
+            [written("AdmissionCheck", "c", {})],
+            "spec.controllerName: The controller is missing. Name the one that performs the check.",
+            id="a check needs a controller",
+        ),
     ],
 )
 def test_queues_flavors_and_topologies(texts: list[str], want: str) -> None:
