@@ -43,17 +43,19 @@ def owner_of(pod: Stored[core_v1.Pod]) -> Key | None:
     controller = _controller(pod.content.metadata)
     marked = keys.POD_SET in labels or keys.WORKLOAD in annotations
     if keys.POD_GROUP in labels and keys.QUEUE in labels:
-        return _key("Pod", pod, labels[keys.POD_GROUP])
+        return queued_key("Pod", pod.namespace, labels[keys.POD_GROUP])
     if marked and (name := labels.get(job_keys.JOB_SET)):
-        return _key("JobSet", pod, name)
+        return queued_key("JobSet", pod.namespace, name)
     if controller is not None:
-        return _key("Job", pod, controller.name) if marked and controller.kind == "Job" else None
+        return (
+            queued_key("Job", pod.namespace, controller.name) if marked and controller.kind == "Job" else None
+        )
     if marked and (name := labels.get(job_keys.JOB_NAME)):
-        return _key("Job", pod, name)
+        return queued_key("Job", pod.namespace, name)
     if keys.QUEUE in labels:
-        return _key("Pod", pod, pod.name)
+        return queued_key("Pod", pod.namespace, pod.name)
     if marked and (name := labels.get(job_keys.OLD_JOB_NAME)):
-        return _key("Job", pod, name)
+        return queued_key("Job", pod.namespace, name)
     if marked and (name := annotations.get(keys.WORKLOAD)):
         return kueue_key("Workload", name, pod.namespace)
     return None
@@ -68,13 +70,13 @@ def workload_owner(workload: Stored[wire.Workload]) -> Key:
     owners = metadata.owner_references
     controller = _controller(metadata)
     if controller is not None and controller.kind in _GROUPS:
-        return _key(controller.kind, workload, controller.name)
+        return queued_key(controller.kind, workload.namespace, controller.name)
     if any(owner.kind == "Pod" for owner in owners):
-        return _key("Pod", workload, workload.name)
+        return queued_key("Pod", workload.namespace, workload.name)
     kind = _KIND.search(metadata.annotations.get(keys.OWNER_KIND, ""))
     name = metadata.annotations.get(keys.OWNER_NAME, "")
     if not owners and kind is not None and kind[1] in ("Job", "JobSet") and name:
-        return _key(kind[1], workload, name)
+        return queued_key(kind[1], workload.namespace, name)
     return workload.key
 
 
@@ -146,7 +148,7 @@ def maker_of(view: View, workload: Key) -> Key | None:
     if stored is None:
         return None
     owner = workload_owner(stored)
-    claimants = [owner, _key("Pod", stored, stored.name)]
+    claimants = [owner, queued_key("Pod", stored.namespace, stored.name)]
     for value in (workload, *_uid(stored.namespace, stored.content.metadata.labels.get(keys.JOB_UID, ""))):
         naming = view.found(_BY_WORKLOAD, value)
         for shape in (Job, JobSet):
@@ -215,9 +217,9 @@ def _labelling(pod: Stored[core_v1.Pod]) -> Iterator[Key]:
     if controller is not None and controller.kind not in ("Pod", "Job"):
         return
     if name := labels.get(job_keys.JOB_SET):
-        yield _key("JobSet", pod, name)
+        yield queued_key("JobSet", pod.namespace, name)
     elif controller is None and (name := labels.get(job_keys.JOB_NAME) or labels.get(job_keys.OLD_JOB_NAME)):
-        yield _key("Job", pod, name)
+        yield queued_key("Job", pod.namespace, name)
 
 
 def _workload_values(workload: Stored[wire.Workload]) -> Iterator[Hashable]:
@@ -240,11 +242,6 @@ def _controller(metadata: ObjectMeta) -> OwnerReference | None:
 def queued_key(kind: str, namespace: str, name: str) -> Key:
     """The key of a Job or JobSet, or that of a group of pods."""
     return Key(_GROUPS[kind], kind, namespace, name)
-
-
-def _key(kind: str, beside: Stored[Any], name: str) -> Key:
-    """The key of something that queues in the namespace of another object."""
-    return queued_key(kind, beside.namespace, name)
 
 
 INDEXES = (
