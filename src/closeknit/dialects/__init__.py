@@ -18,7 +18,7 @@ from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
 from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_with, update_with
 from closeknit.dialects.kai import KAI
-from closeknit.dialects.kueue.family import KUEUE
+from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.reading import Reading, read_with
 from closeknit.dialects.text.sources import Located, Source

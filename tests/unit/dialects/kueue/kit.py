@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from closeknit.dialects import DIALECTS, Source
+from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.kueue.compile import Nominated, key_of, nominate
-from closeknit.dialects.kueue.family import KUEUE
 from closeknit.dialects.reading import load
 from closeknit.dialects.store.view import View
 

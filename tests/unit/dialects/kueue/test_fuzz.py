@@ -11,7 +11,7 @@ import pytest
 
 from closeknit.dialects import Source, read
 from closeknit.dialects.family import Family
-from closeknit.dialects.kueue.family import KUEUE
+from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.reading import load
 from tests.unit.dialects.kueue.kit import (
     BLOCK,

@@ -13,8 +13,8 @@ import pytest
 from closeknit.apis.batch_v1 import Job
 from closeknit.dialects import DIALECTS, Source
 from closeknit.dialects.compiling import check_object, compile_object, render_object
+from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.kueue.compile import nominate
-from closeknit.dialects.kueue.family import KUEUE
 from closeknit.dialects.kueue.owners import group_pods
 from closeknit.dialects.kueue.queues import cluster_queue as derived_queue
 from closeknit.dialects.reading import load

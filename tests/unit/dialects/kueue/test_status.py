@@ -10,7 +10,7 @@ import pytest
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
-from closeknit.dialects.kueue.family import KUEUE
+from closeknit.dialects.kueue import KUEUE
 from tests.unit.dialects.kueue.kit import (
     QUEUES,
     RACK,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from closeknit.dialects.kueue.family import KUEUE
+from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from tests.unit.dialects.kueue.kit import (

@@ -9,7 +9,7 @@ import pytest
 
 from closeknit.dialects import TARGETS, Source, Translation, translate
 from closeknit.dialects.kai import KAI
-from closeknit.dialects.kueue.family import KUEUE
+from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.translate.translation import translate_with
 from tests.unit.dialects.kit import TOPOLOGY, pod, pod_group, reading
 
