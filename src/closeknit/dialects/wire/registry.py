@@ -210,9 +210,14 @@ def _decoded(
     return None if wrong and own_file is None else decoded, (*problems, *wrong)
 
 
+def is_name(text: str) -> bool:
+    """Whether an object can have this name."""
+    return len(text) <= 253 and _SUBDOMAIN.fullmatch(text) is not None
+
+
 def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
     for key, text in (("name", metadata.name), ("namespace", metadata.namespace)):
-        if text and (len(text) > 253 or not _SUBDOMAIN.fullmatch(text)):
+        if text and not is_name(text):
             yield sentences.INVALID_NAME.at(("metadata", key), name=text)
 
 

@@ -24,7 +24,7 @@ LINUX = {"kubernetes.io/os": "linux"}
 
 
 def told(request: Request, topologies: dict[str, Topology]) -> tuple[Request, bool] | None:
-    """The request that is read from what Kueue is told, and whether wishes were left out on the way."""
+    """The request that is read from what Kueue is told, and whether preferences were left out on the way."""
     workload = Workload(ObjectName("v1", "X", "default", "train"), "x", request)
     try:
         objects = list(express(workload, topologies))

@@ -54,7 +54,7 @@ NESTED = json.dumps([{"topology": BLOCK, "size": 4}, {"topology": RACK, "size": 
         pytest.param(
             job(own={"prefer-topology": RACK}),
             ({"preferred": RACK}, 4),
-            id="prefer-topology on a Job is a wish",
+            id="prefer-topology on a Job is a preference",
         ),
         pytest.param(
             job(own={"prefer-topology": "auto"}),
@@ -109,7 +109,7 @@ NESTED = json.dumps([{"topology": BLOCK, "size": 4}, {"topology": RACK, "size": 
         pytest.param(
             job_set(replicated("a", 2, 3), replicated("b", 1, 1), own={"prefer-topology": RACK}),
             ({}, ({}, ({"preferred": RACK}, 3), ({"preferred": RACK}, 3)), ({"preferred": RACK}, 1)),
-            id="the early design's wish holds for the Jobs of every replicated job",
+            id="the early design's preference holds for the Jobs of every replicated job",
         ),
         pytest.param(
             job_set(replicated("a", 2, 3, podset_required_topology=BLOCK)),

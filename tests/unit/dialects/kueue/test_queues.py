@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
-from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.kueue.flavors import change_problems as flavor_changes
-from closeknit.dialects.kueue.topologies import change_problems as topology_changes
 from tests.unit.dialects.kueue.kit import (
-    BLOCK,
     HOST,
     RACK,
     K,
@@ -261,52 +256,12 @@ def limited(field: str) -> dict[str, Any]:
             " TryNextFlavor. Set both, or leave it out.",
             id="a preference among flavors needs the next flavor to be tried",
         ),
+        pytest.param(
+            [written("AdmissionCheck", "c", {})],
+            "spec.controllerName: The controller is missing. Name the one that performs the check.",
+            id="a check needs a controller",
+        ),
     ],
 )
 def test_queues_flavors_and_topologies(texts: list[str], want: str) -> None:
     assert want in found(*texts)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "want"),
-    [
-        pytest.param(None, "tree", [], id="a flavor may get a topology"),
-        pytest.param("tree", "tree", [], id="a flavor keeps its topology"),
-        pytest.param(
-            "tree",
-            None,
-            ['spec.topologyName: It was "tree" and cannot be changed. Make a new ResourceFlavor.'],
-            id="a flavor does not lose its topology",
-        ),
-        pytest.param(
-            "tree",
-            "other",
-            ['spec.topologyName: It was "tree" and cannot be changed. Make a new ResourceFlavor.'],
-            id="a flavor does not get another topology",
-        ),
-    ],
-)
-def test_changes_of_a_flavor(before: str | None, after: str | None, want: list[str]) -> None:
-    old, new = (
-        msgspec.json.decode(flavor(over=over), type=wire.ResourceFlavor) for over in (before, after)
-    )  # fmt: skip
-
-    assert [str(problem) for problem in flavor_changes(old, new)] == want
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "allowed"),
-    [
-        pytest.param((BLOCK, RACK), (BLOCK, RACK), True, id="nothing has changed"),
-        pytest.param((BLOCK, RACK), (RACK,), False, id="levels stay as they are"),
-        pytest.param((BLOCK, HOST), (BLOCK, RACK, HOST), True, id="levels above hosts may change"),
-        pytest.param((BLOCK, HOST), (BLOCK, RACK), False, id="hosts stay the lowest level"),
-    ],
-)
-def test_changes_of_a_topology(before: tuple[str, ...], after: tuple[str, ...], allowed: bool) -> None:
-    old, new = (
-        msgspec.json.decode(topology("tree", *levels), type=wire.Topology) for levels in (before, after)
-    )
-    want = f'spec.levels: The levels cannot be changed unless "{HOST}" is the last before and after. Make a new Topology.'
-
-    assert [str(problem) for problem in topology_changes(old, new)] == ([] if allowed else [want])

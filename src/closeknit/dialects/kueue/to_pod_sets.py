@@ -1,15 +1,16 @@
-"""The hub's tree as pod sets of Kueue: equal groups folded into slices, pairs into groups of pod sets."""
+"""A request as pod sets of Kueue: equal groups become slices, a leader and its workers a group."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from closeknit.dialects.kueue.batches import MOST_POD_SETS
-from closeknit.dialects.kueue.plainer import plainer
-from closeknit.dialects.kueue.slicing import MOST_LAYERS
-from closeknit.hub.problems import Problem, as_told, shown
+from closeknit.dialects.kueue.queued_workload import MOST_POD_SETS
+from closeknit.dialects.kueue.simplified import simplified
+from closeknit.dialects.kueue.slices import MOST_LAYERS
+from closeknit.hub.problems import Code, Fact, Problem
 from closeknit.hub.request import Group, PodSet
+from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import Topology
 
 
@@ -56,8 +57,8 @@ class Piece:
         return mine == theirs
 
 
-class Folding:
-    """Folds one tree; ``problems`` is what Kueue has no words for, ``left_out`` the wishes among it."""
+class ToPodSets:
+    """Converts one tree; ``problems`` is what Kueue has no words for, ``left_out`` preferences among it."""
 
     def __init__(self, topology: Topology | None) -> None:
         self.problems: list[Problem] = []
@@ -65,28 +66,25 @@ class Folding:
         self._topology = topology
         self._labels = topology.labels if topology is not None else ()
 
-    def fold(self, root: Group) -> list[Piece]:
+    def convert(self, root: Group) -> list[Piece]:
         """The pod sets of a request, with all that it asks for."""
-        pieces = self._fold(plainer(root, self._topology))
+        pieces = self._pod_sets(simplified(root, self._topology))
         if len(pieces) > 1:
             for piece in pieces:
                 if piece.minimum is not None:
-                    self._cannot(
-                        piece.name,
-                        f"{piece.minimum} of its {piece.count} pods will do; Kueue can say that of a Job by"
-                        f" itself only, and this is one of {len(pieces)} pod sets.",
-                    )
+                    facts = {"least": piece.minimum, "pods": piece.count, "sets": len(pieces)}
+                    self._cannot(sentences.MINIMUM_OF_ONE_JOB, piece.name, **facts)
         return pieces
 
-    def _fold(self, group: Group) -> list[Piece]:
+    def _pod_sets(self, group: Group) -> list[Piece]:
         runs: list[list[Piece]] = []
         others: list[Piece] = []
-        # Wishes of equal groups, each by itself, are kept apart where nothing binds them together.
+        # Preferences of equal groups, each by itself, are kept apart where nothing binds them together.
         apart = not (group.required or group.preferred) and len(group.members) <= MOST_POD_SETS
         for member in group.members:
-            made = list(self._leaf(member)) if isinstance(member, PodSet) else self._fold(member)
+            made = list(self._leaf(member)) if isinstance(member, PodSet) else self._pod_sets(member)
             if len(made) != 1:
-                # Only whole members are folded: parts of two groups must not become one.
+                # Only whole members are joined: parts of two groups must not become one.
                 others.extend(made)
                 continue
             alike = (run for run in runs if run[0].is_like(made[0]) and not (apart and made[0].preferred))
@@ -94,18 +92,18 @@ class Folding:
             if found is None:
                 runs.append(found := [])
             found.append(made[0])
-        pieces = [*(self._folded(run) for run in runs), *others]
+        pieces = [*(self._joined(run) for run in runs), *others]
         if group.minimum is not None:
             pieces = self._with_minimum(group, group.minimum, runs, pieces)
         return self._with_levels(group, pieces)
 
     def _leaf(self, pods: PodSet) -> Iterator[Piece]:
         if pods.least == 0:
-            self._cannot(pods.name, "None of its pods must run; Kueue admits at least one.")
+            self._cannot(sentences.NONE_MUST_RUN, pods.name)
         minimum = pods.least if pods.least < pods.count else None
         yield Piece(pods.name, pods.count, 1, pods, minimum=minimum)
 
-    def _folded(self, run: list[Piece]) -> Piece:
+    def _joined(self, run: list[Piece]) -> Piece:
         """Pieces that are alike as one: a slice for each where each needs a domain of its own."""
         first = run[0]
         if len(run) < 2:
@@ -115,7 +113,7 @@ class Folding:
             inner = tuple(layer for layer in layers if layer[0] != first.required)
             layers = ((first.required, first.count), *inner)
         if len(layers) > MOST_LAYERS:
-            self._cannot(first.name, f"Slices are nested more than {MOST_LAYERS} deep.")
+            self._cannot(sentences.SLICES_TOO_DEEP, first.name, most=MOST_LAYERS)
             layers = layers[:MOST_LAYERS]
         whole = replace(
             first,
@@ -124,7 +122,7 @@ class Folding:
             required=None,
             layers=layers,
         )
-        return self._heeding_order(whole)
+        return self._in_order(whole)
 
     def _with_minimum(
         self, group: Group, minimum: int, runs: list[list[Piece]], pieces: list[Piece]
@@ -136,11 +134,8 @@ class Folding:
             single = size == 1 and whole.is_free
             if single or (whole.layers and whole.layers[0][1] == size):
                 return [replace(whole, minimum=minimum * size)]
-        message = (
-            f"{minimum} of its {len(group.members)} members will do; Kueue can say that of single pods or of"
-            " equal slices of one Job."
-        )
-        self._cannot(group.name, message)
+        members = len(group.members)
+        self._cannot(sentences.MINIMUM_OF_MEMBERS, group.name, least=minimum, members=members)
         return pieces
 
     def _with_levels(self, group: Group, pieces: list[Piece]) -> list[Piece]:
@@ -155,11 +150,8 @@ class Folding:
         ):
             return self._paired(group, pieces)
         if group.required is not None and pieces:
-            message = (
-                f"{len(pieces)} different pod sets must share one {group.required}; Kueue can say that"
-                " of one pod set, or of a leader and its workers."
-            )
-            self._cannot(group.name, message)
+            sets, level = len(pieces), group.required
+            self._cannot(sentences.SETS_SHARE_LEVEL, group.name, sets=sets, level=level)
         elif group.preferred is not None:
             self._leave_out(group.name, group.preferred)
         return pieces
@@ -186,10 +178,10 @@ class Folding:
             if self._depth(preferred) > self._depth(required):
                 self._leave_out(group.name, preferred)
             preferred = None
-        return self._heeding_order(replace(piece, required=required, preferred=preferred))
+        return self._in_order(replace(piece, required=required, preferred=preferred))
 
-    def _heeding_order(self, piece: Piece) -> Piece:
-        """Slices lie at or below the level of the whole, so a finer wish cannot stand beside them."""
+    def _in_order(self, piece: Piece) -> Piece:
+        """Slices lie at or below the level of the whole, so a finer preference cannot stand beside them."""
         if piece.preferred is None or not piece.layers:
             return piece
         if self._depth(piece.preferred) <= self._depth(piece.layers[0][0]):
@@ -205,8 +197,8 @@ class Folding:
     def _depth(self, label: str) -> int:
         return self._labels.index(label)
 
-    def _cannot(self, name: str, message: str) -> None:
-        self.problems.append(as_told("JobSet", f"{shown(name)}: {message}"))
+    def _cannot(self, code: Code, name: str, **facts: Fact) -> None:
+        self.problems.append(code.at(("JobSet",), name=name, **facts))
 
     def _leave_out(self, name: str, level: str) -> None:
         self.left_out.append(f"{name} prefers {level}")

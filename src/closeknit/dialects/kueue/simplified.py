@@ -1,4 +1,4 @@
-"""The hub's tree without what says nothing more in Kueue's words.
+"""A request without the groups and levels that say nothing more in Kueue's words.
 
 What is left means the same on nodes that carry the labels of all levels, and Kueue
 places pods by topology on no others.
@@ -20,7 +20,7 @@ class _Levels:
     preferred: str | None
 
 
-def plainer(root: Group, topology: Topology | None) -> Group:
+def simplified(root: Group, topology: Topology | None) -> Group:
     """The same request with as few groups and levels as will do.
 
     - Members without pods go; they need no place, and count as formed.

@@ -1,24 +1,17 @@
-"""The hub's tree of a batch: pod sets, their replicas and slices, and groups of pod sets."""
+"""The hub's tree of what queues: pod sets, their replicas and slices, and groups of pod sets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.naming import pod_set_name
-from closeknit.dialects.kueue.batches import Batch, Batched
-from closeknit.dialects.kueue.seats import Seat
+from closeknit.dialects.kueue.pod_slots import PodSlot
+from closeknit.dialects.kueue.queued_workload import QueuedPodSet, QueuedWorkload
 from closeknit.hub.nodes import NodeFilter
-from closeknit.hub.request import Group, Member, PodSet
+from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.topology import Topology
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The levels that a group requires and prefers."""
-
-    required: str | None = None
-    preferred: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +24,30 @@ class _Layer:
     """Stands before the number of a piece in its name; empty for the replicas of a job."""
 
 
-def tree(name: str, batch: Batch, topology: Topology | None, filters: Mapping[str, NodeFilter]) -> Group:
-    """The tree of a workload: a Job's constraint lies on the root, that of a JobSet on its replicated jobs.
+def to_request(
+    queued: QueuedWorkload, topology: Topology | None, filters: Mapping[str, NodeFilter]
+) -> Request:
+    """What a workload asks for: a Job's constraint lies on the root, that of a JobSet on its replicated jobs.
 
     The early design's annotations speak of each Job: in a JobSet, of every replica by itself.
     Today's speak of the pod set, which is all replicas of a replicated job together; a preferred
     level then holds for every replica as well, so that where not all fit in one domain, each
     Job still stays whole.
     """
+    root = _root(queued, topology, filters)
+    return Request(queued.name, root, topology.name if topology is not None else None)
+
+
+def _root(queued: QueuedWorkload, topology: Topology | None, filters: Mapping[str, NodeFilter]) -> Group:
     builder = _Builder(topology, filters)
-    builder.take(name)
-    if len(batch.pod_sets) == 1 and batch.object.kind != "JobSet":
-        (only,) = batch.pod_sets
-        return replace(builder.pod_set(only, only.name), name=name)
-    with_pods = [pod_set for pod_set in batch.pod_sets if pod_set.count]
-    shared: dict[str, list[Batched]] = {}
+    builder.take(queued.name)
+    if len(queued.pod_sets) == 1 and queued.object.kind != "JobSet":
+        (only,) = queued.pod_sets
+        return replace(builder.pod_set(only, only.name), name=queued.name)
+    with_pods = [pod_set for pod_set in queued.pod_sets if pod_set.count]
+    shared: dict[str, list[QueuedPodSet]] = {}
     for pod_set in with_pods:
-        shared.setdefault(pod_set.wish.group or f"\n{pod_set.name}", []).append(pod_set)
+        shared.setdefault(pod_set.share, []).append(pod_set)
     # The names of pod sets are the users' own, so they come before any that are made up.
     taken = {pod_set.name: builder.take(pod_set.name) for pod_set in with_pods}
     members: list[Member] = []
@@ -60,7 +60,7 @@ def tree(name: str, batch: Batch, topology: Topology | None, filters: Mapping[st
         levels = _layers(replace(sets[0], replicas=1), topology)[0]
         bare = tuple(replace(each, required=None, preferred=None) for each in inner)
         members.append(Group(builder.take(group), bare, levels.required, levels.preferred))
-    return Group(name, tuple(members))
+    return Group(queued.name, tuple(members))
 
 
 class _Builder:
@@ -71,68 +71,70 @@ class _Builder:
         self._filters = filters
         self._taken: set[str] = set()
 
-    def take(self, wished: str) -> str:
-        while wished in self._taken:
-            wished += "*"
-        self._taken.add(wished)
-        return wished
+    def take(self, name: str) -> str:
+        while name in self._taken:
+            name += "*"
+        self._taken.add(name)
+        return name
 
-    def pod_set(self, pod_set: Batched, name: str) -> Group:
+    def pod_set(self, pod_set: QueuedPodSet, name: str) -> Group:
         levels, layers = _layers(pod_set, self._topology)
-        members = self._members(pod_set, name, pod_set.seats, layers)
+        members = self._members(pod_set, name, pod_set.slots, layers)
         minimum = None
         if pod_set.minimum is not None and layers:
             minimum = min(-(-pod_set.minimum // layers[0].size), len(members))
         return Group(name, members, levels.required, levels.preferred, minimum)
 
     def _members(
-        self, pod_set: Batched, stem: str, seats: tuple[Seat, ...], layers: list[_Layer]
+        self, pod_set: QueuedPodSet, stem: str, slots: tuple[PodSlot, ...], layers: list[_Layer]
     ) -> tuple[Member, ...]:
         if not layers:
-            minimum = pod_set.minimum if len(seats) == pod_set.count else None
-            pinned: dict[tuple[tuple[str, str], ...], list[Seat]] = {}
-            for seat in seats:
-                pinned.setdefault(seat.pin, []).append(seat)
+            minimum = pod_set.minimum if len(slots) == pod_set.count else None
+            pinned: dict[tuple[tuple[str, str], ...], list[PodSlot]] = {}
+            for slot in slots:
+                pinned.setdefault(slot.pin, []).append(slot)
             return tuple(
                 self._pods(pod_set, self.take(pod_set_name(stem, i)), tuple(inside), minimum)
                 for i, inside in enumerate(pinned.values(), start=1)
             )
         layer, *rest = layers
         pieces: list[Member] = []
-        for i in range(0, len(seats), layer.size):
+        for i in range(0, len(slots), layer.size):
             name = self.take(f"{stem}-{layer.word}{i // layer.size}")
-            inner = self._members(pod_set, name, seats[i : i + layer.size], rest)
+            inner = self._members(pod_set, name, slots[i : i + layer.size], rest)
             pieces.append(Group(name, inner, layer.levels.required, layer.levels.preferred))
         return tuple(pieces)
 
-    def _pods(self, pod_set: Batched, name: str, seats: tuple[Seat, ...], minimum: int | None) -> PodSet:
+    def _pods(
+        self, pod_set: QueuedPodSet, name: str, slots: tuple[PodSlot, ...], minimum: int | None
+    ) -> PodSet:
         accepted = self._filters[pod_set.name]
-        if pin := seats[0].pin:
+        if pin := slots[0].pin:
             accepted = replace(accepted, selector=tuple(sorted({*accepted.selector, *pin})))
         return PodSet(
             name=name,
-            count=len(seats),
+            count=len(slots),
             resources=pod_set.shape.resources,
             minimum=minimum,
             filter=accepted,
             host_ports=pod_set.shape.host_ports,
-            bound=tuple(seat.node for seat in seats if seat.node),
-            pods=tuple(seat.name for seat in seats if not seat.node),
+            bound=tuple(slot.node for slot in slots if slot.node),
+            pods=tuple(slot.name for slot in slots if not slot.node),
         )
 
 
-def _layers(pod_set: Batched, topology: Topology | None) -> tuple[Levels, list[_Layer]]:
+def _layers(pod_set: QueuedPodSet, topology: Topology | None) -> tuple[Levels, list[_Layer]]:
     """The levels of the pod set as a whole, and those of its pieces, coarsest first."""
-    wish = pod_set.wish
+    request = pod_set.request
     whole = Levels()
     layers: list[_Layer] = []
     if topology is not None:
-        whole = Levels(wish.required, wish.preferred_in(topology))
-        layers = [_Layer(layer.size, Levels(layer.level), "slice-") for layer in wish.layers]
+        whole = Levels(request.required, request.preferred_in(topology))
+        layers = [_Layer(layer.size, Levels(layer.level), "slice-") for layer in request.layers]
     each = pod_set.count // max(pod_set.replicas, 1)
     if pod_set.replicas <= 1 or not each:
         return whole, layers
-    if wish.early:
+    if request.early:
         return Levels(), [_Layer(each, whole, "")]
     for i, layer in enumerate(layers):
         if layer.size == each:

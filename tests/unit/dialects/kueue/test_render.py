@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from closeknit.dialects import DIALECTS, Source, read, translate
-from closeknit.dialects.kueue.objects import assignments, workload_object
-from closeknit.dialects.kueue.starting import started
-from closeknit.dialects.kueue.workloads import Read, read_all
-from closeknit.dialects.reading import gather, load
+from closeknit.dialects import Source, read, translate
+from closeknit.dialects.kueue.admitted_objects import started
+from closeknit.dialects.kueue.compile import Nominated
+from closeknit.dialects.kueue.render import assignments, workload_object
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Group, PodSet
@@ -27,9 +26,11 @@ from tests.unit.dialects.kueue.kit import (
     job_set,
     local_queue,
     node,
+    nominated,
     queued_pod,
     replicated,
     topology,
+    view_of,
 )
 
 NODES = (node("n1", "b1", "r1"), node("n2", "b1", "r1"), node("n3", "b2", "r2"))
@@ -160,10 +161,8 @@ def test_what_is_written_means_the_same_when_it_is_read_again() -> None:
     assert slices(text) == slices(again) == [(RACK, 3), (RACK, 3)]
 
 
-def placed(*texts: str) -> tuple[Read, Placed]:
-    found = gather(load(DIALECTS, sources(*texts), lenient=False))
-    (each,) = read_all(found.loaded.view, found.seen_by["kueue"])
-    assert isinstance(each, Read)
+def placed(*texts: str) -> tuple[Nominated, Placed]:
+    (each,) = nominated(view_of(*texts))
     outcome = Engine(read(sources(*texts)).cluster).solve(each.admissions[0].option.request)
     assert isinstance(outcome, Placed)
     return each, outcome
