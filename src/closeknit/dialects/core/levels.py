@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from closeknit.hub.paths import Path, parsed
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import Code, Field, Problem
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.topology import Topology
@@ -28,13 +28,8 @@ class Levels:
 class Written:
     """A level as somebody wrote it, and in which field."""
 
-    path: Path | str
+    path: Path
     word: str
-
-    @property
-    def steps(self) -> Path:
-        """The path as steps."""
-        return parsed(self.path) if isinstance(self.path, str) else self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +100,9 @@ def _is_coarser(own: _Bound, above: _Bound | None) -> bool:
 def _told(code: Code, own: _Bound, above: _Bound | None, **facts: str) -> Problem:
     assert above is not None
     return code.at(
-        own.written.steps,
+        own.written.path,
         level=own.written.word,
         bound=above.written.word,
-        field=Field(above.written.steps),
+        field=Field(above.written.path),
         **facts,
     )

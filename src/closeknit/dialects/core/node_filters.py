@@ -18,7 +18,7 @@ from closeknit.hub.nodes import (
     Term,
     Toleration,
 )
-from closeknit.hub.paths import Path, steps_of
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.sentences import core as sentences
 
@@ -48,9 +48,8 @@ def node_filter(spec: core_v1.PodSpec, found: list[Problem]) -> NodeFilter:
     )
 
 
-def taint(given: core_v1.Taint, where: Path | str, found: list[Problem]) -> Taint:
+def taint(given: core_v1.Taint, path: Path, found: list[Problem]) -> Taint:
     """A node's taint; what cannot be read is added to ``found``."""
-    path = steps_of(where)
     if not given.key:
         found.append(sentences.TAINT_WITHOUT_KEY.at((*path, "key")))
     effect = _choice(Effect, given.effect, (*path, "effect"), found)

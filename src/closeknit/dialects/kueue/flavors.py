@@ -167,7 +167,7 @@ def _quota(
 
 def _units(resource: str, quantity: Quantity, path: Path, found: list[Problem]) -> int:
     wrong: list[Problem] = []
-    units = resources({resource: quantity}, "", Rounding.DOWN, wrong).get(resource, 0)
+    units = resources({resource: quantity}, (), Rounding.DOWN, wrong).get(resource, 0)
     found.extend(problem.moved(lambda _: path) for problem in wrong)
     return units
 

@@ -58,9 +58,9 @@ def translate_with(
     restating = Restating(families, found, target, written)
     results: dict[str, list[_Result]] = {}
     # Names that operators give cannot be changed, so they come first, whatever the order of writing.
-    for family in sorted(families, key=lambda one: target not in (one.render or one.translations)):
+    for family in sorted(families, key=lambda one: target not in one.render):
         sound = [each for each in found.workloads if each.dialect == family.name and each.request is not None]
-        if target in (family.render or family.translations):
+        if target in family.render:
             results[family.name] = list(_by_own_rules(family, found, target, written, sound))
         else:
             results[family.name] = list(restating.restated(family, sound))
