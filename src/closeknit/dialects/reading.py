@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from closeknit.apis import core_v1
 from closeknit.dialects.compiling import check_object, compile_object
 from closeknit.dialects.core import kinds as core_kinds
-from closeknit.dialects.core.nodes import hub_node
+from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.family import Family
@@ -17,8 +17,7 @@ from closeknit.dialects.shared_names import Topologies, Workloads
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.documents import Document, parse
-from closeknit.dialects.text.sources import Located, Source
+from closeknit.dialects.text.documents import Document, Located, Source, parse
 from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.dialects.wire.sources import Origin, Skipped
 from closeknit.hub.cluster import Cluster, Holding

@@ -11,7 +11,7 @@ from typing import Any
 from closeknit.apis import job_keys
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis.kueue_x_k8s_io_v1beta2 import PodSetTopologyRequest, SliceConstraint
-from closeknit.dialects.core.metadata import owner_references, without_server_fields
+from closeknit.dialects.core.kinds import owner_references, without_server_fields
 from closeknit.dialects.core.pod_specs import toleration_object
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.assignments import Assigned

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from closeknit.apis import kueue_keys as keys
-from closeknit.dialects.core.host_level import down_to_nodes
+from closeknit.dialects.core.levels import down_to_nodes
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.queued_workload import MOST_POD_SETS

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from closeknit.apis import kueue_keys as keys
-from closeknit.dialects.core.metadata import owner_references, without_server_fields
+from closeknit.dialects.core.kinds import owner_references, without_server_fields
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.kueue.admitted_objects import (
     gated_pods,

@@ -10,7 +10,7 @@ from typing import Any
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.text import json as json_text
-from closeknit.dialects.wire.spelling import found as found_value
+from closeknit.dialects.wire.decoding import found as found_value
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, Range
 from closeknit.hub.sentences import kueue as sentences

@@ -9,8 +9,7 @@ from closeknit.dialects.compiling import render_object, topologies_of
 from closeknit.dialects.family import Family, Object
 from closeknit.dialects.reading import Gathered, gather, load_documents
 from closeknit.dialects.store.objects import Reported
-from closeknit.dialects.text.documents import Document
-from closeknit.dialects.text.sources import Located
+from closeknit.dialects.text.documents import Document, Located
 from closeknit.dialects.translate.name_conflicts import (
     TOPOLOGIES,
     Renamed,

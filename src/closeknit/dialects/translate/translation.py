@@ -15,7 +15,7 @@ from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.family import Family, Object
 from closeknit.dialects.reading import Gathered, gather, in_order, load
 from closeknit.dialects.store.objects import Reported
-from closeknit.dialects.text.sources import Located, Source
+from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Renamed, Written, same
 from closeknit.dialects.translate.other_families import NAME, TARGETS, Restating, at, by_own_rules
 from closeknit.dialects.wire.sources import Skipped

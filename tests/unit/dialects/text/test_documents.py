@@ -10,8 +10,7 @@ import yaml
 
 from closeknit.dialects.text import documents, tree
 from closeknit.dialects.text import yaml as yaml_text
-from closeknit.dialects.text.documents import Document, parse
-from closeknit.dialects.text.sources import Source
+from closeknit.dialects.text.documents import Document, Source, parse
 
 
 def contents(text: str | bytes) -> list[Any]:
