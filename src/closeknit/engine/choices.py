@@ -13,7 +13,7 @@ import numpy as np
 
 from closeknit.engine.component import Color
 from closeknit.engine.contents import Contents
-from closeknit.engine.pool import Pool
+from closeknit.engine.mixed_bound import MixedBound
 from closeknit.engine.problem import Knot, Leaf, Part, Problem, need_of
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Ints
@@ -174,16 +174,16 @@ class Choices:
                     return False
         return True
 
-    def fits_in(self, pool: Pool) -> bool:
+    def fits_in(self, mixed: MixedBound) -> bool:
         """Whether the cluster takes as many pods of any shape as the choices need."""
-        return self.pods_in(-1, 0) <= pool.total
+        return self.pods_in(-1, 0) <= mixed.total
 
-    def cost(self, pool: Pool | None) -> list[int]:
-        """What the choices cost at least, field by field; a pool makes it closer where shapes differ."""
+    def cost(self, mixed: MixedBound | None) -> list[int]:
+        """What the choices cost at least, field by field; a mixed makes it closer where shapes differ."""
         tables = self._problem.tables
         short = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(self._open))
-        if pool is not None:
-            short = max(short, sum(self._open) - pool.total)
+        if mixed is not None:
+            short = max(short, sum(self._open) - mixed.total)
         return [self.left_out + short, *self.preferences, *map(len, self.used)]
 
 

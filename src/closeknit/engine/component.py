@@ -11,10 +11,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from closeknit.engine.contents import Content
-from closeknit.engine.pack import Item
 from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Pods of one shape that may go to the same nodes."""
+
+    shape: int
+    need: int
+    open: int
+    """The most that may be placed, the needed ones included."""
+    first: int
+    last: int
+    """The positions they may use, from the first to behind the last."""
+    colors: tuple[int, ...] = ()
+    """Preferences of groups that share no domain: each pays for every domain it uses."""
 
 
 @dataclass(frozen=True, slots=True)

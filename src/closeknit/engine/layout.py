@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from closeknit.engine.budget import OutOfBudgetError, Steps
-from closeknit.engine.component import Component
-from closeknit.engine.pack import Item, Weights
-from closeknit.engine.pieces import fewest
+from closeknit.engine.component import Component, Item
+from closeknit.engine.exact_bound import Weights
+from closeknit.engine.exact_layout import ExactLayout
+from closeknit.engine.layout_nodes import FEW_NODES, MOST_NODES, layout_nodes
+from closeknit.engine.piece_bound import fewest
 from closeknit.engine.problem import Problem
-from closeknit.engine.room import Room
-from closeknit.engine.sites import FEW_SITES, MOST_SITES, packing
+from closeknit.engine.quick_layout import QuickLayout
 from closeknit.engine.tree import Ints
 
 _BITS = 24
@@ -92,7 +93,7 @@ class Layouts:
     def _quick(self, component: Component) -> Layout | None:
         """Lay out items in turn, the most confined and the bulkiest first; None where one is stuck."""
         items, homes = component.items, component.homes
-        room = Room(self._problem, self._free, self._in_use)
+        room = QuickLayout(self._problem, self._free, self._in_use)
         pieces: list[list[tuple[Ints, Ints]]] = [[] for _ in items]
         alone = len(items) == 1
         placed = 0
@@ -167,15 +168,14 @@ class Layouts:
         # What is laid out already must not be lost to a search for something better.
         allowed = steps if quick is None else Steps(_TO_IMPROVE)
         try:
-            exact = packing(
+            nodes = layout_nodes(
                 self._problem,
                 self._free,
                 component,
-                weights=weights,
                 in_use=self._in_use,
-                most=MOST_SITES if quick is None else FEW_SITES,
-                steps=allowed,
+                most=MOST_NODES if quick is None else FEW_NODES,
             )
+            exact = ExactLayout(list(component.items), nodes, self._problem.demand, weights, allowed)
             found = exact.best(quick.cost if quick is not None else _ANY_COST)
         except OutOfBudgetError:
             if quick is None:

@@ -16,7 +16,7 @@ from closeknit.engine.problem import Heed, Knot, Leaf, Part, formed, need_of
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Capacity:
     """What a domain has left for a group, by counts."""
 
     by_shape: Sequence[int]
@@ -34,7 +34,7 @@ def has_choice(knot: Knot) -> bool:
     return knot.least < len(knot.members)
 
 
-def memberships(knot: Knot, heed: Heed, room: Room) -> Iterator[tuple[list[Part] | None, int]]:
+def memberships(knot: Knot, heed: Heed, room: Capacity) -> Iterator[tuple[list[Part] | None, int]]:
     """The members to form, in name order, and the number of pods left out.
 
     None stands for a way that has no room; it is told so that whoever asks can stop in time.
@@ -81,7 +81,7 @@ def _open_pods(part: Part) -> int:
     return part.open if isinstance(part, Leaf) else sum(part.open)
 
 
-def _may_fit(counts: Sequence[int], needs: Sequence[Sequence[int]], number: int, room: Room) -> bool:
+def _may_fit(counts: Sequence[int], needs: Sequence[Sequence[int]], number: int, room: Capacity) -> bool:
     """Whether so many members can be dropped that the others have room, by one bound at a time."""
     whole = [sum(each) for each in zip(*needs, strict=True)]
     bounds = [(whole, room.pods), *zip(needs, room.by_shape, strict=True)]

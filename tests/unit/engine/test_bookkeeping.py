@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from closeknit.engine import Engine
-from closeknit.engine.agenda import needed_beside, pick, waiting, without_tried
 from closeknit.engine.contents import Content, Contents
+from closeknit.engine.open_groups import needed_beside, pick, waiting, without_tried
 from closeknit.engine.problem import Heed, Problem
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.hub.request import Member
@@ -76,10 +76,10 @@ def test_contents_are_found_by_every_domain_around_them_until_they_are_cut() -> 
 
 def test_groups_alike_wait_as_one_and_go_in_name_order() -> None:
     problem = compiled(*ALIKE)
-    agenda = waiting(problem.knots[1:], -1, 0, ())
-    assert [(each.knot.name, each.count) for each in agenda] == [("a", 3), ("d", 1)]
+    open_groups = waiting(problem.knots[1:], -1, 0, ())
+    assert [(each.knot.name, each.count) for each in open_groups] == [("a", 3), ("d", 1)]
 
-    first, rest = pick(agenda, lambda each: each.knot.name)
+    first, rest = pick(open_groups, lambda each: each.knot.name)
     second, later = pick(rest, lambda each: each.knot.name)
 
     assert (first.knot.name, second.knot.name) == ("a", "b")

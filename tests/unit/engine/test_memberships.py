@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from closeknit.engine import Engine
-from closeknit.engine.memberships import Room, memberships
+from closeknit.engine.memberships import Capacity, memberships
 from closeknit.engine.problem import Heed, Knot, Part
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Member
@@ -25,11 +25,11 @@ def tried(heed: Heed, minimum: int, *members: Member) -> list[tuple[str, int]]:
     ]
 
 
-AMPLE = Room([100], 100)
+AMPLE = Capacity([100], 100)
 
 
 def ways(
-    heed: Heed, minimum: int, *members: Member, room: Room = AMPLE
+    heed: Heed, minimum: int, *members: Member, room: Capacity = AMPLE
 ) -> list[tuple[list[Part] | None, int]]:
     problem = Engine(CLUSTER)._compile(request("w", *members, minimum=minimum), heed)
     return list(memberships(problem.root, heed, room))
@@ -102,7 +102,8 @@ def test_ways_that_cannot_be_better_are_not_tried(hosts: int, left_out: int, ste
 def test_ways_without_room_are_told_and_not_built() -> None:
     """Of three members with three pods and twice one, four pods have room."""
     assert [
-        (kept is not None, left_out) for kept, left_out in ways(Heed.WISHES, 1, A, B, C, room=Room([4], 4))
+        (kept is not None, left_out)
+        for kept, left_out in ways(Heed.WISHES, 1, A, B, C, room=Capacity([4], 4))
     ] == [
         (True, 1),
         (True, 2),
@@ -112,13 +113,13 @@ def test_ways_without_room_are_told_and_not_built() -> None:
 
 
 def test_a_member_without_room_by_itself_is_out_from_the_start() -> None:
-    kept = ways(Heed.WISHES, 1, A, B, C, room=Room([2], 2))
+    kept = ways(Heed.WISHES, 1, A, B, C, room=Capacity([2], 2))
 
     assert [("".join(part.name for part in parts or ()), left_out) for parts, left_out in kept] == [
         ("bc", 3),
         ("b", 4),
     ]
-    assert ways(Heed.CONSTRAINTS, 2, A, group("d", pods("pd", 5)), B, room=Room([2], 2)) == []
+    assert ways(Heed.CONSTRAINTS, 2, A, group("d", pods("pd", 5)), B, room=Capacity([2], 2)) == []
 
 
 @pytest.mark.parametrize("least", [0, 3, 7])

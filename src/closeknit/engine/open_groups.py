@@ -42,10 +42,10 @@ class Waiting:
         return (self.level, self.domain) == (other.level, other.domain)
 
 
-Agenda: TypeAlias = list[Waiting]
+OpenGroups: TypeAlias = list[Waiting]
 
 
-def waiting(knots: Iterable[Knot], level: int, domain: int, colors: tuple[int, ...]) -> Agenda:
+def waiting(knots: Iterable[Knot], level: int, domain: int, colors: tuple[int, ...]) -> OpenGroups:
     """Groups that begin to wait inside a domain, those alike together."""
     alike: dict[str, list[Knot]] = {}
     for knot in knots:
@@ -53,16 +53,16 @@ def waiting(knots: Iterable[Knot], level: int, domain: int, colors: tuple[int, .
     return [Waiting(twins, level, domain, colors) for twins in alike.values()]
 
 
-def pick(agenda: Agenda, urgency: Callable[[Waiting], Any]) -> tuple[Waiting, Agenda]:
+def pick(open_groups: OpenGroups, urgency: Callable[[Waiting], Any]) -> tuple[Waiting, OpenGroups]:
     """The most urgent group, and all the others."""
-    chosen = min(agenda, key=urgency)
-    rest = [other for other in agenda if other is not chosen]
+    chosen = min(open_groups, key=urgency)
+    rest = [other for other in open_groups if other is not chosen]
     if chosen.count > 1:
         rest.append(replace(chosen, begun=chosen.begun + 1))
     return chosen, rest
 
 
-def needed_beside(chosen: Waiting, rest: Agenda, shapes: int) -> list[int]:
+def needed_beside(chosen: Waiting, rest: OpenGroups, shapes: int) -> list[int]:
     """Per shape, the fewest pods that the others inside the same domain must place there."""
     needed = [0] * shapes
     for other in rest:
@@ -71,7 +71,7 @@ def needed_beside(chosen: Waiting, rest: Agenda, shapes: int) -> list[int]:
     return needed
 
 
-def without_tried(chosen: Waiting, rest: Agenda, tried: dict[int, set[int]]) -> Agenda:
+def without_tried(chosen: Waiting, rest: OpenGroups, tried: dict[int, set[int]]) -> OpenGroups:
     """The others, spared what a group that can be exchanged for them has been through."""
     if not tried:
         return rest
