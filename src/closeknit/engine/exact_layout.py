@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from closeknit.engine.budget import Steps
+from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.component import Item
 from closeknit.engine.exact_bound import LookAhead, Pattern, Weights
 from closeknit.engine.layout_nodes import LayoutNode
 
-_LOOKS_A_STEP = 16
+LOOKS_A_STEP = 16
+"""Looks at what fits on a node cost little; so many of them count as a step."""
 
 
 class ExactLayout:
@@ -31,12 +32,15 @@ class ExactLayout:
         demand: list[list[int]],
         weights: Weights,
         steps: Steps,
+        *,
+        most_steps: int,
     ) -> None:
         self._items = items
         self._nodes = nodes
         self._demand = [demand[item.shape] for item in items]
         self._weights = weights
         self._steps = steps
+        self._last_step = steps.taken + most_steps
         self._spare = tuple(item.open - item.need for item in items)
         self._looks = 0
         self._ahead = LookAhead(items, nodes, self._demand, weights)
@@ -88,6 +92,11 @@ class ExactLayout:
         )
         return domains, colors
 
+    def _take(self) -> None:
+        self._steps.take()
+        if self._steps.taken > self._last_step:
+            raise OutOfBudgetError
+
     def _walk(
         self,
         at: int,
@@ -115,7 +124,7 @@ class ExactLayout:
         if bound is None or bound >= below:
             self._memo[key] = (below if bound is not None else 1 << 400, False, None)
             return None
-        self._steps.take()
+        self._take()
         best: int | None = None
         chosen: Pattern = ()
         limit = below
@@ -198,8 +207,8 @@ class ExactLayout:
         def extend(item: int, left: list[int]) -> None:
             # Patterns can be many on a large node; a handful of looks is worth a step.
             self._looks += 1
-            if self._looks % _LOOKS_A_STEP == 0:
-                self._steps.take()
+            if self._looks % LOOKS_A_STEP == 0:
+                self._take()
             if item == count:
                 # A pattern can be added to if any item that stopped early still fits.
                 if all(pattern[i] == most[i] or not _fits(left, self._demand[i]) for i in range(count)):

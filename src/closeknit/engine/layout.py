@@ -15,6 +15,7 @@ from closeknit.engine.component import Component, Item
 from closeknit.engine.exact_bound import Weights
 from closeknit.engine.exact_layout import ExactLayout
 from closeknit.engine.layout_nodes import FEW_NODES, MOST_NODES, layout_nodes
+from closeknit.engine.packed_layout import packed
 from closeknit.engine.piece_bound import fewest
 from closeknit.engine.problem import Problem
 from closeknit.engine.quick_layout import QuickLayout
@@ -24,6 +25,8 @@ _BITS = 24
 """Room for one count in a packed cost; more than any cluster has nodes."""
 _TO_IMPROVE = 2_000
 """Steps that one layout may take to become better than the quick one."""
+_TO_FIND = 20_000
+"""Steps that one layout may take to be found at all."""
 _ANY_COST = 1 << 2048
 """More than any layout costs."""
 
@@ -58,6 +61,7 @@ class Layouts:
         self._in_use = [set(domains) for domains in problem.tree.holding(problem.root.bound)]
         """By level, the domains of running pods; using them costs nothing."""
         self._known: dict[Component, Layout | None] = {}
+        self._undecided: set[Component] = set()
 
     def lay_out(self, component: Component, steps: Steps) -> Layout | None:
         """The best layout found for a component, or None where none exists.
@@ -66,9 +70,14 @@ class Layouts:
         """
         if component in self._known:
             return self._known[component]
+        if component in self._undecided:
+            raise OutOfBudgetError
         layout = None
         if not self._ruled_out(component):
             layout = self._quick(component)
+            start, end = self._problem.tree.bounds(component.level, component.domain)
+            if end - start > FEW_NODES and (layout is None or layout.cost >= self._left_out):
+                layout = min(filter(None, (layout, self._packed(component, steps))), key=_cost, default=None)
             if layout is None or not layout.exact:
                 layout = self._exactly(component, layout, steps)
         self._known[component] = layout
@@ -96,7 +105,6 @@ class Layouts:
         room = QuickLayout(self._problem, self._free, self._in_use)
         pieces: list[list[tuple[Ints, Ints]]] = [[] for _ in items]
         alone = len(items) == 1
-        placed = 0
         order = sorted(
             range(len(items)), key=lambda i: (items[i].last - items[i].first, -self._bulk(items[i]), i)
         )
@@ -105,12 +113,21 @@ class Layouts:
         for i, count in needed:
             if room.capacity(items[i].shape, *homes[i]) < count:
                 return None
-            placed += room.place(items[i].shape, homes[i], count, pieces[i], alone=alone)
+            room.place(items[i].shape, homes[i], count, pieces[i], alone=alone)
         for i, count in wished:
             fitting = min(count, room.capacity(items[i].shape, *homes[i]))
-            placed += room.place(items[i].shape, homes[i], fitting, pieces[i], alone=alone)
-        takes = [_joined(parts) for parts in pieces]
-        cost = (sum(item.open for item in items) - placed) * self._left_out + self._cost(component, takes)
+            room.place(items[i].shape, homes[i], fitting, pieces[i], alone=alone)
+        return self._layout(component, [_joined(parts) for parts in pieces])
+
+    def _packed(self, component: Component, steps: Steps) -> Layout | None:
+        """Lay out items on nodes that they nearly fill; None where that was not found."""
+        takes = packed(self._problem, self._free, component, steps)
+        return None if takes is None else self._layout(component, takes)
+
+    def _layout(self, component: Component, takes: list[tuple[Ints, Ints]]) -> Layout:
+        placed = sum(int(counts.sum()) for _, counts in takes)
+        left_out = sum(item.open for item in component.items) - placed
+        cost = left_out * self._left_out + self._cost(component, takes)
         return Layout(cost, cost <= self._bound(component), takes)
 
     def _bulk(self, item: Item) -> float:
@@ -175,24 +192,32 @@ class Layouts:
                 in_use=self._in_use,
                 most=MOST_NODES if quick is None else FEW_NODES,
             )
-            exact = ExactLayout(list(component.items), nodes, self._problem.demand, weights, allowed)
+            exact = ExactLayout(
+                list(component.items), nodes, self._problem.demand, weights, allowed, most_steps=_TO_FIND
+            )
             found = exact.best(quick.cost if quick is not None else _ANY_COST)
         except OutOfBudgetError:
-            if quick is None:
+            layout = quick or self._packed(component, steps)
+            if layout is None:
+                self._undecided.add(component)
                 raise
-            return quick
+            return layout
         finally:
             if allowed is not steps:
                 steps.add(allowed)
         if found is None:
             return Layout(quick.cost, exact=True, takes=quick.takes) if quick is not None else None
-        cost, layout = found
+        cost, walked = found
         takes = []
         for i in range(len(component.items)):
-            rows = sorted((position, pattern[i]) for position, pattern in layout if pattern[i])
+            rows = sorted((position, pattern[i]) for position, pattern in walked if pattern[i])
             positions = np.array([position for position, _ in rows], dtype=np.int64)
             takes.append((positions, np.array([count for _, count in rows], dtype=np.int64)))
         return Layout(cost, exact=True, takes=takes)
+
+
+def _cost(layout: Layout) -> int:
+    return layout.cost
 
 
 def _joined(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

@@ -87,7 +87,7 @@ def test_the_cheapest_layout_is_found(batch: int) -> None:
     for seed in range(batch * 60, batch * 60 + 60):
         items, nodes, demand = some_packing(Random(seed))
         want = cheapest(items, nodes, demand)
-        packing = ExactLayout(items, nodes, demand, WEIGHTS, Steps(10**6))
+        packing = ExactLayout(items, nodes, demand, WEIGHTS, Steps(10**6), most_steps=10**6)
 
         found = packing.best(ANY)
 
@@ -104,4 +104,4 @@ def test_a_packing_stops_when_its_steps_are_used_up() -> None:
     items, nodes, demand = some_packing(Random(3))
 
     with pytest.raises(OutOfBudgetError):
-        ExactLayout(items, nodes, demand, WEIGHTS, Steps(0)).best(ANY)
+        ExactLayout(items, nodes, demand, WEIGHTS, Steps(0), most_steps=10**6).best(ANY)
