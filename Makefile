@@ -3,6 +3,7 @@ PYTHON ?= python3
 N ?= 20000
 SEED ?= 1
 WORKERS ?= 2
+EXPLORE := $(or $(EXPLORE),$(shell date +%s))
 ARGS ?=
 
 VENV := .venv
@@ -33,9 +34,11 @@ demo: $(READY) ## place one workload of each dialect on a sample cluster
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(ARGS)
 
-test-slow: $(READY) ## run the slow tests
+test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a seed (EXPLORE=1 to choose it)
 	# Status 5 says that nothing was collected, which is no failure here.
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow" --hypothesis-profile=explore \
+		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
 
 check: $(READY) ## lint, formatting, types and import rules
 	$(BIN)/ruff check $(SOURCES)
