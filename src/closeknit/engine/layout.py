@@ -6,7 +6,7 @@ less might do and the component is small, exactly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,9 +24,9 @@ from closeknit.engine.tree import Ints
 _BITS = 24
 """Room for one count in a packed cost; more than any cluster has nodes."""
 _TO_IMPROVE = 2_000
-"""Steps that one layout may take to become better than the quick one."""
-_TO_FIND = 20_000
-"""Steps that one layout may take to be found at all."""
+"""Steps that an exact layout may take where another will do."""
+_TO_FIND = 5_000
+"""Steps that an exact layout may take where no other is found."""
 _ANY_COST = 1 << 2048
 """More than any layout costs."""
 
@@ -62,6 +62,7 @@ class Layouts:
         """By level, the domains of running pods; using them costs nothing."""
         self._known: dict[Component, Layout | None] = {}
         self._undecided: set[Component] = set()
+        """Those for which all that was tried was not enough."""
 
     def lay_out(self, component: Component, steps: Steps) -> Layout | None:
         """The best layout found for a component, or None where none exists.
@@ -75,13 +76,30 @@ class Layouts:
         layout = None
         if not self._ruled_out(component):
             layout = self._quick(component)
-            start, end = self._problem.tree.bounds(component.level, component.domain)
-            if end - start > FEW_NODES and (layout is None or layout.cost >= self._left_out):
-                layout = min(filter(None, (layout, self._packed(component, steps))), key=_cost, default=None)
             if layout is None or not layout.exact:
-                layout = self._exactly(component, layout, steps)
+                layout = self._better(component, layout, steps)
         self._known[component] = layout
         return layout
+
+    def _better(self, component: Component, quick: Layout | None, steps: Steps) -> Layout | None:
+        """A layout at least as good as the quick one, or one where that found none."""
+        start, end = self._problem.tree.bounds(component.level, component.domain)
+        packed = None
+        if end - start > FEW_NODES and (quick is None or quick.cost >= self._left_out):
+            packed = self._packed(component, steps)
+        known = min(filter(None, (quick, packed)), key=_cost, default=None)
+        try:
+            return self._exactly(component, known, steps, _TO_IMPROVE)
+        except OutOfBudgetError:
+            if known is None and end - start <= FEW_NODES:
+                known = self._packed(component, steps)
+            if known is not None:
+                return known
+        try:
+            return self._exactly(component, None, steps, _TO_FIND)
+        except OutOfBudgetError:
+            self._undecided.add(component)
+            raise
 
     def fits(self, component: Component, steps: Steps) -> bool:
         """Whether a component can be laid out at all; raises like ``lay_out``."""
@@ -175,38 +193,34 @@ class Layouts:
                 cost += self._preferences[color.level]
         return cost
 
-    def _exactly(self, component: Component, quick: Layout | None, steps: Steps) -> Layout | None:
-        """The cheapest layout, or the quick one where finding it out would take too long."""
+    def _exactly(
+        self, component: Component, known: Layout | None, steps: Steps, most_steps: int
+    ) -> Layout | None:
+        """The cheapest layout; raises ``OutOfBudgetError`` where finding it out would take too long."""
         weights = Weights(
             self._left_out,
             tuple(self._domains[component.level + 1 :]),
             tuple(self._preferences[color.level] for color in component.colors),
         )
+        nodes = layout_nodes(
+            self._problem,
+            self._free,
+            component,
+            in_use=self._in_use,
+            most=MOST_NODES if known is None else FEW_NODES,
+        )
         # What is laid out already must not be lost to a search for something better.
-        allowed = steps if quick is None else Steps(_TO_IMPROVE)
+        allowed = steps if known is None else Steps(most_steps)
         try:
-            nodes = layout_nodes(
-                self._problem,
-                self._free,
-                component,
-                in_use=self._in_use,
-                most=MOST_NODES if quick is None else FEW_NODES,
-            )
             exact = ExactLayout(
-                list(component.items), nodes, self._problem.demand, weights, allowed, most_steps=_TO_FIND
+                list(component.items), nodes, self._problem.demand, weights, allowed, most_steps=most_steps
             )
-            found = exact.best(quick.cost if quick is not None else _ANY_COST)
-        except OutOfBudgetError:
-            layout = quick or self._packed(component, steps)
-            if layout is None:
-                self._undecided.add(component)
-                raise
-            return layout
+            found = exact.best(known.cost if known is not None else _ANY_COST)
         finally:
             if allowed is not steps:
                 steps.add(allowed)
         if found is None:
-            return Layout(quick.cost, exact=True, takes=quick.takes) if quick is not None else None
+            return replace(known, exact=True) if known is not None else None
         cost, walked = found
         takes = []
         for i in range(len(component.items)):
