@@ -23,13 +23,14 @@ from closeknit.engine.choices import Choices, Place
 from closeknit.engine.component import component, share
 from closeknit.engine.contents import Content
 from closeknit.engine.domain_options import DomainOptions
+from closeknit.engine.early_checks import EarlyChecks
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layout, Layouts
-from closeknit.engine.memberships import Capacity, has_choice, memberships
+from closeknit.engine.memberships import memberships
 from closeknit.engine.mixed_bound import MixedBound
 from closeknit.engine.open_groups import OpenGroups, Waiting, pick, waiting, without_tried
-from closeknit.engine.problem import Knot, Leaf, Part, Problem, formed
+from closeknit.engine.problem import Knot, Leaf, Problem, formed
 from closeknit.engine.rules import ALL, Rules
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
@@ -37,8 +38,6 @@ from closeknit.hub.outcome import Wishes
 
 _FIRST_TRY = 800
 """Steps after which it is time to ask whether there is any placement at all."""
-_CHECKED = 64
-"""Nodes up to which a domain is laid out as soon as pods are confined to it, and not only at the end."""
 
 
 @dataclass(slots=True)
@@ -85,7 +84,7 @@ class Search:
         self._steps = steps = Steps(budget.find)
         self._layouts = Layouts(problem, free)
         self._made = made = Choices(problem, free)
-        self._mixed = mixed = MixedBound(problem, free, counted=rules.mixed_bound)
+        mixed = MixedBound(problem, free, counted=rules.mixed_bound)
         self._batches = batches(problem.root) if rules.whole_groups else []
         floor = Floor(problem, mixed, self._batches)
         self._incumbent = Incumbent(
@@ -93,6 +92,15 @@ class Search:
         )
         self._options = DomainOptions(
             problem, free, made=made, incumbent=self._incumbent, floor=floor, rules=rules
+        )
+        self._checks = EarlyChecks(
+            problem,
+            made=made,
+            mixed=mixed,
+            incumbent=self._incumbent,
+            layouts=self._layouts,
+            steps=steps,
+            rules=rules,
         )
         self._failures = Counter[str]()
         """By twin, how often nothing came of giving such a group a domain."""
@@ -148,7 +156,7 @@ class Search:
         for place in self._options.of(task, rest):
             self._steps.take(self._step_weight)
             colors = self._made.make(task.knot, place, task.colors)
-            if self._sums_fit(place) and self._incumbent.hopeful():
+            if self._checks.sums_fit(place) and self._incumbent.hopeful():
                 others = without_tried(task, rest, tried) if self._rules.twins else rest
                 self._open(task.knot, place, colors, others)
             self._made.unmake(task.knot, place)
@@ -172,7 +180,7 @@ class Search:
     def _open(self, knot: Knot, place: Place, colors: tuple[int, ...], rest: OpenGroups) -> None:
         """Hand the decided domain to the members, for each way to choose which of them to form."""
         made = self._made
-        for members, left_out in memberships(knot, self._problem.heed, self._room(knot, place)):
+        for members, left_out in memberships(knot, self._problem.heed, self._checks.capacity(knot, place)):
             if self._incumbent.leaves_out_fewer(left_out):
                 # Whatever follows leaves out at least as many.
                 return
@@ -182,69 +190,19 @@ class Search:
             if members is None:
                 continue
             made.form(knot, members, left_out, place, 1)
-            whole = len(members) == len(knot.members) or self._room_for(knot, members, place)
-            if whole and self._possible(place) and self._incumbent.hopeful():
+            whole = len(members) == len(knot.members) or self._checks.room_for(knot, members, place)
+            if whole and self._checks.possible(place) and self._incumbent.hopeful():
                 before = len(made.contents)
                 made.contents.add(
                     Content(place.level, place.domain, part, colors)
                     for part in members
                     if isinstance(part, Leaf) and part.open
                 )
-                if len(made.contents) == before or self._lays_out(place):
+                if len(made.contents) == before or self._checks.lays_out(place):
                     inner = (part for part in members if isinstance(part, Knot))
                     self._explore([*rest, *waiting(inner, place.level, place.domain, colors)])
                 made.contents.cut(before)
             made.form(knot, members, left_out, place, -1)
-
-    # ---- giving up early ----
-
-    def _sums_fit(self, place: Place) -> bool:
-        """Whether the free amounts of a domain cover all that is confined to it."""
-        return not self._rules.resource_sums or self._made.fits_by_sum(place)
-
-    def _possible(self, place: Place) -> bool:
-        """Whether counts leave room for all that must be placed."""
-        if not self._made.covered(place.level, place.domain):
-            return False
-        return (
-            len(self._problem.tables) == 1
-            or not self._incumbent.drags_on()
-            or self._made.fits_in(self._mixed)
-        )
-
-    def _room(self, knot: Knot, place: Place) -> Capacity:
-        """What counts leave for a group in a domain, where that matters: if it can do with fewer members."""
-        if not has_choice(knot):
-            return Capacity((), 0)
-        by_shape = self._made.room(knot, place)
-        if len(by_shape) <= 1 or not self._incumbent.drags_on():
-            return Capacity(by_shape, sum(by_shape))
-        start, end = self._tree.bounds(place.level, place.domain)
-        others = self._made.pods_in(place.level, place.domain) - knot.size
-        return Capacity(by_shape, int(self._mixed.fit[start:end].sum()) - others)
-
-    def _room_for(self, knot: Knot, members: list[Part], place: Place) -> bool:
-        """Whether a domain takes as many whole groups as the members chosen bring along."""
-        return not self._rules.whole_groups or all(
-            int(batch.room(self._problem, place.level)[place.domain]) >= batch.count
-            for batch in batches(knot, members)
-            if batch.level >= place.level
-        )
-
-    def _lays_out(self, place: Place) -> bool:
-        """Whether a domain that just got pods can lay out all that is confined to it, by itself."""
-        start, end = self._tree.bounds(place.level, place.domain)
-        checked = self._rules.early_layout and place.level >= 0 and end - start <= _CHECKED
-        if not checked or len(self._made.contents) == 1:
-            return True
-        inside = self._made.contents.inside(place.level, place.domain)
-        try:
-            laid_out = component(self._problem, (place.level, place.domain), inside, self._made.colors)
-            return self._layouts.fits(laid_out, self._steps)
-        except OutOfBudgetError:
-            if self._steps.used_up:
-                raise
-            return True
 
     def _lay_out(self, top: tuple[int, int], inside: list[Content]) -> Layout | None:
         return self._layouts.lay_out(component(self._problem, top, inside, self._made.colors), self._steps)
