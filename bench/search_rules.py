@@ -23,9 +23,9 @@ from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
 from closeknit.testing.builders import group, pods, request
 
-INSTANCES = 6
+INSTANCES = 5
 """Of each family."""
-BUDGET = Budget(find=8_000)
+BUDGET = Budget(find=4_000)
 """Enough for every family with all rules."""
 TOPOLOGY = Topology("default", (Level("block"), Level("rack")))
 

@@ -26,7 +26,7 @@ _BITS = 24
 _TO_IMPROVE = 2_000
 """Steps that an exact layout may take where another will do."""
 _TO_FIND = 5_000
-"""Steps that an exact layout may take where no other is found."""
+"""Steps that an exact layout may take where no other is found, until somebody insists."""
 _ANY_COST = 1 << 2048
 """More than any layout costs."""
 
@@ -63,6 +63,7 @@ class Layouts:
         self._known: dict[Component, Layout | None] = {}
         self._undecided: set[Component] = set()
         """Those for which all that was tried was not enough."""
+        self._to_find = _TO_FIND
 
     def lay_out(self, component: Component, steps: Steps) -> Layout | None:
         """The best layout found for a component, or None where none exists.
@@ -81,6 +82,11 @@ class Layouts:
         self._known[component] = layout
         return layout
 
+    def insist(self) -> None:
+        """From here on, give up no layout before the budget is used up."""
+        self._undecided.clear()
+        self._to_find = 1 << 60
+
     def _better(self, component: Component, quick: Layout | None, steps: Steps) -> Layout | None:
         """A layout at least as good as the quick one, or one where that found none."""
         start, end = self._problem.tree.bounds(component.level, component.domain)
@@ -96,7 +102,7 @@ class Layouts:
             if known is not None:
                 return known
         try:
-            return self._exactly(component, None, steps, _TO_FIND)
+            return self._exactly(component, None, steps, self._to_find)
         except OutOfBudgetError:
             self._undecided.add(component)
             raise

@@ -122,6 +122,11 @@ class Search:
             if not self._pinned_apart() and not self._too_many():
                 with _deep_enough(len(self._problem.knots)):
                     self._explore(waiting([self._problem.root], -1, 0, ()))
+                    if self._incumbent.fields is None and not self._sure:
+                        # Layouts were given up for other domains, which will not do either: insist on them.
+                        self._sure = True
+                        self._layouts.insist()
+                        self._explore(waiting([self._problem.root], -1, 0, ()))
         except OutOfBudgetError:
             complete = False
         except _NothingBetterError:
