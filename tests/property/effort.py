@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, Phase, settings
 
-_EXPLORING = 10
+_EXPLORING = 3
 """How many times the examples a run that explores tries."""
 
 
