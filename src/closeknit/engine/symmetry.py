@@ -10,7 +10,7 @@ _COMPARED = 64
 """Nodes up to which domains are compared with each other, node by node."""
 
 
-class Likeness:
+class Symmetry:
     """Looks of domains, remembered."""
 
     def __init__(self, problem: Problem, free: Ints, made: Choices) -> None:

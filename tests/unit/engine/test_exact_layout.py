@@ -8,17 +8,20 @@ from random import Random
 import pytest
 
 from closeknit.engine.budget import OutOfBudgetError, Steps
-from closeknit.engine.pack import Item, Packing, Site, Weights
+from closeknit.engine.component import Item
+from closeknit.engine.exact_bound import Weights
+from closeknit.engine.exact_layout import ExactLayout
+from closeknit.engine.layout_nodes import LayoutNode
 
 ANY = 1 << 60
 # Pods left out weigh more than colors, those more than racks, and racks more than nodes.
 WEIGHTS = Weights(10**9, (10**3, 1), (10**6,))
 
 
-def some_packing(rng: Random) -> tuple[list[Item], list[Site], list[list[int]]]:
+def some_packing(rng: Random) -> tuple[list[Item], list[LayoutNode], list[list[int]]]:
     """Up to three shapes on up to four nodes in two racks; some pods are above the minimum, one item may be colored."""
     demand = [[rng.randrange(1, 4), rng.randrange(3)] for _ in range(rng.randrange(1, 4))]
-    sites = []
+    nodes = []
     racks = sorted(rng.randrange(2) for _ in range(rng.randrange(1, 5)))
     items = []
     for shape in range(len(demand)):
@@ -36,45 +39,45 @@ def some_packing(rng: Random) -> tuple[list[Item], list[Site], list[list[int]]]:
             for item in items
         )
         paid = (paid_racks[rack], paid_racks[rack] and rng.random() < 0.5)
-        sites.append(Site(position, free, fits, (rack,), paid, (rack,), (paid_racks[rack],)))
-    return items, sites, demand
+        nodes.append(LayoutNode(position, free, fits, (rack,), paid, (rack,), (paid_racks[rack],)))
+    return items, nodes, demand
 
 
-def cost_of(items: list[Item], sites: list[Site], takes: tuple[tuple[int, ...], ...]) -> int:
+def cost_of(items: list[Item], nodes: list[LayoutNode], takes: tuple[tuple[int, ...], ...]) -> int:
     """What a layout costs, counted plainly; ``takes`` says per node how many of each item."""
     placed = [sum(counts) for counts in zip(*takes, strict=True)]
     cost: int = sum(item.open - done for item, done in zip(items, placed, strict=True)) * WEIGHTS.left_out
-    used = [site for site, take in zip(sites, takes, strict=True) if any(take)]
-    racks = {site.domains[0]: site.paid[0] for site in used}
+    used = [node for node, take in zip(nodes, takes, strict=True) if any(take)]
+    racks = {node.domains[0]: node.paid[0] for node in used}
     cost += sum(not paid for paid in racks.values()) * WEIGHTS.levels[0]
-    cost += sum(not site.paid[1] for site in used) * WEIGHTS.levels[1]
+    cost += sum(not node.paid[1] for node in used) * WEIGHTS.levels[1]
     colored = {
-        site.color_domains[0]: site.color_paid[0]
-        for site, take in zip(sites, takes, strict=True)
+        node.color_domains[0]: node.color_paid[0]
+        for node, take in zip(nodes, takes, strict=True)
         if any(count and item.colors for item, count in zip(items, take, strict=True))
     }
     cost += sum(not paid for paid in colored.values()) * WEIGHTS.colors[0]
     return cost
 
 
-def cheapest(items: list[Item], sites: list[Site], demand: list[list[int]]) -> int | None:
+def cheapest(items: list[Item], nodes: list[LayoutNode], demand: list[list[int]]) -> int | None:
     """The least cost of all layouts, by trying them all."""
     best = None
     options = []
-    for site in sites:
+    for node in nodes:
         fitting = [
             take
-            for take in product(*(range(fit + 1) for fit in site.fits))
+            for take in product(*(range(fit + 1) for fit in node.fits))
             if all(
                 sum(count * demand[item.shape][row] for item, count in zip(items, take, strict=True)) <= free
-                for row, free in enumerate(site.free)
+                for row, free in enumerate(node.free)
             )
         ]
         options.append(fitting)
     for takes in product(*options):
         placed = [sum(counts) for counts in zip(*takes, strict=True)]
         if all(item.need <= done <= item.open for item, done in zip(items, placed, strict=True)):
-            cost = cost_of(items, sites, takes)
+            cost = cost_of(items, nodes, takes)
             best = cost if best is None else min(best, cost)
     return best
 
@@ -82,9 +85,9 @@ def cheapest(items: list[Item], sites: list[Site], demand: list[list[int]]) -> i
 @pytest.mark.parametrize("batch", range(10))
 def test_the_cheapest_layout_is_found(batch: int) -> None:
     for seed in range(batch * 60, batch * 60 + 60):
-        items, sites, demand = some_packing(Random(seed))
-        want = cheapest(items, sites, demand)
-        packing = Packing(items, sites, demand, WEIGHTS, Steps(10**6))
+        items, nodes, demand = some_packing(Random(seed))
+        want = cheapest(items, nodes, demand)
+        packing = ExactLayout(items, nodes, demand, WEIGHTS, Steps(10**6), most_steps=10**6)
 
         found = packing.best(ANY)
 
@@ -92,13 +95,13 @@ def test_the_cheapest_layout_is_found(batch: int) -> None:
         if found is not None:
             takes = dict(found[1])
             nothing = (0,) * len(items)
-            laid_out = tuple(takes.get(site.position, nothing) for site in sites)
-            assert cost_of(items, sites, laid_out) == want, seed
+            laid_out = tuple(takes.get(node.position, nothing) for node in nodes)
+            assert cost_of(items, nodes, laid_out) == want, seed
             assert packing.best(found[0]) is None, seed
 
 
 def test_a_packing_stops_when_its_steps_are_used_up() -> None:
-    items, sites, demand = some_packing(Random(3))
+    items, nodes, demand = some_packing(Random(3))
 
     with pytest.raises(OutOfBudgetError):
-        Packing(items, sites, demand, WEIGHTS, Steps(0)).best(ANY)
+        ExactLayout(items, nodes, demand, WEIGHTS, Steps(0), most_steps=10**6).best(ANY)

@@ -12,8 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from closeknit.engine.pieces import MOST_COUNTED, fewest_inside
+from closeknit.engine.piece_bound import MOST_COUNTED, fewest_inside
 from closeknit.engine.problem import Problem
+from closeknit.engine.remaining import Remaining
 from closeknit.engine.tree import Flags, Ints
 
 
@@ -29,49 +30,14 @@ class Plan:
     """Positions and counts."""
 
 
-class Room:
-    """What is left of the nodes while one request is laid out; the tables themselves are not changed."""
+class QuickLayout:
+    """Places pods of one shape after another and keeps count of what is left."""
 
     def __init__(self, problem: Problem, free: Ints, in_use: list[set[int]]) -> None:
         self._problem = problem
         self._tree = problem.tree
-        self._free = free
-        """Free amounts by ledger row and slot."""
-        self.used = [set(domains) for domains in in_use]
-        """By level, the domains in use by the request; the last entry lists positions."""
-        self._left: dict[int, list[int]] = {}
-        self._fit: list[dict[int, int]] = [{} for _ in problem.tables]
-        self._less: list[list[dict[int, int]]] = [
-            [{} for _ in range(self._tree.depth)] for _ in problem.tables
-        ]
-
-    def capacity(self, shape: int, level: int, domain: int) -> int:
-        """How many pods of a shape a domain still takes."""
-        whole = self._problem.tables[shape].capacity(level, domain)
-        if not self._left:
-            return whole
-        if level == self._tree.depth:
-            return self._fit[shape].get(domain, whole)
-        if level < 0:
-            fit = self._problem.tables[shape].fit
-            return whole - sum(int(fit[p]) - now for p, now in self._fit[shape].items())
-        return whole - self._less[shape][level].get(domain, 0)
-
-    def _capacities(self, shape: int, level: int, first: int, last: int) -> Ints:
-        table = self._problem.tables[shape]
-        sums = table.sums[level][first:last]
-        if not self._left:
-            return sums
-        sums = sums.copy()
-        if level == self._tree.depth:
-            for position, fit in self._fit[shape].items():
-                if first <= position < last:
-                    sums[position - first] = fit
-        else:
-            for domain, less in self._less[shape][level].items():
-                if first <= domain < last:
-                    sums[domain - first] -= less
-        return sums
+        self._left = Remaining(problem, free, in_use)
+        self.capacity = self._left.capacity
 
     def place(
         self, shape: int, home: tuple[int, int], count: int, pieces: list[tuple[Ints, Ints]], *, alone: bool
@@ -86,33 +52,8 @@ class Room:
             if not alone:
                 for positions, counts in plan.pieces:
                     for position, taken in zip(positions.tolist(), counts.tolist(), strict=True):
-                        self._take(shape, position, taken)
+                        self._left.take(shape, position, taken)
         return count
-
-    def _take(self, shape: int, position: int, count: int) -> None:
-        problem, tree = self._problem, self._tree
-        left = self._left.get(position)
-        if left is None:
-            slot = int(tree.slots[position])
-            left = self._left[position] = [int(self._free[row, slot]) for row in problem.rows]
-        for i, units in enumerate(problem.demand[shape]):
-            left[i] -= units * count
-        for other, table in enumerate(problem.tables):
-            whole = int(table.fit[position])
-            before = self._fit[other].get(position, whole)
-            if whole == 0:
-                continue
-            now = min(
-                amount // units for amount, units in zip(left, problem.demand[other], strict=True) if units
-            )
-            now = max(min(now, whole), 0)
-            self._fit[other][position] = now
-            for level in range(tree.depth):
-                domain = int(tree.dom[level][position])
-                less = self._less[other][level]
-                less[domain] = less.get(domain, 0) + before - now
-        for level in range(tree.depth + 1):
-            self.used[level].add(int(tree.dom[level][position]))
 
     def plan(self, shape: int, level: int, domain: int, count: int) -> Plan:
         """Lay out ``count`` pods inside a domain that has the capacity for them."""
@@ -122,8 +63,8 @@ class Room:
             here = np.array([domain], dtype=np.int64)
             return Plan((), room - count, [(here, np.array([count], dtype=np.int64))])
         first, last = self._tree.span(level, domain, level + 1)
-        capacities = self._capacities(shape, level + 1, first, last)
-        in_use = self._in_use(level + 1, first, last)
+        capacities = self._left.capacities(shape, level + 1, first, last)
+        in_use = self._left.in_use(level + 1, first, last)
         settled = int(capacities[in_use].sum()) if in_use is not None else 0
         if level == depth - 1:
             return self._plan_nodes(shape, first, capacities, in_use, count)
@@ -145,17 +86,6 @@ class Room:
                 return other
         return plan
 
-    def _in_use(self, level: int, first: int, last: int) -> Flags | None:
-        used = self.used[level]
-        if not used:
-            return None
-        flags = np.zeros(last - first, dtype=np.bool_)
-        inside = [domain - first for domain in used if first <= domain < last]
-        if not inside:
-            return None
-        flags[inside] = True
-        return flags
-
     def _settled(
         self, shape: int, level: int, first: int, capacities: Ints, in_use: Flags | None
     ) -> list[int]:
@@ -164,7 +94,7 @@ class Room:
             return []
         children = np.flatnonzero(in_use & (capacities > 0)).tolist()
         open_nodes = dict.fromkeys(children, 0)
-        for position in self.used[self._tree.depth]:
+        for position in self._left.used[self._tree.depth]:
             child = int(self._tree.dom[level + 1][position]) - first
             if child in open_nodes:
                 open_nodes[child] += self.capacity(shape, self._tree.depth, position)
@@ -216,7 +146,7 @@ class Room:
                 continue
             count -= share
             domain = first + child
-            fresh[0] += domain not in self.used[level + 1]
+            fresh[0] += domain not in self._left.used[level + 1]
             if share == int(capacities[child]):
                 inner = self._all_of(shape, level + 1, domain)
             else:
@@ -233,13 +163,13 @@ class Room:
         """Use a domain to the last pod; no choice is left, so whole slices can be taken."""
         tree = self._tree
         start, end = tree.bounds(level, domain)
-        counts = self._capacities(shape, tree.depth, start, end)
+        counts = self._left.capacities(shape, tree.depth, start, end)
         taken = np.flatnonzero(counts)
         positions = taken + start
         fresh = []
         for finer in range(level + 1, tree.depth + 1):
             domains = np.unique(tree.dom[finer][positions]).tolist()
-            fresh.append(sum(inner not in self.used[finer] for inner in domains))
+            fresh.append(sum(inner not in self._left.used[finer] for inner in domains))
         return Plan(tuple(fresh), 0, [(positions, counts[taken])])
 
     def _plan_nodes(self, shape: int, first: int, capacities: Ints, in_use: Flags | None, count: int) -> Plan:

@@ -15,10 +15,12 @@ from closeknit.engine.problem import Problem
 from closeknit.engine.tree import Ints
 
 
-class Pool:
+class MixedBound:
     """Counts over all shapes of a problem together; computed when first asked for."""
 
-    def __init__(self, problem: Problem, free: Ints) -> None:
+    def __init__(self, problem: Problem, free: Ints, *, counted: bool = True) -> None:
+        """Unless ``counted``, only sums over the shapes are known."""
+        self._counted = counted
         self._problem = problem
         self._free = free
 
@@ -30,7 +32,7 @@ class Pool:
             return problem.tables[0].fit
         each = np.sum([table.fit for table in problem.tables], axis=0)
         for row, *units in zip(problem.rows, *problem.demand, strict=True):
-            if min(units):
+            if min(units) and self._counted:
                 np.minimum(each, self._free[row, problem.tree.slots].clip(0) // min(units), out=each)
         return np.asarray(each, dtype=np.int64)
 
