@@ -21,8 +21,7 @@ import pytest
 import yaml
 
 from closeknit.dialects.text import yaml as yaml_text
-from closeknit.dialects.text.documents import Document, parse
-from closeknit.dialects.text.sources import Source
+from closeknit.dialects.text.documents import Document, Source, parse
 
 LIBRARY = Path(__file__).with_name("kubectl_yaml")
 REFUSED = "refused"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 _PREFIX = "kueue.x-k8s.io/"
+API_VERSION = f"{_PREFIX}v1beta2"
+"""The version in which Kueue's objects are written."""
 
 QUEUE = f"{_PREFIX}queue-name"
 """Label of a workload: the LocalQueue."""

@@ -23,7 +23,7 @@ from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.reading import Reading, read_with
-from closeknit.dialects.text.sources import Located, Source
+from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.translate.other_families import TARGETS
 from closeknit.dialects.translate.translation import Translation, translate_with
 from closeknit.dialects.wire.sources import Skipped

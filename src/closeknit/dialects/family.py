@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from closeknit.apis.core_v1 import Pod
-from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.core.priority import Priorities
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
@@ -126,33 +124,5 @@ class Family:
     """The families whose topologies are there for it too, where it has none of that name."""
     passed_over: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Kinds of its API groups that are known and not read, by group."""
-
-    # What follows takes all objects at once, and goes as soon as no family needs it.
-    workload_of: Callable[[Pod, str], str | None] | None = None
-    workloads: Callable[[View, Surroundings], Iterator[Workload | Reported]] | None = None
-    names: Callable[[View], AbstractSet[str]] | None = None
     claimed_by: str = ""
-    holdings: Callable[[View, Surroundings], Iterator[Holding]] | None = None
-    translations: Mapping[str, Callable[[View, Surroundings], Iterator[Object | Reported]]] = field(
-        default_factory=dict
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Surroundings:
-    """What workloads are read against, for families that take all objects at once."""
-
-    topologies: Mapping[str, Topology]
-    pods: Mapping[str, tuple[ReadPod, ...]]
-    priorities: Priorities
-    lenient: bool = False
-    names: AbstractSet[str] = frozenset()
-
-
-def described(found: Iterable[Topology | Reported]) -> Described:
-    """Part topologies from problems."""
-    results = list(found)
-    return Described(
-        {one.name: one for one in results if isinstance(one, Topology)},
-        tuple(one for one in results if isinstance(one, Reported)),
-    )
+    """The family whose labels or annotations its pods carry, where that is another one."""

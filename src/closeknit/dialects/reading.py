@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from closeknit.apis import core_v1, scheduling_k8s_io_v1
-from closeknit.dialects.compiling import check_object, compile_object, topologies_of
+from closeknit.apis import core_v1
+from closeknit.dialects.compiling import check_object, compile_object
 from closeknit.dialects.core import kinds as core_kinds
-from closeknit.dialects.core.nodes import hub_node
+from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.core.priority import priorities, queue_order
-from closeknit.dialects.family import Family, Surroundings
+from closeknit.dialects.core.priority import queue_order
+from closeknit.dialects.family import Family
 from closeknit.dialects.ownership import Claim, claim_of, is_lost, pod_of, pods_by_claim
 from closeknit.dialects.shared_names import Topologies, Workloads
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.documents import Document, parse
-from closeknit.dialects.text.sources import Located, Source
+from closeknit.dialects.text.documents import Document, Located, Source, parse
 from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.dialects.wire.sources import Origin, Skipped
 from closeknit.hub.cluster import Cluster, Holding
@@ -68,7 +67,6 @@ class Gathered:
     """What files ask for, before those of one name are told apart."""
 
     loaded: Loaded
-    seen_by: Mapping[str, Surroundings]
     topologies: Topologies
     nodes: Mapping[str, Node]
     pods: Sequence[tuple[Claim, ReadPod]]
@@ -155,18 +153,14 @@ def gather(loaded: Loaded) -> Gathered:
     for each in by_family.values():
         reported.extend(each.problems)
     pods = _pods(view, reported)
-    seen_by = {
-        family.name: _surroundings(view, family, pods) for family in families if family.workloads is not None
-    }
     workloads: list[Workload] = []
     holdings: list[tuple[str, Holding]] = []
     for family in families:
-        for workload in _workloads(view, family, seen_by.get(family.name), reported, holdings):
+        for workload in _workloads(view, family, reported, holdings):
             seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
     return Gathered(
         loaded=loaded,
-        seen_by=seen_by,
         topologies=Topologies(families, {name: each.topologies for name, each in by_family.items()}),
         nodes=nodes,
         pods=pods,
@@ -179,7 +173,6 @@ def gather(loaded: Loaded) -> Gathered:
 def _workloads(
     view: View,
     family: Family,
-    surroundings: Surroundings | None,
     reported: list[Reported],
     holdings: list[tuple[str, Holding]],
 ) -> Iterator[Workload]:
@@ -199,14 +192,6 @@ def _workloads(
             yield Workload(
                 broken.object, family.name, request=None, problems=broken.problems, maker=broken.key
             )
-    if family.workloads is not None and surroundings is not None:
-        for found in family.workloads(view, surroundings):
-            if isinstance(found, Reported):
-                reported.append(found)
-            else:
-                yield found
-    if family.holdings is not None and surroundings is not None:
-        holdings.extend((family.name, held) for held in family.holdings(view, surroundings))
 
 
 def _documents(sources: Iterable[Source], problems: list[Located]) -> Iterator[Document]:
@@ -243,27 +228,6 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
             unknown = sentences.UNKNOWN_NODE.at(("spec", "nodeName"), node=pod.node, remedy=remedy)
             reported.append(stored_pod.report(unknown))
     return pods
-
-
-def _surroundings(view: View, family: Family, pods: Sequence[tuple[Claim, ReadPod]]) -> Surroundings:
-    own = family.claimed_by or family.name
-    by_holder: dict[str, list[ReadPod]] = {}
-    for claim, pod in pods:
-        name = claim.holder if claim.family in ("", own) else f"{claim.family} {claim.holder}"
-        by_holder.setdefault(name, []).append(pod)
-    names = [one.names(view) for one in view.families if one.names is not None]
-    names += [
-        frozenset(f"{key.namespace}/{key.name}" for key in view.derive(one.makes))
-        for one in view.families
-        if one.makes is not None
-    ]
-    return Surroundings(
-        topologies=topologies_of(view, family.name),
-        pods={holder: tuple(members) for holder, members in by_holder.items()},
-        priorities=priorities(view.of(scheduling_k8s_io_v1.PriorityClass)),
-        lenient=view.lenient,
-        names=frozenset().union(*names),
-    )
 
 
 def _holdings(pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding, ...]:

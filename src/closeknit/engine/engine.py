@@ -108,14 +108,14 @@ class Engine:
     def _assignments(self, compiled: Compiled, spread: score.Spread) -> tuple[Assignment, ...]:
         tree, nodes = compiled.tree, self._ledger.nodes
         made: list[Assignment] = []
-        for leaf in compiled.leaves:
-            positions, counts = spread.get(leaf.index, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
-            names = iter(leaf.pods.pod_names())
+        for pod_set in compiled.pod_sets:
+            positions, counts = spread.get(pod_set.index, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+            names = iter(pod_set.pods.pod_names())
             for position, count in zip(positions.tolist(), counts.tolist(), strict=True):
                 node = nodes[int(tree.slots[position])]
                 assert node is not None
                 path = tree.node_path(position)
-                made.extend(Assignment(next(names), leaf.name, node.name, path) for _ in range(count))
+                made.extend(Assignment(next(names), pod_set.name, node.name, path) for _ in range(count))
         return tuple(made)
 
     def _tree(self, topology: str | None) -> Tree:

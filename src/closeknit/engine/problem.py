@@ -53,7 +53,7 @@ class GroupVar:
     """The level, or -1."""
     least: int
     members: list[Part] = field(default_factory=list)
-    leaves: list[PodSetVar] = field(default_factory=list)
+    pod_sets: list[PodSetVar] = field(default_factory=list)
     """All pod sets of the subtree."""
     bound: list[int] = field(default_factory=list)
     """Positions of all running pods of the subtree."""
@@ -103,14 +103,9 @@ class Problem:
     demand: list[list[int]]
     """By shape, units per pod for each of the rows."""
     root: GroupVar
-    knots: list[GroupVar]
-    leaves: list[PodSetVar]
+    groups: list[GroupVar]
+    pod_sets: list[PodSetVar]
     goal: Goal
-
-    @property
-    def heed(self) -> Goal:
-        """The goal, as the search calls it."""
-        return self.goal
 
 
 def compile_request(
@@ -124,23 +119,23 @@ def compile_request(
 ) -> Problem:
     """Number everything; ``shape_of`` gives each pod set's shape by the set's name."""
     wishful = goal is Goal.WISHES
-    knots: list[GroupVar] = []
-    leaves: list[PodSetVar] = []
+    groups: list[GroupVar] = []
+    pod_sets: list[PodSetVar] = []
     level_of = {label: i for i, label in enumerate(tree.labels)}
 
     def pod_set_var(pods: PodSet) -> PodSetVar:
         bound = sorted(int(tree.positions[slot_of[node]]) for node in pods.bound)
         need = max(pods.least - len(bound), 0)
         made = PodSetVar(
-            len(leaves), pods.name, pods, shape_of[pods.name], need, pods.open if wishful else need, bound
+            len(pod_sets), pods.name, pods, shape_of[pods.name], need, pods.open if wishful else need, bound
         )
         made.twin = _digest((made.shape, need, made.open) if not bound else ("only", pods.name))
-        leaves.append(made)
+        pod_sets.append(made)
         return made
 
     def group_var(group: Group, parent: GroupVar | None) -> GroupVar:
         made = GroupVar(
-            len(knots),
+            len(groups),
             group.name,
             group,
             parent,
@@ -148,15 +143,15 @@ def compile_request(
             level_of[group.preferred] if group.preferred is not None and wishful else -1,
             group.least,
         )
-        knots.append(made)
+        groups.append(made)
         for member in sorted(group.members, key=lambda member: member.name):
             part: Part = pod_set_var(member) if isinstance(member, PodSet) else group_var(member, made)
             made.members.append(part)
-            made.leaves.extend([part] if isinstance(part, PodSetVar) else part.leaves)
+            made.pod_sets.extend([part] if isinstance(part, PodSetVar) else part.pod_sets)
             made.bound.extend(part.bound)
         made.bound.sort()
         shapes = range(len(tables))
-        made.open = [sum(pods.open for pods in made.leaves if pods.shape == s) for s in shapes]
+        made.open = [sum(pods.open for pods in made.pod_sets if pods.shape == s) for s in shapes]
         missing = made.least - sum(formed(part) for part in made.members)
         lacking = [need_of(part, len(tables)) for part in made.members if not formed(part)]
         made.need = [sum(sorted(need[s] for need in lacking)[: max(missing, 0)]) for s in shapes]
@@ -167,13 +162,7 @@ def compile_request(
     top = group_var(root, None)
     rows = sorted({row for table in tables for row, _ in table.fits.demand})
     demand = [[dict(table.fits.demand).get(row, 0) for row in rows] for table in tables]
-    return Problem(tree, tables, rows, demand, top, knots, leaves, goal)
-
-
-# What the search calls them.
-Knot: TypeAlias = GroupVar
-Leaf: TypeAlias = PodSetVar
-Heed: TypeAlias = Goal
+    return Problem(tree, tables, rows, demand, top, groups, pod_sets, goal)
 
 
 def _digest(facts: tuple[object, ...]) -> str:

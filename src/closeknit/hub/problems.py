@@ -16,7 +16,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from closeknit.hub.paths import Path, parsed, text_of
+from closeknit.hub.paths import Path, text_of
 
 
 class Severity(Enum):
@@ -215,14 +215,3 @@ def suggestion(found: str, allowed: Iterable[str]) -> str:
     near = nearest(found, choices)
     meant = f"Did you mean {shown(near)}? " if near is not None else ""
     return f"{meant}Allowed: {listed}."
-
-
-_TOLD = Code("told", "{message:raw}")
-
-
-def as_told(path: Path | str, message: str) -> Problem:
-    """A problem whose sentence is written where it is found, until it has a code of its own."""
-    if not isinstance(path, str):
-        return _TOLD.at(path, message=message)
-    whose, _, inner = path.rpartition(": ") if path.startswith("Pod ") else ("", "", path)
-    return replace(_TOLD.at(parsed(inner), message=message), object=whose)

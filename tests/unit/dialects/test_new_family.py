@@ -103,12 +103,12 @@ def crew(size: int = 2, together: str = "rack") -> str:
 TOPOLOGY = """
 {apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {name: t}, spec: {levels: [{nodeLabel: rack}]}}
 """
-NODE = "{apiVersion: v1, kind: Node, metadata: {name: n, labels: {rack: r}}, status: {allocatable: {nvidia.com/gpu: 8}}}"
+NODE = "{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {rack: r1}}, status: {allocatable: {nvidia.com/gpu: 8}}}"
 POD = f"""
 apiVersion: v1
 kind: Pod
 metadata: {{name: p, labels: {{{LABEL}: c}}}}
-spec: {{nodeName: n, containers: [{{name: main}}]}}
+spec: {{nodeName: n1, containers: [{{name: main}}]}}
 """
 
 
@@ -142,7 +142,7 @@ def test_its_pods_are_its_workloads() -> None:
     assert [held.workload for held in found.cluster.holdings] == ["default/c"]
     (workload,) = found.workloads
     assert workload.request is not None
-    assert [pods.bound for pods in workload.request.root.pod_sets()] == [("n",)]
+    assert [pods.bound for pods in workload.request.root.pod_sets()] == [("n1",)]
 
 
 def test_an_object_that_cannot_be_read_is_a_workload_all_the_same() -> None:

@@ -279,7 +279,7 @@ def test_a_pod_that_runs_on_an_unknown_node_is_refused() -> None:
 
 
 def test_a_tree_nested_too_deep_is_refused_and_not_walked() -> None:
-    inner = group("leaf", pods("p", 1))
+    inner = group("pod set", pods("p", 1))
     for depth in range(500):
         inner = Group(f"g{depth}", (inner,))
 
@@ -288,7 +288,7 @@ def test_a_tree_nested_too_deep_is_refused_and_not_walked() -> None:
 
 
 def test_a_deep_tree_costs_no_more_than_its_groups() -> None:
-    inner = group("leaf", pods("p", 1))
+    inner = group("pod set", pods("p", 1))
     for depth in range(60):
         inner = Group(f"g{depth}", (inner,))
     tracemalloc.start()

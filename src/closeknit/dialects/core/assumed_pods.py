@@ -15,7 +15,7 @@ from typing import Any
 from closeknit.dialects.core.pods import Shape
 from closeknit.dialects.core.resources import resources
 from closeknit.dialects.text import json as json_text
-from closeknit.dialects.wire.spelling import found as worded
+from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.quantities import Rounding, written

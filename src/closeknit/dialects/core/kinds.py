@@ -1,6 +1,9 @@
-"""The kinds that belong to no dialect because all of them need them, and their neighbours."""
+"""The kinds that all families need and none owns, their neighbours, and what servers add."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from closeknit.apis import core_v1, scheduling_k8s_io_v1
 from closeknit.dialects.wire.kinds import Kind
@@ -34,3 +37,19 @@ PASSED_OVER = {
     "scheduling.k8s.io": frozenset({"CompositePodGroup", "PodGroup", "Workload"}),
 }
 """Known kinds of the same API groups that nobody here reads."""
+
+
+_BY_SERVERS = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"})
+
+
+def without_server_fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata without what API servers add."""
+    return {key: value for key, value in metadata.items() if key not in _BY_SERVERS}
+
+
+def owner_references(api_version: str, kind: str, name: str, uid: str) -> dict[str, Any]:
+    """The field ``ownerReferences`` with one controller, which cannot be named without a uid."""
+    if not uid:
+        return {}
+    owner = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    return {"ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}]}

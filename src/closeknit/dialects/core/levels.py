@@ -8,12 +8,13 @@ preference counts where that one cannot be had. Both get a note.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from closeknit.hub.paths import Path, parsed
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import Code, Field, Problem
+from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.sentences import core as sentences
-from closeknit.hub.topology import Topology
+from closeknit.hub.topology import HOSTNAME, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +29,8 @@ class Levels:
 class Written:
     """A level as somebody wrote it, and in which field."""
 
-    path: Path | str
+    path: Path
     word: str
-
-    @property
-    def steps(self) -> Path:
-        """The path as steps."""
-        return parsed(self.path) if isinstance(self.path, str) else self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +101,36 @@ def _is_coarser(own: _Bound, above: _Bound | None) -> bool:
 def _told(code: Code, own: _Bound, above: _Bound | None, **facts: str) -> Problem:
     assert above is not None
     return code.at(
-        own.written.steps,
+        own.written.path,
         level=own.written.word,
         bound=above.written.word,
-        field=Field(above.written.steps),
+        field=Field(above.written.path),
         **facts,
     )
+
+
+def level_of_nodes(label: str, topology: Topology | None) -> str:
+    """The label itself, or that of nodes where it lies below them."""
+    if topology is None or topology.index(label) is None:
+        return label
+    return label if topology.down_to_nodes().index(label) is not None else HOSTNAME
+
+
+def down_to_nodes(request: Request, topology: Topology | None) -> Request:
+    """The same request in the words of ``topology.down_to_nodes()``."""
+    if topology is None or topology.down_to_nodes() is topology:
+        return request
+
+    def meant(label: str | None) -> str | None:
+        return level_of_nodes(label, topology) if label is not None else None
+
+    def coarsened(member: Member) -> Member:
+        return member if isinstance(member, PodSet) else group(member)
+
+    def group(given: Group) -> Group:
+        members = tuple(coarsened(member) for member in given.members)
+        return replace(
+            given, members=members, required=meant(given.required), preferred=meant(given.preferred)
+        )
+
+    return replace(request, root=group(request.root))

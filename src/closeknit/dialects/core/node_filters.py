@@ -1,4 +1,4 @@
-"""Which nodes a pod accepts: its selector, node affinity and tolerations."""
+"""Nodes as the hub knows them, and which nodes a pod accepts: its selector, node affinity and tolerations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from enum import Enum
 from typing import TypeVar
 
 from closeknit.apis import core_v1
+from closeknit.dialects.core.resources import resources
 from closeknit.hub.nodes import (
     NAME_FIELD,
     Effect,
+    Node,
     NodeFilter,
     Operator,
     Preference,
@@ -18,8 +20,9 @@ from closeknit.hub.nodes import (
     Term,
     Toleration,
 )
-from closeknit.hub.paths import Path, steps_of
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.quantities import Rounding
 from closeknit.hub.sentences import core as sentences
 
 _E = TypeVar("_E", bound=Enum)
@@ -48,9 +51,8 @@ def node_filter(spec: core_v1.PodSpec, found: list[Problem]) -> NodeFilter:
     )
 
 
-def taint(given: core_v1.Taint, where: Path | str, found: list[Problem]) -> Taint:
+def taint(given: core_v1.Taint, path: Path, found: list[Problem]) -> Taint:
     """A node's taint; what cannot be read is added to ``found``."""
-    path = steps_of(where)
     if not given.key:
         found.append(sentences.TAINT_WITHOUT_KEY.at((*path, "key")))
     effect = _choice(Effect, given.effect, (*path, "effect"), found)
@@ -139,3 +141,27 @@ def _choice(choices: type[_E], written: str, path: Path, found: list[Problem]) -
         remedy = OneOf.among(written, [choice.value for choice in choices])
         found.append(sentences.UNKNOWN_CHOICE.at(path, value=written, remedy=remedy))
         return None
+
+
+def hub_node(node: core_v1.Node, found: list[Problem]) -> Node:
+    """One node; what cannot be read is added to ``found``.
+
+    Where a node does not list what is allocatable, all of its capacity is, as
+    Kubernetes has it. A node that says nothing of being ready is taken to be ready.
+    """
+    status = node.status
+    listed, where = (
+        (status.allocatable, ("status", "allocatable"))
+        if status.allocatable is not None
+        else (status.capacity, ("status", "capacity"))
+    )
+    offered = resources(listed, where, Rounding.DOWN, found)
+    return Node(
+        name=node.metadata.name,
+        labels=node.metadata.labels,
+        allocatable=offered,
+        no_pods="pods" in listed and "pods" not in offered,
+        taints=tuple(taint(given, ("spec", "taints", i), found) for i, given in enumerate(node.spec.taints)),
+        unschedulable=node.spec.unschedulable,
+        ready=all(condition.status == "True" for condition in status.conditions if condition.type == "Ready"),
+    )

@@ -49,7 +49,7 @@ def _wishes(given: NodeFilter) -> dict[str, Any]:
     if affinity:
         found["affinity"] = {"nodeAffinity": affinity}
     if given.tolerations:
-        found["tolerations"] = [_toleration(each) for each in given.tolerations]
+        found["tolerations"] = [toleration_object(each) for each in given.tolerations]
     return found
 
 
@@ -66,7 +66,8 @@ def _requirement(given: Requirement) -> dict[str, Any]:
     return found
 
 
-def _toleration(given: Toleration) -> dict[str, Any]:
+def toleration_object(given: Toleration) -> dict[str, Any]:
+    """A toleration as Kubernetes writes it."""
     found: dict[str, Any] = {"operator": "Exists" if given.value is None else "Equal"}
     if given.key:
         found["key"] = given.key

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.wire.kinds import Named
-from closeknit.hub.paths import Path, steps_of
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
@@ -29,7 +29,7 @@ class Priorities:
     default: int = 0
     """For who names none."""
 
-    def named(self, name: str, path: Path | str, found: list[Problem], also: Mapping[str, int]) -> int:
+    def named(self, name: str, path: Path, found: list[Problem], also: Mapping[str, int]) -> int:
         """The priority of a class; ``also`` are those that a dialect's own installation brings.
 
         An unknown name is added to ``found`` and counts as the default.
@@ -39,7 +39,7 @@ class Priorities:
         known = {**BUILT_IN, **also, **self.classes}
         if name not in known:
             remedy = OneOf.among(name, known)
-            found.append(sentences.UNKNOWN_PRIORITY_CLASS.at(steps_of(path), name=name, remedy=remedy))
+            found.append(sentences.UNKNOWN_PRIORITY_CLASS.at(path, name=name, remedy=remedy))
         return known.get(name, self.default)
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from closeknit.apis.core_v1 import Container, PodSpec, ResourceRequirements
 from closeknit.apis.wire import Quantity
 from closeknit.hub import quantities
-from closeknit.hub.paths import Path, steps_of
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.quantities import LARGEST, Rounding
 from closeknit.hub.resources import Resources
@@ -28,7 +28,7 @@ def _resources(given: tuple[tuple[str, Quantity], ...], rounding: Rounding) -> R
 
 
 def resources(
-    given: Mapping[str, Quantity], path: Path | str, rounding: Rounding, found: list[Problem]
+    given: Mapping[str, Quantity], path: Path, rounding: Rounding, found: list[Problem]
 ) -> Resources:
     """Read quantities by resource name; what cannot be read is added to ``found`` and counts as zero."""
     known = _resources(tuple(given.items()), rounding)
@@ -39,7 +39,7 @@ def resources(
         try:
             amounts[name] = _amount(name, quantity, rounding)
         except InvalidError as error:
-            found.extend(problem.under(*steps_of(path), name) for problem in error.problems)
+            found.extend(problem.under(*path, name) for problem in error.problems)
     return Resources(amounts)
 
 

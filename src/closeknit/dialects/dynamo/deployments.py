@@ -11,7 +11,7 @@ from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.grove.blueprint import ASSUMED_POD
 from closeknit.dialects.wire.decoding import decode
-from closeknit.dialects.wire.spelling import found as worded
+from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import dynamo as sentences

@@ -16,7 +16,7 @@ from typing import Any
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis.dynamo_keys import COMPONENT, DEPLOYMENT
-from closeknit.dialects.core.host_level import level_of_nodes
+from closeknit.dialects.core.levels import level_of_nodes
 from closeknit.dialects.dynamo.blueprint import DrawnDeployment, drawn_deployment
 from closeknit.dialects.dynamo.deployments import Component
 from closeknit.dialects.dynamo.overrides import places

@@ -147,7 +147,7 @@ def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE
         problems.extend(refused)
     else:
         notes = tuple(
-            sentences.LOST_DOMAIN.at(each.steps, topology=topology.name, domain=each.word) for each in unknown
+            sentences.LOST_DOMAIN.at(each.path, topology=topology.name, domain=each.word) for each in unknown
         )
     unavailable = tuple(sorted({each.word for each in unknown}))
     return Constraints(topology, levels, unavailable, tuple(problems), notes)
@@ -225,7 +225,7 @@ def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
 
 def _unknown(each: Written, topology: Topology, domains: tuple[str, ...]) -> Problem:
     remedy = OneOf(each.word, domains)
-    return sentences.UNKNOWN_DOMAIN.at(each.steps, topology=topology.name, domain=each.word, remedy=remedy)
+    return sentences.UNKNOWN_DOMAIN.at(each.path, topology=topology.name, domain=each.word, remedy=remedy)
 
 
 def _lost(topology: str | None, place: Place) -> Problem:

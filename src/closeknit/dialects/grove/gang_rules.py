@@ -108,9 +108,9 @@ def topology_of(given: wire.PodGang) -> tuple[str, Path]:
 def _unknown(each: Written, topology: Topology) -> Problem:
     meant = next((level.label for level in topology.levels if level.name == each.word), None)
     if meant is not None:
-        return sentences.DOMAIN_FOR_LABEL.at(each.steps, word=each.word, label=meant)
+        return sentences.DOMAIN_FOR_LABEL.at(each.path, word=each.word, label=meant)
     remedy = OneOf(each.word, topology.labels)
-    return UNKNOWN_LEVEL.at(each.steps, topology=topology.name, level=each.word, remedy=remedy)
+    return UNKNOWN_LEVEL.at(each.path, topology=topology.name, level=each.word, remedy=remedy)
 
 
 def _asked(given: wire.PodGang) -> dict[str, Asked]:

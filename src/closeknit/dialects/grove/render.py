@@ -9,7 +9,7 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.dialects.compiling import topologies_of
-from closeknit.dialects.core.metadata import without_server_fields
+from closeknit.dialects.core.kinds import without_server_fields
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint_of
 from closeknit.dialects.grove.compile import DIALECT, compiled_gang

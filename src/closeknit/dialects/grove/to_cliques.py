@@ -20,7 +20,7 @@ from closeknit.apis.grove_keys import (
     SCALING_GROUP_REPLICA_INDEX,
     TOPOLOGY_NAME,
 )
-from closeknit.dialects.core.metadata import owner_references
+from closeknit.dialects.core.kinds import owner_references
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.instances import CliqueInstance, instances, starts_after
 from closeknit.dialects.grove.names import scaling_group_name

@@ -13,8 +13,8 @@ from closeknit.apis.grove_keys import TOPOLOGY_NAME
 from closeknit.apis.kai_keys import QUEUE, TOPOLOGY
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang, TopologyConstraint
-from closeknit.dialects.core.host_level import level_of_nodes
-from closeknit.dialects.core.metadata import owner_references
+from closeknit.dialects.core.kinds import owner_references
+from closeknit.dialects.core.levels import level_of_nodes
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.to_gangs import to_gangs
 from closeknit.hub.problems import Problem

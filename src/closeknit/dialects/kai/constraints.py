@@ -112,7 +112,7 @@ def _unknown_levels(
 ) -> list[Problem]:
     return [
         hub.UNKNOWN_LEVEL.at(
-            each.steps, topology=topology.name, level=each.word, remedy=OneOf.among(each.word, known)
+            each.path, topology=topology.name, level=each.word, remedy=OneOf.among(each.word, known)
         )
         for each in _asked(None, fields, constraint, topology).words()
         if each.word not in known

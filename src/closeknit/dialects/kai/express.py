@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
-from closeknit.dialects.core.host_level import down_to_nodes
+from closeknit.dialects.core.levels import down_to_nodes
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.kai.to_pod_group import (

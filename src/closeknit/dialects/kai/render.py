@@ -12,7 +12,7 @@ from closeknit.apis.job_keys import COMPLETION_INDEX
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.core.metadata import without_server_fields
+from closeknit.dialects.core.kinds import without_server_fields
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.kai.compile import read_implicit_groups, read_pod_group
 from closeknit.dialects.kai.express import to_pods

@@ -11,7 +11,7 @@ from typing import Any
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.dialects.kai.subgroups import SubGroup, Tree, parent_problems
-from closeknit.dialects.wire.spelling import found as worded
+from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, Range, nearest
 from closeknit.hub.sentences import core, hub

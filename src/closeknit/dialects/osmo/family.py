@@ -51,4 +51,5 @@ OSMO = Family(
         "pods": {Workflow: workflow_to_pods},
     },
     makes=makes,
+    claimed_by="kai",
 )

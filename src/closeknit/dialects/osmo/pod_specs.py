@@ -12,8 +12,8 @@ from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.core.pods import Shape
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.osmo.pools import ReadPool, platform_terms
-from closeknit.dialects.osmo.quantities import GPU, RESOURCES, quantity, whole_cpus
 from closeknit.dialects.osmo.requirements import Resource
+from closeknit.dialects.osmo.rules import GPU, RESOURCES, quantity, whole_cpus
 from closeknit.hub.problems import InvalidError, OneOf, Problem
 from closeknit.hub.sentences import osmo as sentences
 from closeknit.hub.topology import HOSTNAME

@@ -15,11 +15,10 @@ from closeknit.apis.osmo_pool import BackendFile, Countable, Platform, PoolFile,
 from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.family import Described
 from closeknit.dialects.osmo.naming import LONGEST, digest, marked, object_name
-from closeknit.dialects.osmo.quantities import RESOURCES, quantity
-from closeknit.dialects.osmo.rules import key_problems
+from closeknit.dialects.osmo.rules import RESOURCES, key_problems, quantity
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
-from closeknit.dialects.wire.spelling import found as worded
+from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import InvalidError, OneOf, Problem

@@ -1,4 +1,4 @@
-"""The rules for topology keys of a pool and for the priority of a workflow."""
+"""The rules for topology keys of a pool, the priority of a workflow, and quantities."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.apis.osmo_pool import TopologyKey
+from closeknit.apis.wire import Quantity
 from closeknit.dialects.osmo.naming import PRIORITIES, PRIORITY_LABEL
 from closeknit.dialects.store.objects import Stored
+from closeknit.hub import quantities
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, OneOf, Problem
+from closeknit.hub.problems import Field, InvalidError, OneOf, Problem
 from closeknit.hub.sentences import osmo as sentences
 from closeknit.hub.topology import HOSTNAME
 
@@ -69,3 +71,31 @@ def priority_of(stored: Stored[Workflow], found: list[Problem]) -> str:
         remedy = OneOf.among(written, PRIORITIES)
         found.append(sentences.UNKNOWN_PRIORITY.at(path, value=written, remedy=remedy))
     return priority
+
+
+GPU = "nvidia.com/gpu"
+RESOURCES = {"cpu": "cpu", "gpu": GPU, "memory": "memory", "storage": "ephemeral-storage"}
+"""What a task may ask for, and what Kubernetes calls it."""
+
+_SUFFIXES = {"TiB": "Ti", "GiB": "Gi", "MiB": "Mi", "KiB": "Ki", "K": "Ki", "B": ""}
+"""OSMO's units that Kubernetes does not know. The others go into the pod as they are, and mean there what
+Kubernetes takes them for: "1G" is a thousand million bytes."""
+_IN_BYTES = ("memory", "storage")
+_WITH_UNIT = re.compile(rf"([0-9]+(?:\.[0-9]+)?)({'|'.join(_SUFFIXES)})", re.ASCII)
+
+
+def quantity(field: str, written: Quantity) -> str:
+    """What a pod writes to ask for as much; raises ``InvalidError``."""
+    meant = written
+    if field in _IN_BYTES and (found := _WITH_UNIT.fullmatch(str(written))):
+        meant = f"{found[1]}{_SUFFIXES[found[2]]}"
+    quantities.amount(RESOURCES[field], meant)
+    return str(meant)
+
+
+def whole_cpus(written: Quantity) -> str:
+    """The same for CPUs, of which OSMO counts whole ones."""
+    text = quantity("cpu", written)
+    if quantities.amount("cpu", text) % quantities.units("cpu"):
+        raise InvalidError([sentences.FRACTION_OF_CPU.at((), value=written)])
+    return text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from closeknit.apis.osmo_workflow import TaskGroupSpec, TaskSpec, WorkflowSpec
 from closeknit.dialects.osmo.naming import folded, is_name
 from closeknit.dialects.osmo.requirements import Resource
-from closeknit.dialects.wire.spelling import found as worded
+from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem
 from closeknit.hub.sentences import osmo as sentences

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
+from closeknit.apis.kai_keys import GROUP_ANNOTATION, SUBGROUP_LABEL
 from closeknit.dialects.osmo.naming import PRIORITIES, PRIORITY_LABEL, TASK_LABEL, class_of, fitted
 from closeknit.dialects.osmo.pools import ReadPool
 from closeknit.dialects.osmo.tree import Close, Subgroup

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from closeknit.dialects.text import json, yaml
-from closeknit.dialects.text.sources import Located, Source
 from closeknit.hub.paths import Path, Verbatim
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import text as sentences
+from closeknit.hub.workload import ObjectName
 
 Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | int | float | bool | None"
 """What a document is made of."""
@@ -70,3 +70,30 @@ def _place(before: str) -> Path:
     line = before.count("\n") + 1
     column = len(before) - before.rfind("\n")
     return (Verbatim(f"line {line}, column {column}"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The bytes of one file, under the name by which messages speak of it."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A problem, and the document it was found in.
+
+    The path starts at the top of the document. In a ``List`` it therefore begins
+    with ``items[3].``; for text that is no YAML it is the line and the column.
+    """
+
+    source: str
+    document: int
+    """Counted from 1 within the source; 0 where the problem concerns the source as a whole."""
+    problem: Problem
+    object: ObjectName | None = None
+    """The object, as far as its document could be read."""
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.document}:{self.problem.where or '-'}: {self.problem.message}"

@@ -9,8 +9,7 @@ from closeknit.dialects.compiling import render_object, topologies_of
 from closeknit.dialects.family import Family, Object
 from closeknit.dialects.reading import Gathered, gather, load_documents
 from closeknit.dialects.store.objects import Reported
-from closeknit.dialects.text.documents import Document
-from closeknit.dialects.text.sources import Located
+from closeknit.dialects.text.documents import Document, Located
 from closeknit.dialects.translate.name_conflicts import (
     TOPOLOGIES,
     Renamed,
@@ -46,9 +45,6 @@ def by_own_rules(
             rendered = view.derive(render_object, family, target, each.key)
             yield from ((each.report(problem), each.key) for problem in rendered.problems)
             yield from ((made, each.key) for made in rendered.objects)
-    if not family.render and target in family.translations:
-        for made in family.translations[target](view, found.seen_by[family.name]):
-            yield made, None
 
 
 class Restating:
@@ -146,9 +142,7 @@ class Restating:
         """A target for which nobody has words, and those that there are."""
         speakers = {one.name for one in self._families if one.express is not None}
         possible = [
-            each
-            for each in TARGETS
-            if each in (family.render or family.translations) or _ON_THE_WAY.get(each, each) in speakers
+            each for each in TARGETS if each in family.render or _ON_THE_WAY.get(each, each) in speakers
         ]
         name, remedy = workload.object, OneOf.among("", possible)
         return at(

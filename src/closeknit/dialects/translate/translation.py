@@ -15,7 +15,7 @@ from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.family import Family, Object
 from closeknit.dialects.reading import Gathered, gather, in_order, load
 from closeknit.dialects.store.objects import Reported
-from closeknit.dialects.text.sources import Located, Source
+from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Renamed, Written, same
 from closeknit.dialects.translate.other_families import NAME, TARGETS, Restating, at, by_own_rules
 from closeknit.dialects.wire.sources import Skipped
@@ -58,9 +58,9 @@ def translate_with(
     restating = Restating(families, found, target, written)
     results: dict[str, list[_Result]] = {}
     # Names that operators give cannot be changed, so they come first, whatever the order of writing.
-    for family in sorted(families, key=lambda one: target not in (one.render or one.translations)):
+    for family in sorted(families, key=lambda one: target not in one.render):
         sound = [each for each in found.workloads if each.dialect == family.name and each.request is not None]
-        if target in (family.render or family.translations):
+        if target in family.render:
             results[family.name] = list(_by_own_rules(family, found, target, written, sound))
         else:
             results[family.name] = list(restating.restated(family, sound))

@@ -8,6 +8,7 @@ Twins and checkers are made per type, when they are first needed.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin
@@ -15,7 +16,6 @@ from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin
 import msgspec
 
 from closeknit.apis.wire import Number, Quantity, Wire
-from closeknit.dialects.wire.spelling import found, is_slip
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Code, Problem, nearest, shown, suggestion
 from closeknit.hub.sentences import wire as sentences
@@ -225,3 +225,19 @@ def _remedy(shape: type[Wire], key: str) -> str | None:
     if shape.open_ended and (near is None or not is_slip(key, near)):
         return None
     return f"Did you mean {shown(near)}?" if near is not None else suggestion(key, known)
+
+
+_NAMES = {dict: "a mapping", list: "a list", str: "a string", bool: "a truth value", type(None): "nothing"}
+
+
+def is_slip(written: str, meant: str) -> bool:
+    """Whether one is so near the other that it can hardly be a word of its own."""
+    return difflib.SequenceMatcher(None, written.casefold(), meant.casefold()).ratio() > 0.85
+
+
+def found(value: Any) -> str:
+    """Name a value that has the wrong type; only scalars are quoted, a list would drown the sentence."""
+    kind = _NAMES.get(type(value), "a number")
+    if isinstance(value, bool):
+        return f"{str(value).lower()}, {kind},"
+    return f"{shown(value)}, {kind}," if isinstance(value, str | int | float) else kind

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.dialects.text.documents import Document
-from closeknit.dialects.text.sources import Located
-from closeknit.dialects.wire.decoding import decode
+from closeknit.dialects.text.documents import Document, Located
+from closeknit.dialects.wire.decoding import decode, found, is_slip
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE, Kind, Named, OwnFile, files_at
 from closeknit.dialects.wire.sources import Origin, Skipped
-from closeknit.dialects.wire.spelling import found, is_slip
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, nearest
@@ -210,9 +208,14 @@ def _decoded(
     return None if wrong and own_file is None else decoded, (*problems, *wrong)
 
 
+def is_name(text: str) -> bool:
+    """Whether an object can have this name."""
+    return len(text) <= 253 and _SUBDOMAIN.fullmatch(text) is not None
+
+
 def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
     for key, text in (("name", metadata.name), ("namespace", metadata.namespace)):
-        if text and (len(text) > 253 or not _SUBDOMAIN.fullmatch(text)):
+        if text and not is_name(text):
             yield sentences.INVALID_NAME.at(("metadata", key), name=text)
 
 

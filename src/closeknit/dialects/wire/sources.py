@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from closeknit.dialects.text.sources import Located
+from closeknit.dialects.text.documents import Located
 from closeknit.dialects.wire.kinds import OwnFile
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem

@@ -30,10 +30,10 @@ def alternatives(trials: Trials, placed: Placed) -> tuple[Choice, ...]:
     where = _positions(trials, problem, placed)
     settled: dict[int, tuple[int, int]] = {}
     found: list[Choice] = []
-    wished = [group for group in problem.knots if max(group.preferred, group.required) >= 0]
+    wished = [group for group in problem.groups if max(group.preferred, group.required) >= 0]
     # A request that names no level still ends up somewhere, and its root stands for all of it.
     asked = {group.index for group in wished or [problem.root]}
-    for group in problem.knots:
+    for group in problem.groups:
         inside = settled[group.parent.index] if group.parent is not None else (-1, 0)
         settled[group.index] = inside
         used = _used(group, where)
@@ -54,7 +54,7 @@ def _positions(trials: Trials, problem: Problem, placed: Placed) -> dict[str, se
 
 
 def _used(group: GroupVar, where: dict[str, set[int]]) -> Ints:
-    used = set(group.bound).union(*(where.get(pod_set.name, ()) for pod_set in group.leaves))
+    used = set(group.bound).union(*(where.get(pod_set.name, ()) for pod_set in group.pod_sets))
     return np.array(sorted(used), dtype=np.int64)
 
 

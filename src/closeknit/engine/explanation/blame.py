@@ -51,8 +51,8 @@ class Blame:
         self._stood.clear()
         self._fallen.clear()
         problem = self._trials.compiled(root)
-        knots, _ = self._visit(problem, problem.root)
-        return [self._culprit(group) for group in sorted(knots, key=lambda group: group.index)]
+        groups, _ = self._visit(problem, problem.root)
+        return [self._culprit(group) for group in sorted(groups, key=lambda group: group.index)]
 
     def _culprit(self, group: GroupVar) -> Culprit:
         core = variants.core(group.group, lambda name: name not in self._fallen)
@@ -105,7 +105,7 @@ def apart(tree: Tree, group: GroupVar) -> bool:
 
 def plain(group: GroupVar) -> bool:
     """Whether a group's pods are all alike and bound by nothing but the group's own level."""
-    if len({pod_set.shape for pod_set in group.leaves if pod_set.need}) > 1:
+    if len({pod_set.shape for pod_set in group.pod_sets if pod_set.need}) > 1:
         return False
     return all(inner.required <= group.required for inner in _inner(group))
 

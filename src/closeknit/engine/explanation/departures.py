@@ -113,9 +113,9 @@ class Departures:
         if plain(problem.root):
             return [(problem.root, at)]
         fill = Fill(problem, self._ledger.free, at)
-        lacking = {pod_set.index for pod_set in problem.leaves if pod_set.need > fill.placed(pod_set)}
+        lacking = {pod_set.index for pod_set in problem.pod_sets if pod_set.need > fill.placed(pod_set)}
         found: dict[int, tuple[GroupVar, tuple[int, int]]] = {}
-        for group in problem.knots:
+        for group in problem.groups:
             for pod_set in (member for member in group.members if isinstance(member, PodSetVar)):
                 if pod_set.index in lacking:
                     # Whoever shares a place is short together.

@@ -45,10 +45,10 @@ class Fill:
         for inner in sorted(groups, key=lambda each: (-each.required, -sum(each.open), each.name)):
             self._fill(inner, at)
         first, last = self._bounds(at)
-        leaves = [member for member in group.members if isinstance(member, PodSetVar)]
+        pod_sets = [member for member in group.members if isinstance(member, PodSetVar)]
         # What finds the least room goes first.
         for pod_set in sorted(
-            leaves, key=lambda each: (int(self._fits[each.shape][first:last].sum()), each.name)
+            pod_sets, key=lambda each: (int(self._fits[each.shape][first:last].sum()), each.name)
         ):
             self._place(pod_set, first, last)
 

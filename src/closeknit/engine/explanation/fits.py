@@ -141,7 +141,7 @@ class Survey:
         table = problem.tables[shape]
         rows = [row for row, _ in table.fits.demand]
         free = ledger.free[np.ix_(np.array(rows), slots)]
-        for pod_set in problem.leaves if spread is not None else ():
+        for pod_set in problem.pod_sets if spread is not None else ():
             if spread is not None and pod_set.index in spread:
                 positions, counts = spread[pod_set.index]
                 for row, units in problem.tables[pod_set.shape].fits.demand:
@@ -178,7 +178,7 @@ def _most_lacking(problem: Problem, spread: Spread | None) -> int:
     """The shape of which the most pods found no place."""
     lacking = list(problem.root.need)
     if spread is not None:
-        for pod_set in problem.leaves:
+        for pod_set in problem.pod_sets:
             if pod_set.index in spread:
                 lacking[pod_set.shape] -= int(spread[pod_set.index][1].sum())
     return max(range(len(lacking)), key=lambda shape: (lacking[shape], -shape))

@@ -85,7 +85,7 @@ class Trials:
         """Whether a variant is placed by filling; False says nothing. Costs no question."""
         problem = self.compiled(root)
         fill = Fill(problem, self.ledger.free)
-        return all(fill.placed(pod_set) >= pod_set.need for pod_set in problem.leaves)
+        return all(fill.placed(pod_set) >= pod_set.need for pod_set in problem.pod_sets)
 
     def most(self, root: Group, within: tuple[int, int] = (-1, 0)) -> list[Most]:
         """Ways to place many pods of a variant together, the most first; the first one costs no question.
@@ -96,8 +96,8 @@ class Trials:
         problem = self._wishful(root)
         found = [Most(problem, Fill(problem, self.ledger.free, within).spread)]
         start, end = problem.tree.bounds(*within)
-        nested = any(group.required > within[0] for group in problem.knots)
-        several = sum(pod_set.open > 0 for pod_set in problem.leaves) > 1
+        nested = any(group.required > within[0] for group in problem.groups)
+        several = sum(pod_set.open > 0 for pod_set in problem.pod_sets) > 1
         # Where groups compete for domains and none of them must have one, a search finds nothing better soon.
         worthwhile = end - start <= _SMALL if nested else several
         if worthwhile and not self.spent:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from closeknit.dialects.dynamo.from_grove import CODES, field_of
 from closeknit.dialects.dynamo.to_pod_clique_set import origins
-from closeknit.hub.paths import parsed, text_of
+from closeknit.hub.paths import Path, text_of
 from closeknit.hub.problems import Code
 from closeknit.hub.sentences import dynamo
 from tests.unit.dialects.dynamo.graphs import deployment, graph, service
@@ -17,6 +19,12 @@ BETA = deployment(
     graph([service("A", providerOverride=GROVE), service("B", nodes=2, replicas=9)], version="v1beta1")
 )
 CLIQUES = "spec.template.cliques"
+
+
+def parsed(text: str) -> Path:
+    """The steps of a written path."""
+    words = re.findall(r"\w+", text)
+    return tuple(int(word) if word.isdecimal() else word for word in words)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def requests(draw: st.DrawFn) -> Request:
     return Request("team/w", whole, "tree" if asked else None)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(requests())
 def test_what_is_written_reads_back_as_the_same_request(request: Request) -> None:
     assert read_back(request) == request

@@ -12,7 +12,7 @@ import pytest
 from closeknit.dialects import Source, read
 from closeknit.dialects.family import Family
 from closeknit.dialects.kueue import KUEUE
-from closeknit.dialects.reading import gather, load
+from closeknit.dialects.reading import load
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
     HOST,
@@ -87,12 +87,14 @@ def text_of(content: list[Any]) -> bytes:
 
 def written_objects(dialect: Family, text: bytes, *, lenient: bool) -> int:
     """How many objects are written; that none of them raises is the point."""
-    found = gather(load([dialect], [Source("f", text)], lenient=lenient))
+    view = load([dialect], [Source("f", text)], lenient=lenient).view
     return sum(
         1
-        for make in dialect.translations.values()
-        for each in make(found.loaded.view, found.seen_by[dialect.name])
-        if isinstance(each, dict) and json.dumps(each)
+        for rules in dialect.render.values()
+        for shape, render in rules.items()
+        for stored in view.of(shape)
+        for each in render(stored, view).objects
+        if json.dumps(each)
     )
 
 

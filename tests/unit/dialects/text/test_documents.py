@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -10,8 +9,8 @@ import yaml
 
 from closeknit.dialects.text import documents, tree
 from closeknit.dialects.text import yaml as yaml_text
-from closeknit.dialects.text.documents import Document, parse
-from closeknit.dialects.text.sources import Source
+from closeknit.dialects.text.documents import Document, Source, parse
+from tests.counting import calls
 
 
 def contents(text: str | bytes) -> list[Any]:
@@ -394,19 +393,23 @@ def test_a_file_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -
     assert contents("a: 123456\n") == [{"a": 123456}]
 
 
-HOSTILE = (
-    *(BOMB, "[" * 1_000_000, '{"a":' * 200_000, "- " * 500_000, "&a " * 1000 + "x", "*" * 100_000),
-    *(f"a: {start}{'1' * 1_000_000}" for start in ("", "0", "0x", "0b", "1.", ".", "1e", "+", "1_")),
-    "a:\n" + "".join(f"  <<: {{k{i}: 1}}\n" for i in range(60_000)),
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(BOMB, id="aliases of aliases"),
+        pytest.param("[" * 1_000_000, id="lists in lists"),
+        pytest.param('{"a":' * 200_000, id="mappings in mappings"),
+        pytest.param("- " * 500_000, id="lists in lists, one a dash"),
+        pytest.param("&a " * 1000 + "x", id="anchors"),
+        pytest.param("*" * 100_000, id="asterisks"),
+        *(
+            pytest.param(f"a: {start}{'1' * 1_000_000}", id=f"a million digits after '{start}'")
+            for start in ("", "0", "0x", "0b", "1.", ".", "1e", "+", "1_")
+        ),
+    ],
 )
-
-
-def test_hostile_input_costs_no_time() -> None:
-    started = time.process_time()
-    for text in HOSTILE:
-        list(parse(Source("f", text.encode())))
-
-    assert time.process_time() - started < 10
+def test_hostile_input_costs_little(text: str) -> None:
+    assert calls(lambda: problems(text)) < 10_000
 
 
 def test_the_parser_in_python_yields_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

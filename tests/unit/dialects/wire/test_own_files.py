@@ -10,7 +10,7 @@ from closeknit.dialects.family import Compiled, Described, Family
 from closeknit.dialects.reading import Reading, read_with
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.sources import Source
+from closeknit.dialects.text.documents import Source
 from closeknit.dialects.wire.kinds import Kind, OwnFile
 from closeknit.hub.problems import Code
 from closeknit.hub.workload import Workload
