@@ -7,8 +7,8 @@ where none does. A pod that nobody claims belongs to its controller, or to itsel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from closeknit.apis import core_v1
 from closeknit.dialects.core.naming import lone_holder, workload_name
@@ -62,6 +62,15 @@ def _first_that_exists(view: View, claims: Sequence[Claim]) -> Claim:
         if family.makes is None or exists(view, claim.key):
             return claim
     return claims[0]
+
+
+def objects_for(view: View, family: Family, shape: type[Any]) -> Iterator[Stored[Any]]:
+    """The objects of a shape that a family has to do with: of pods those that it claims, of others all."""
+    for stored in view.of(shape):
+        if shape is not core_v1.Pod or any(
+            claim.family == family.name for claim in view.values(_CLAIM, stored.key)
+        ):
+            yield stored
 
 
 def exists(view: View, workload: Key) -> bool:

@@ -12,7 +12,7 @@ from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.family import Family
-from closeknit.dialects.ownership import Claim, claim_of, is_lost, pod_of, pods_by_claim
+from closeknit.dialects.ownership import Claim, claim_of, is_lost, objects_for, pod_of, pods_by_claim
 from closeknit.dialects.shared_names import Topologies, Workloads
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
@@ -178,10 +178,10 @@ def _workloads(
 ) -> Iterator[Workload]:
     """The workloads of a family; what is wrong with its objects is added to ``reported``."""
     for shape in family.check:
-        for each in view.of(shape):
+        for each in objects_for(view, family, shape):
             reported.extend(map(each.report, check_object(view, family, each.key)))
     for shape in family.compile:
-        for each in view.of(shape):
+        for each in objects_for(view, family, shape):
             compiled = view.derive(compile_object, family, each.key)
             reported.extend(map(each.report, compiled.problems))
             reported.extend(compiled.elsewhere)

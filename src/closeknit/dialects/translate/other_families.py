@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from closeknit.dialects.compiling import render_object, topologies_of
 from closeknit.dialects.family import Family, Object
+from closeknit.dialects.ownership import objects_for
 from closeknit.dialects.reading import Gathered, gather, load_documents
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.text.documents import Document, Located
@@ -41,7 +42,7 @@ def by_own_rules(
     """What a family's operator makes of its objects, each with the object that it is made from."""
     view = found.loaded.view
     for shape in family.render.get(target, ()):
-        for each in view.of(shape):
+        for each in objects_for(view, family, shape):
             rendered = view.derive(render_object, family, target, each.key)
             yield from ((each.report(problem), each.key) for problem in rendered.problems)
             yield from ((made, each.key) for made in rendered.objects)
