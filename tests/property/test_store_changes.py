@@ -55,14 +55,11 @@ def test_what_is_worked_out_again_is_what_a_new_store_gives() -> None:
 
 def test_a_node_that_goes_concerns_the_sets_whose_pods_it_had() -> None:
     view = filled(*SIZES)
-    held = {
-        pod.content.metadata.labels["app.kubernetes.io/part-of"]
-        for pod in view.of(Pod)
-        if pod.content.spec.node_name == "node-3"
-    }
+    there = [each for each in view.of(Pod) if each.content.spec.node_name == "node-3"]
+    held = {each.content.metadata.labels["app.kubernetes.io/part-of"] for each in there}
     view.remove(Key("", "Node", "", "node-3"))
 
-    assert worked_out_again(view) == {"compile_object": len(held)}
+    assert worked_out_again(view) == {"pod_of": len(there), "compile_object": len(held)}
 
 
 def test_a_topology_that_changes_concerns_every_set_that_may_speak_of_it() -> None:

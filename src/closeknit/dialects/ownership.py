@@ -8,6 +8,7 @@ where none does. A pod that nobody claims belongs to its controller, or to itsel
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from closeknit.apis import core_v1
@@ -86,18 +87,17 @@ def pods_of(view: View, workload: Key, family: str) -> tuple[ReadPod, ...]:
     present = (
         view.derive(pod_of, pod.key) for pod in view.found(_CLAIM, claim) if claim_of(view, pod.key) == claim
     )
-    return tuple(pod for pod in present if pod is not None and not is_lost(view, pod))
+    return tuple(pod for pod in present if pod is not None and not pod.lost)
 
 
 def pod_of(view: View, key: Key) -> ReadPod | None:
     """A pod as far as placing it is concerned; None where it is not in the store."""
     stored = view.get(key)
-    return read_pod(stored) if stored is not None else None
-
-
-def is_lost(view: View, pod: ReadPod) -> bool:
-    """Whether a pod that has a node is without one, because the node is not in the store."""
-    return pod.holds and not view.is_readable(Key("", "Node", "", pod.node))
+    if stored is None:
+        return None
+    pod = read_pod(stored)
+    there = not pod.holds or view.is_readable(Key("", "Node", "", pod.node))
+    return pod if there else replace(pod, lost=True)
 
 
 def _unclaimed(pod: Stored[core_v1.Pod]) -> Claim:

@@ -12,7 +12,7 @@ from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.family import Family
-from closeknit.dialects.ownership import Claim, claim_of, is_lost, objects_for, pod_of, pods_by_claim
+from closeknit.dialects.ownership import Claim, claim_of, objects_for, pod_of, pods_by_claim
 from closeknit.dialects.shared_names import Topologies, Workloads
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
@@ -221,7 +221,7 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
         pod = view.derive(pod_of, stored_pod.key)
         assert pod is not None
         reported.extend(map(stored_pod.report, pod.problems))
-        if not is_lost(view, pod):
+        if not pod.lost:
             pods.append((claim_of(view, stored_pod.key), pod))
         elif not view.lenient and pod.node not in known:
             remedy = OneOf.among(pod.node, nodes)

@@ -62,6 +62,8 @@ class ReadPod:
     """What is wrong with it; its shape then means nothing."""
     unsayable: tuple[Problem, ...]
     """Constraints that no request can express; they matter to those who place it."""
+    lost: bool = False
+    """Whether it has a node that is not in the store."""
 
     @property
     def name(self) -> str:

@@ -19,7 +19,7 @@ from closeknit.dialects.grove.gang_to_request import gang_request, pods_by_group
 from closeknit.dialects.grove.owners import is_handed_on, is_on_its_own, pods_made_for
 from closeknit.dialects.grove.to_request import to_request
 from closeknit.dialects.kai.compile import PRIORITIES
-from closeknit.dialects.ownership import is_lost, pod_of
+from closeknit.dialects.ownership import pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
@@ -112,7 +112,7 @@ def _pods_of_gang(stored: Stored[PodGang], view: View) -> tuple[ReadPod, ...]:
     for group in stored.content.spec.podgroups:
         for reference in group.pod_references:
             found = view.derive(pod_of, Key("", "Pod", stored.namespace, reference.name))
-            if found is not None and not is_lost(view, found):
+            if found is not None and not found.lost:
                 pods[found.name] = found
     return tuple(pods.values())
 

@@ -17,7 +17,7 @@ from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.core.pods import ReadPod
-from closeknit.dialects.ownership import is_lost, pod_of
+from closeknit.dialects.ownership import pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
@@ -101,7 +101,7 @@ def pods_made_for(view: View, owner: Key) -> tuple[ReadPod, ...]:
     return tuple(
         pod
         for each in view.found(_PODS, owner)
-        if (pod := view.derive(pod_of, each.key)) is not None and not is_lost(view, pod)
+        if (pod := view.derive(pod_of, each.key)) is not None and not pod.lost
     )
 
 

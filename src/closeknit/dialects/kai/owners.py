@@ -19,7 +19,7 @@ from closeknit.dialects.kai.leader_worker_sets import leader_worker_set_groups, 
 from closeknit.dialects.kai.owner_fields import Owner
 from closeknit.dialects.kai.pytorch_jobs import pytorch_job_groups, pytorch_job_owner
 from closeknit.dialects.kai.topologies import FAMILY
-from closeknit.dialects.ownership import claim_of, exists, is_lost, pod_of
+from closeknit.dialects.ownership import claim_of, exists, pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
@@ -91,7 +91,7 @@ def check_pod(pod: Stored[Pod], view: View) -> Iterator[Problem]:
     if claim.family != FAMILY or view.derive(exists, claim.key):
         return
     read = view.derive(pod_of, pod.key)
-    if read is None or is_lost(view, read) or read.stage in (Stage.SUCCEEDED, Stage.FAILED):
+    if read is None or read.lost or read.stage in (Stage.SUCCEEDED, Stage.FAILED):
         return
     made = (key for family in view.families if family.makes is not None for key in view.derive(family.makes))
     known = [key.name for key in (*view.keys(PodGroup), *made) if key.namespace == pod.namespace]

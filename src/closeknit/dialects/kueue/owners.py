@@ -20,7 +20,7 @@ from closeknit.dialects.core.pods import ReadPod, by_rank
 from closeknit.dialects.kueue.flavors import FAMILY
 from closeknit.dialects.kueue.pod_slots import labels_of
 from closeknit.dialects.kueue.topologies import kueue_key
-from closeknit.dialects.ownership import claim_of, is_lost, pod_of, pods_of
+from closeknit.dialects.ownership import claim_of, pod_of, pods_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
@@ -208,7 +208,7 @@ def _labelled(view: View, owner: Key) -> Iterator[ReadPod]:
     """The pods that a Job's or JobSet's controller has labelled, and that nobody else claims."""
     for stored in view.found(_BY_LABELS, owner):
         pod = view.derive(pod_of, stored.key)
-        if pod is not None and not view.derive(claim_of, stored.key).family and not is_lost(view, pod):
+        if pod is not None and not view.derive(claim_of, stored.key).family and not pod.lost:
             yield pod
 
 
