@@ -182,6 +182,8 @@ def _workloads(
             reported.extend(map(each.report, check_object(view, family, each.key)))
     for shape in family.compile:
         for each in view.of(shape):
+            if shape is core_v1.Pod and claim_of(view, each.key).family != family.name:
+                continue
             compiled = view.derive(compile_object, family, each.key)
             reported.extend(map(each.report, compiled.problems))
             reported.extend(compiled.elsewhere)
