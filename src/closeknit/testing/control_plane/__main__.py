@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ProgramError as error:
         sys.stderr.write(f"{error}\n")
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from closeknit.testing.control_plane.programs import ProgramError
@@ -104,23 +104,21 @@ def sweep(runs: Path) -> None:
                 fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            for process in _left_behind(folder):
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
+            while left := list(_left_behind(folder)):
+                for process in left:
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+                time.sleep(_PAUSE)
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def free_ports(count: int) -> list[int]:
     """Different ports of loopback that nobody listens on now."""
-    with_ports = [socket.socket() for _ in range(count)]
-    try:
-        for each in with_ports:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
             each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in with_ports]
-    finally:
-        for each in with_ports:
-            with closing(each):
-                pass
+        return [int(each.getsockname()[1]) for each in sockets]
 
 
 def _left_behind(folder: Path) -> Iterator[int]:
