@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format oracle fuzz bench clean
+.PHONY: help setup demo test test-slow check format oracle fuzz bench cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
+
+cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
+	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
 
 clean: ## remove everything that the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
