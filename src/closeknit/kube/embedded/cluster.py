@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from closeknit.kube import port
+from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.embedded import (
     builtin,
     decoding,
@@ -22,7 +22,7 @@ from closeknit.kube.embedded import (
     watches,
     writing,
 )
-from closeknit.kube.embedded.core import Clock, Core, Hook, Target, WriteOptions
+from closeknit.kube.embedded.core import Core, Hook, Target, WriteOptions
 from closeknit.kube.embedded.garbage import Garbage
 from closeknit.kube.embedded.kinds import Kind, Kinds, Object
 from closeknit.kube.embedded.listing import Found, Lists, filter_of, read_version
@@ -56,10 +56,29 @@ _BOOKMARK_EVERY: Final = 60.0
 R = TypeVar("R")
 
 
+class Keeper(Protocol):
+    """What keeps a store beyond the life of the process."""
+
+    store: Store
+
+    async def settled(self) -> None:
+        """Return when every write so far is kept."""
+        ...
+
+    def flush_now(self) -> None:
+        """Keep every write so far, before any event loop runs."""
+        ...
+
+    async def close(self) -> None:
+        """Keep what is on its way, and let go."""
+        ...
+
+
 class EmbeddedCluster:
     """A Kubernetes API in this process.
 
-    ``definitions`` are created at the start, where they are not there yet.
+    Its state is in memory, unless a keeper has it. ``definitions`` are created at
+    the start, where they are not there yet.
     Everything happens in one event loop; writes are seen by the next read.
     """
 
@@ -67,18 +86,19 @@ class EmbeddedCluster:
         self,
         definitions: Iterable[Mapping[str, Any]] = (),
         *,
-        clock: Clock = time.time,
+        clock: Clock = SYSTEM_CLOCK,
         dice: random.Random | None = None,
         history: int = 10_000,
-        store: Store | None = None,
-        settled: Callable[[], Coroutine[Any, Any, None]] | None = None,
+        keeper: Keeper | None = None,
         bookmark_every: float = _BOOKMARK_EVERY,
     ) -> None:
         # Names and uids need to be distinct, not secret, and a simulation wants the same ones again.
-        self.core = Core(store or Store(history=history), Kinds(), clock, dice or random.Random())  # noqa: S311
+        dice = dice or random.Random()  # noqa: S311
+        store = keeper.store if keeper is not None else Store(history=history)
+        self.core = Core(store, Kinds(), clock, dice)
         self.lists = Lists(self.core)
         self._garbage = Garbage(self.core)
-        self._settled = settled
+        self._keeper = keeper
         self._bookmark_every = bookmark_every
         self._writes = 0
         for kind in builtin.kinds():
@@ -92,6 +112,8 @@ class EmbeddedCluster:
         for definition in definitions:
             self._ensure(CUSTOM_RESOURCE_DEFINITIONS, definition)
         self._garbage.sweep()
+        if keeper is not None:
+            keeper.flush_now()
 
     # ------------------------------------------------------------------------------------ admission
 
@@ -339,12 +361,12 @@ class EmbeddedCluster:
         return result
 
     async def _written(self) -> None:
-        if not self._garbage.idle:
+        if self._keeper is not None:
+            await self._keeper.settled()
+        while not self._garbage.idle:
             self._garbage.sweep()
-        if self._settled is not None:
-            await self._settled()
-            if not self._garbage.idle:
-                self._garbage.sweep()
+            if self._keeper is not None:
+                await self._keeper.settled()
         # A writer that never waits for anything must not keep watchers from their turn.
         self._writes += 1
         if not self._writes & 63:
@@ -352,8 +374,13 @@ class EmbeddedCluster:
 
     async def settle(self) -> None:
         """Return when every write so far counts."""
-        if self._settled is not None:
-            await self._settled()
+        if self._keeper is not None:
+            await self._keeper.settled()
+
+    async def close(self) -> None:
+        """Keep what is on its way, and let go of the file that holds the state."""
+        if self._keeper is not None:
+            await self._keeper.close()
 
     # ------------------------------------------------------------------------------------- discovery
 
@@ -388,6 +415,8 @@ class EmbeddedCluster:
             # Nothing waits here: there are no hooks yet.
             creation.send(None)
         except (StopIteration, AlreadyExistsError):
+            if self._keeper is not None:
+                self._keeper.flush_now()
             return
         raise RuntimeError("The creation of an object waited for something before the cluster was there.")
 

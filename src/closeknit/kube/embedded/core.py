@@ -5,16 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
+from closeknit.kube.clock import Clock, timestamp
 from closeknit.kube.embedded.apply import Writer
 from closeknit.kube.embedded.kinds import Kind, Kinds
 from closeknit.kube.embedded.store import Key, Record, Store, Table
-
-Clock: TypeAlias = Callable[[], float]
-"""Seconds since 1970."""
 
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
@@ -83,12 +81,12 @@ class Core:
         self.dice = dice
         self.mutating: list[Hook] = []
         self.validating: list[Hook] = []
-        self._second = -1
+        self._second: datetime | None = None
         self._stamp = ""
 
     def now(self) -> str:
         """The time as objects carry it, in whole seconds."""
-        second = int(self.clock())
+        second = self.clock.now().replace(microsecond=0)
         if second != self._second:
             self._second = second
             self._stamp = timestamp(second)
@@ -96,7 +94,7 @@ class Core:
 
     def later(self, seconds: int) -> str:
         """A time to come."""
-        return timestamp(int(self.clock()) + seconds)
+        return timestamp(self.clock.now() + timedelta(seconds=seconds))
 
     def uid(self) -> str:
         """A new uid."""
@@ -116,8 +114,3 @@ class Core:
         if record is None:
             raise kind.not_found(key[1])
         return record
-
-
-def timestamp(seconds: float) -> str:
-    """Seconds since 1970 as objects carry them."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

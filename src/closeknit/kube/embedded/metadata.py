@@ -83,15 +83,6 @@ def problems(metadata: Mapping[str, Any], *, namespaced: bool, label_name: bool)
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         if problem := key_problem(finalizer):
             yield bad_value(f"metadata.finalizers[{index}]", finalizer, problem)
-        elif "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-            yield bad_value(
-                f"metadata.finalizers[{index}]",
-                finalizer,
-                "name is neither a standard finalizer name nor is it fully qualified",
-            )
-
-
-_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
 def _name_problems(metadata: Mapping[str, Any], *, label_name: bool) -> Iterator[Cause]:
