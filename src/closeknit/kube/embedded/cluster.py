@@ -339,12 +339,16 @@ class EmbeddedCluster:
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Put a pod on a node."""
-        kind, _ = self.core.kinds.of(PODS)
         binding = {
             "metadata": {"name": pod, "uid": uid, "annotations": dict(annotations or {})},
             "target": {"kind": "Node", "name": node},
         }
-        subresources.bind(self.core, kind, (namespace, pod), binding)
+        await self.bind_as((namespace, pod), binding)
+
+    async def bind_as(self, pod: Key, binding: Mapping[str, Any], *, dry_run: bool = False) -> None:
+        """Put a pod on the node that a Binding object names."""
+        kind, _ = self.core.kinds.of(PODS)
+        subresources.bind(self.core, kind, pod, binding, dry_run=dry_run)
         await self._written()
 
     async def evict(self, pod: str, *, namespace: str, options: DeleteOptions = DELETE) -> None:
