@@ -148,22 +148,14 @@ class PodRules(Rules):
 
     def default(self, obj: Object) -> None:
         """As for any pod's spec."""
-        default_spec(obj.setdefault("spec", {}))
+        spec = obj.setdefault("spec", {})
+        default_spec(spec)
+        spec.setdefault("enableServiceLinks", True)
 
     def creating(self, obj: Object, core: Core) -> None:
         """A new pod waits; its priority and standard tolerations are written into it."""
         spec = obj["spec"]
-        tolerations = spec.get("tolerations") or []
-        for key in _TOLERATED:
-            if not any(
-                one.get("key", key) == key and one.get("effect", "NoExecute") == "NoExecute"
-                for one in tolerations
-            ):
-                tolerations = [
-                    *tolerations,
-                    {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
-                ]
-        spec["tolerations"] = tolerations
+        _tolerate(spec)
         _prioritize(obj, core)
         obj["status"] = {"phase": "Pending", "qosClass": quality(spec)}
         if spec.get("schedulingGates"):
@@ -176,6 +168,14 @@ class PodRules(Rules):
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
                 }
             ]
+
+    def updating(self, obj: Object, old: Mapping[str, Any], core: Core) -> None:
+        """What was written into the pod when it was made stays, also where a writer leaves it out."""
+        spec = obj["spec"]
+        _tolerate(spec)
+        for field in ("priority", "preemptionPolicy"):
+            if field in old["spec"]:
+                spec.setdefault(field, old["spec"][field])
 
     def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
         """As for any pod's spec."""
@@ -228,6 +228,21 @@ def _frozen(spec: Mapping[str, Any], *, gated: bool) -> dict[str, Any]:
         if field in kept:
             kept[field] = [{k: v for k, v in one.items() if k != "image"} for one in kept[field]]
     return kept
+
+
+def _tolerate(spec: Object) -> None:
+    """Let a pod stay for five minutes on a node that is in trouble, unless it says something else."""
+    tolerations = spec.get("tolerations") or []
+    for key in _TOLERATED:
+        if not any(
+            one.get("key", key) == key and one.get("effect", "NoExecute") == "NoExecute"
+            for one in tolerations
+        ):
+            tolerations = [
+                *tolerations,
+                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+            ]
+    spec["tolerations"] = tolerations
 
 
 def _prioritize(obj: Object, core: Core) -> None:

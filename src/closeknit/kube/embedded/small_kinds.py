@@ -143,6 +143,7 @@ class JobRules(Rules):
         if "completions" not in spec and "parallelism" not in spec:
             spec["completions"] = 1
         spec.setdefault("parallelism", 1)
+        spec.setdefault("manualSelector", False)
         spec.setdefault("backoffLimit", 2**31 - 1 if "backoffLimitPerIndex" in spec else 6)
         spec.setdefault(
             "podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed"
@@ -159,6 +160,8 @@ class JobRules(Rules):
             for key, value in (("controller-uid", meta["uid"]), ("job-name", meta["name"])):
                 labels[key] = labels[f"batch.kubernetes.io/{key}"] = value
             spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": meta["uid"]}}
+            if not meta.get("labels"):
+                meta["labels"] = dict(labels)
         obj["status"] = {}
 
     def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:

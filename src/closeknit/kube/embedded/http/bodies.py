@@ -8,6 +8,7 @@ import msgspec
 import yaml
 from aiohttp import web
 
+from closeknit.kube.embedded.http import protobuf
 from closeknit.kube.errors import BadRequestError, RequestTooLargeError, UnsupportedMediaTypeError
 from closeknit.kube.port import ApplyPatch, JsonPatch, MergePatch, Patch, StrategicMergePatch
 
@@ -40,6 +41,8 @@ def _too_large() -> RequestTooLargeError:
 
 def read_object(body: bytes, content_type: str) -> dict[str, Any]:
     """A body as an object."""
+    if content_type == protobuf.MEDIA_TYPE:
+        return protobuf.decode(body)
     if content_type not in ("", "application/json", "application/yaml", "application/octet-stream", "*/*"):
         raise UnsupportedMediaTypeError(
             f"the body of the request was in an unknown format ({content_type}) - "
@@ -72,10 +75,6 @@ def read_patch(body: bytes, content_type: str, *, manager: str, force: bool) -> 
         found = _read(body, yaml_too=True)
         if not isinstance(found, dict):
             raise BadRequestError("An applied configuration must be an object.")
-        if not manager:
-            raise BadRequestError(
-                "PatchOptions is invalid: fieldManager: Required value: is required for apply patch"
-            )
         return ApplyPatch(found, manager, force=force)
     if force:
         raise BadRequestError(

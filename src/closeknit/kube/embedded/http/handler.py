@@ -60,11 +60,9 @@ class Handler:
             route = route_of(request.rel_url.raw_path)
             if route is not None and (found := self._kind(route)) is not None:
                 return await self._resource(request, route, *found)
-            return self._about(request)
+            return self._about(request, route)
         except ApiError as error:
             return answers.refusal(error)
-        except TimeoutError:
-            raise
         except Exception:  # noqa: BLE001 (a fault of the server is logged, and others notice nothing)
             _log.exception("A request could not be answered: %s %s", request.method, request.rel_url)
             return answers.refusal(
@@ -81,9 +79,11 @@ class Handler:
 
     # -------------------------------------------------------------------------------- about the server
 
-    def _about(self, request: web.BaseRequest) -> web.Response:
-        if request.method != "GET":
-            raise NotFoundError("the server could not find the requested resource")
+    def _about(self, request: web.BaseRequest, route: Route | None) -> web.Response:
+        if route is not None or request.method != "GET":
+            plural = f"{route.plural}.{route.group}".strip(".") if route is not None else ""
+            asked = f" ({request.method.lower()} {plural})" if plural else ""
+            raise NotFoundError(f"the server could not find the requested resource{asked}")
         kinds = self._cluster.core.kinds
         parts = request.path.strip("/").split("/")
         answer: Any = None

@@ -288,7 +288,7 @@ _BUILTIN: Final[Mapping[TableKey, tuple[Column, ...]]] = {
         Column("Data", "string", _count("data")),
         _AGE,
     ),
-    ("", "serviceaccounts"): (_NAME, Column("Secrets", "string", _count("secrets")), _AGE),
+    ("", "serviceaccounts"): (_NAME, _AGE),
     ("", "events"): (
         Column("Last Seen", "date", _last_seen),
         Column("Type", "string", _at("type")),

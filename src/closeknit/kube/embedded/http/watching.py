@@ -17,6 +17,7 @@ from closeknit.kube.embedded.http import answers, tables
 from closeknit.kube.embedded.http.answers import Form
 from closeknit.kube.embedded.kinds import Kind
 from closeknit.kube.embedded.store import Record
+from closeknit.kube.embedded.watches import Watcher
 from closeknit.kube.errors import ApiError, TooManyRequestsError
 from closeknit.kube.port import ChangeType, Selection
 
@@ -85,9 +86,22 @@ class Stream:
         response = web.StreamResponse(headers={"Content-Type": answers.JSON})
         response.enable_chunked_encoding()
         await response.prepare(request)
-        await self._send(response, [self._line("ADDED", record) for record in present])
-        if watch.initial and watch.bookmarks:
-            await self._send(response, [self._bookmark(watcher.version(), initial=True)])
+        try:
+            await self._send(response, [self._line("ADDED", record) for record in present])
+            if watch.initial and watch.bookmarks:
+                await self._send(response, [self._bookmark(watcher.version(), initial=True)])
+            await self._follow(request, response, watcher)
+            await response.write_eof()
+        except TimeoutError:
+            # It holds the connection and does not read.
+            if request.transport is not None:
+                request.transport.abort()
+        except ConnectionError:
+            pass
+        return response
+
+    async def _follow(self, request: web.BaseRequest, response: web.StreamResponse, watcher: Watcher) -> None:
+        watch = self._watch
         loop = asyncio.get_running_loop()
         end = loop.time() + (watch.seconds or _LONGEST)
         try:
@@ -100,8 +114,6 @@ class Stream:
                     await self._send(response, [self._bookmark(watcher.version())])
         except ApiError as error:
             await self._send(response, [_encode({"type": "ERROR", "object": error.status.wire()}) + b"\n"])
-        await response.write_eof()
-        return response
 
     async def _send(self, response: web.StreamResponse, lines: list[bytes]) -> None:
         """Write; TimeoutError where the client has not read for too long."""
