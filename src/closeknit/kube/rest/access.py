@@ -12,7 +12,7 @@ import os
 import ssl
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -58,7 +58,7 @@ class Connection:
     address: str
     tls: ssl.SSLContext | None = None
     """None for an address without TLS."""
-    authorization: str = ""
+    authorization: str = field(default="", repr=False)
     """The header of this name; empty where a certificate says who asks."""
     server_name: str | None = None
     """The name that the server's certificate must bear, where it is not that of the address."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -26,7 +26,7 @@ class User:
     """Somebody whom the API server knows by a token, and RBAC by name and groups."""
 
     name: str
-    token: str
+    token: str = field(repr=False)
     groups: tuple[str, ...] = ()
 
 
