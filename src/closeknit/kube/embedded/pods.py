@@ -27,6 +27,8 @@ def default_spec(spec: Object) -> None:
         resources = container["resources"]
         if limits := resources.get("limits"):
             resources["requests"] = {**limits, **(resources.get("requests") or {})}
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     if name := spec.get("serviceAccountName") or spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"] = name
 
@@ -59,8 +61,6 @@ def spec_problems(spec: Mapping[str, Any], path: str) -> Iterator[Cause]:
             yield bad_value(f"{path}.schedulingGates[{index}].name", gate.get("name", ""), problem)
     if spec.get("schedulingGates") and spec.get("nodeName"):
         yield forbidden(f"{path}.nodeName", "cannot be set until all schedulingGates have been cleared")
-    if (grace := spec.get("terminationGracePeriodSeconds", 0)) < 0:
-        yield bad_value(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than or equal to 0")
     if (deadline := spec.get("activeDeadlineSeconds")) is not None and not 1 <= deadline < 2**31:
         yield bad_value(
             f"{path}.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive"

@@ -111,6 +111,11 @@ def require_namespace(core: Core, kind: Kind, namespace: str, name: str) -> None
             group=kind.group,
             kind=kind.key[1],
             name=name,
+            causes=(
+                Cause(
+                    "metadata.namespace", f"namespace {namespace} is being terminated", "NamespaceTerminating"
+                ),
+            ),
         )
 
 
