@@ -16,6 +16,7 @@ from closeknit.kube.errors import Cause, ConflictError
 Entry: TypeAlias = dict[str, Any]
 """One manager's part of ``metadata.managedFields``."""
 
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 MAX_MANAGERS: Final = 10
 """So many managers that update are kept apart; the oldest beyond are merged, as Kubernetes does."""
 
@@ -80,7 +81,13 @@ def updated(
     own = ownership.union(own, written)
     if own:
         kept.append(writer.entry(own))
-    return _few(kept)
+    return _in_order(_few(kept))
+
+
+def _in_order(entries: list[Entry]) -> list[Entry]:
+    """Those who apply first, then by time and name, whoever wrote last."""
+    words = ("operation", "time", "manager", "apiVersion", "subresource")
+    return sorted(entries, key=lambda entry: tuple(str(entry.get(word, "")) for word in words))
 
 
 def _few(entries: list[Entry]) -> list[Entry]:
@@ -121,13 +128,14 @@ def apply(
     merged = _without(schema, merged, earlier, owned)
     comparison = ownership.compare(schema, live, merged, builtin=kind.builtin)
     written, removed = comparison.written, comparison.removed
+    own_before = _applied_by_client(schema, live) if writer.manager == "kubectl" else {}
     conflicts: list[tuple[Entry, Fields]] = []
     kept: list[Entry] = []
     for entry in others:
         fields = entry.get("fieldsV1") or {}
         clash = ownership.intersection(fields, written)
-        if clash:
-            conflicts.append((entry, clash))
+        if contested := ownership.difference(clash, own_before):
+            conflicts.append((entry, contested))
         if left := ownership.difference(ownership.difference(fields, clash), removed):
             kept.append(entry if left == fields else {**entry, "fieldsV1": left})
     if conflicts and not force:
@@ -136,9 +144,27 @@ def apply(
     mine = next((entry for entry in entries if writer.wrote(entry)), None)
     if mine is None or earlier != wishes or not comparison.same:
         mine = writer.entry(wishes)
-    position = next((index for index, entry in enumerate(entries) if writer.wrote(entry)), None)
-    kept.insert(len(kept) if position is None else min(position, len(kept)), mine)
-    return merged, kept
+    return merged, _in_order([*kept, mine])
+
+
+def note_last_applied(obj: dict[str, Any], applied: Mapping[str, Any], writer: Writer) -> None:
+    """Keep the annotation true by which kubectl remembers what it applied, where there is one."""
+    annotations = obj["metadata"].get("annotations") or {}
+    if writer.manager == "kubectl" and LAST_APPLIED in annotations:
+        annotations[LAST_APPLIED] = json.dumps(applied, sort_keys=True, separators=(",", ":")) + "\n"
+
+
+def _applied_by_client(schema: Schema, live: Mapping[str, Any]) -> Fields:
+    """What kubectl applied last before it left the work to the server, and nobody has changed since."""
+    annotations = (live.get("metadata") or {}).get("annotations") or {}
+    try:
+        last = json.loads(annotations.get(LAST_APPLIED, ""))
+    except (TypeError, ValueError):
+        return {}
+    if not isinstance(last, dict):
+        return {}
+    changed = ownership.compare(schema, live, merge(schema, live, last))
+    return ownership.difference(ownership.applied(schema, last), changed.written)
 
 
 def conflict(conflicts: list[tuple[Entry, Fields]]) -> ConflictError:
@@ -166,8 +192,6 @@ def _who(entry: Entry) -> str:
         who += f' with subresource "{subresource}"'
     if entry.get("operation") == "Update":
         who += f" using {entry.get('apiVersion')}"
-        if time := entry.get("time"):
-            who += f" at {time}"
     return who
 
 

@@ -58,13 +58,19 @@ def kinds() -> Iterator[Kind]:
         resources.SERVICE_ACCOUNTS, Rules(), has_status=False, counts_generations=False, returns_deleted=True
     )
     yield _events()
-    yield _kind(resources.LEASES, small_kinds.LeaseRules(), has_status=False, counts_generations=False)
+    yield _kind(
+        resources.LEASES,
+        small_kinds.LeaseRules(),
+        has_status=False,
+        counts_generations=False,
+        unconditional=False,
+    )
     yield _kind(resources.PRIORITY_CLASSES, small_kinds.PriorityClassRules(), has_status=False)
     yield _kind(
         resources.JOBS, small_kinds.JobRules(), fields=("status.successful",), propagation=Propagation.ORPHAN
     )
-    yield _kind(BUDGETS, small_kinds.BudgetRules())
-    yield _kind(resources.CUSTOM_RESOURCE_DEFINITIONS, DefinitionRules())
+    yield _kind(BUDGETS, small_kinds.BudgetRules(), unconditional=False)
+    yield _kind(resources.CUSTOM_RESOURCE_DEFINITIONS, DefinitionRules(), unconditional=False)
     yield job_sets()
 
 
@@ -107,6 +113,7 @@ def job_sets() -> Kind:
         storage=resource.version,
         schemas={resource.version: parse(document)},
         builtin=False,
+        unconditional=False,
         selectable=field_readers(()),
     )
 

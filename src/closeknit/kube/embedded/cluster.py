@@ -22,6 +22,7 @@ from closeknit.kube.embedded import (
     watches,
     writing,
 )
+from closeknit.kube.embedded.budgets import Budgets
 from closeknit.kube.embedded.core import Core, Hook, Target, WriteOptions
 from closeknit.kube.embedded.garbage import Garbage
 from closeknit.kube.embedded.kinds import Kind, Kinds, Object
@@ -97,7 +98,7 @@ class EmbeddedCluster:
         store = keeper.store if keeper is not None else Store(history=history)
         self.core = Core(store, Kinds(), clock, dice)
         self.lists = Lists(self.core)
-        self._garbage = Garbage(self.core)
+        self._followers = (Garbage(self.core), Budgets(self.core))
         self._keeper = keeper
         self._bookmark_every = bookmark_every
         self._writes = 0
@@ -111,7 +112,7 @@ class EmbeddedCluster:
             self._ensure(NAMESPACES, {"metadata": {"name": name}})
         for definition in definitions:
             self._ensure(CUSTOM_RESOURCE_DEFINITIONS, definition)
-        self._garbage.sweep()
+        self._sweep()
         if keeper is not None:
             keeper.flush_now()
 
@@ -339,12 +340,16 @@ class EmbeddedCluster:
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Put a pod on a node."""
-        kind, _ = self.core.kinds.of(PODS)
         binding = {
             "metadata": {"name": pod, "uid": uid, "annotations": dict(annotations or {})},
             "target": {"kind": "Node", "name": node},
         }
-        subresources.bind(self.core, kind, (namespace, pod), binding)
+        await self.bind_as((namespace, pod), binding)
+
+    async def bind_as(self, pod: Key, binding: Mapping[str, Any], *, dry_run: bool = False) -> None:
+        """Put a pod on the node that a Binding object names."""
+        kind, _ = self.core.kinds.of(PODS)
+        subresources.bind(self.core, kind, pod, binding, dry_run=dry_run)
         await self._written()
 
     async def evict(self, pod: str, *, namespace: str, options: DeleteOptions = DELETE) -> None:
@@ -363,8 +368,7 @@ class EmbeddedCluster:
     async def _written(self) -> None:
         if self._keeper is not None:
             await self._keeper.settled()
-        while not self._garbage.idle:
-            self._garbage.sweep()
+        while self._sweep():
             if self._keeper is not None:
                 await self._keeper.settled()
         # A writer that never waits for anything must not keep watchers from their turn.
@@ -404,7 +408,15 @@ class EmbeddedCluster:
         after = event.after
         if table.key == definitions.TABLE and after and "deletionTimestamp" not in after.obj["metadata"]:
             self.core.kinds.add(definitions.kind_of(after.obj))
-        self._garbage.notice(table, event)
+        for follower in self._followers:
+            follower.notice(table, event)
+
+    def _sweep(self) -> bool:
+        """Do what follows from the writes so far; False where that is nothing."""
+        busy = [follower for follower in self._followers if not follower.idle]
+        for follower in busy:
+            follower.sweep()
+        return bool(busy)
 
     def _ensure(self, resource: Resource, obj: Mapping[str, Any]) -> None:
         """Create what has to be there from the start."""

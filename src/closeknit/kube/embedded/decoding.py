@@ -9,7 +9,7 @@ import msgspec
 
 from closeknit.kube.embedded import metadata
 from closeknit.kube.embedded.amounts import canonicalize
-from closeknit.kube.embedded.checking import TYPE_INVALID, check
+from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, check
 from closeknit.kube.embedded.core import Core, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
 from closeknit.kube.embedded.schema import fill_defaults, prune
@@ -69,13 +69,31 @@ def drop_unknown(kind: Kind, version: str, obj: Object, options: WriteOptions) -
     if not unknown:
         return
     if options.field_validation == "Strict":
-        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
-        raise BadRequestError(
-            f'{kind.name} in version "{version}" cannot be handled as a {kind.name}: '
-            f"strict decoding error: {listed}"
-        )
+        raise _strictly(kind, version, unknown)
     if options.field_validation == "Warn":
         options.warnings.extend(f'unknown field "{path}"' for path in unknown)
+
+
+def refuse_undeclared(kind: Kind, version: str, obj: Object, options: WriteOptions) -> None:
+    """Refuse an applied configuration with fields that the kind does not have: nobody could own them."""
+    unknown: list[str] = []
+    prune(kind.schemas[version], obj, "", unknown)
+    if not unknown:
+        return
+    if options.field_validation == "Strict":
+        raise _strictly(kind, version, unknown)
+    resource, meta = kind.resources[version], obj.get("metadata") or {}
+    named = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {resource.group}/{resource.version}"
+    said = "; ".join(f".{path}: field not declared in schema" for path in unknown)
+    raise BadRequestError(f"failed to create typed patch object ({named}, Kind={resource.kind}): {said}")
+
+
+def _strictly(kind: Kind, version: str, unknown: list[str]) -> BadRequestError:
+    listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+    return BadRequestError(
+        f'{kind.name} in version "{version}" cannot be handled as a {kind.name}: '
+        f"strict decoding error: {listed}"
+    )
 
 
 def _refuse_unreadable(kind: Kind, version: str, obj: Object, causes: list[Cause]) -> None:
@@ -96,8 +114,8 @@ def refuse_invalid(
 ) -> None:
     """Raise InvalidObjectError with everything that the rules of all kinds and of this one find."""
     found = list(metadata.problems(obj["metadata"], namespaced=kind.namespaced, label_name=kind.label_name))
-    found.extend(causes)
     found.extend(kind.rules.problems(obj, core))
+    found.extend(sorted(causes, key=lambda cause: cause.reason == DUPLICATE))
     if old is not None:
         found.extend(kind.rules.change_problems(obj, old))
     if found:

@@ -151,6 +151,7 @@ def kind_of(definition: Mapping[str, Any]) -> Kind:
         storage=storage,
         schemas={name: _schema(every[name]) for name in resources},
         builtin=False,
+        unconditional=False,
         has_status=any("status" in (one.get("subresources") or {}) for one in every.values()),
         scales={name: scale for name in resources if (scale := _scale(every[name])) is not None},
         selectable=field_readers(sorted(fields)),

@@ -8,17 +8,24 @@ from closeknit.kube.embedded import decoding, writing
 from closeknit.kube.embedded.core import Core, Target, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
 from closeknit.kube.embedded.store import Record
-from closeknit.kube.errors import ConflictError
+from closeknit.kube.errors import ConflictError, ForbiddenError
 from closeknit.kube.port import DeleteOptions, Propagation
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 PODS_TABLE: Final = ("", "pods")
+_IMMORTAL: Final = frozenset({"default", "kube-public", "kube-system"})
 
 
 async def delete(core: Core, target: Target, options: DeleteOptions) -> tuple[Record, bool]:
     """Ask for an object to go: what is left of it, or was, and whether it is gone."""
     kind, key = target.kind, target.key
+    if kind.key == writing.NAMESPACES_TABLE and key[1] in _IMMORTAL:
+        raise ForbiddenError(
+            f'namespaces "{key[1]}" is forbidden: this namespace may not be deleted',
+            kind="namespaces",
+            name=key[1],
+        )
     record = core.find(kind, key)
     _require(kind, record, options)
     if core.mutating or core.validating:

@@ -79,6 +79,8 @@ class Kind:
     keeps_status: bool = False
     """Whether a new object may bring its status, as a node's agent does."""
     counts_generations: bool = True
+    unconditional: bool = True
+    """Whether a whole object may be written without the version that it stands on."""
     scales: dict[str, Scale] = field(default_factory=dict)
     selectable: dict[str, Callable[[Mapping[str, Any]], str]] = field(default_factory=dict)
     """Fields that a selector may name."""

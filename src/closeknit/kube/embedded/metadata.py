@@ -108,8 +108,8 @@ def label_problems(labels: Mapping[str, str], path: str) -> Iterator[Cause]:
 
 def _owner_problems(owners: Any) -> Iterator[Cause]:
     controllers = 0
-    for index, owner in enumerate(owners):
-        path = f"metadata.ownerReferences[{index}]"
+    for owner in owners:
+        path = "metadata.ownerReferences"
         for field, word in (("apiVersion", "version"), ("kind", "kind"), ("name", "name"), ("uid", "uid")):
             if not owner.get(field):
                 yield bad_value(f"{path}.{field}", owner.get(field, ""), f"{word} must not be empty")

@@ -27,6 +27,8 @@ def default_spec(spec: Object) -> None:
         resources = container["resources"]
         if limits := resources.get("limits"):
             resources["requests"] = {**limits, **(resources.get("requests") or {})}
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     if name := spec.get("serviceAccountName") or spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"] = name
 
@@ -59,8 +61,6 @@ def spec_problems(spec: Mapping[str, Any], path: str) -> Iterator[Cause]:
             yield bad_value(f"{path}.schedulingGates[{index}].name", gate.get("name", ""), problem)
     if spec.get("schedulingGates") and spec.get("nodeName"):
         yield forbidden(f"{path}.nodeName", "cannot be set until all schedulingGates have been cleared")
-    if (grace := spec.get("terminationGracePeriodSeconds", 0)) < 0:
-        yield bad_value(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than or equal to 0")
     if (deadline := spec.get("activeDeadlineSeconds")) is not None and not 1 <= deadline < 2**31:
         yield bad_value(
             f"{path}.activeDeadlineSeconds", deadline, "must be between 1 and 2147483647, inclusive"
@@ -148,22 +148,14 @@ class PodRules(Rules):
 
     def default(self, obj: Object) -> None:
         """As for any pod's spec."""
-        default_spec(obj.setdefault("spec", {}))
+        spec = obj.setdefault("spec", {})
+        default_spec(spec)
+        spec.setdefault("enableServiceLinks", True)
 
     def creating(self, obj: Object, core: Core) -> None:
         """A new pod waits; its priority and standard tolerations are written into it."""
         spec = obj["spec"]
-        tolerations = spec.get("tolerations") or []
-        for key in _TOLERATED:
-            if not any(
-                one.get("key", key) == key and one.get("effect", "NoExecute") == "NoExecute"
-                for one in tolerations
-            ):
-                tolerations = [
-                    *tolerations,
-                    {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
-                ]
-        spec["tolerations"] = tolerations
+        _tolerate(spec)
         _prioritize(obj, core)
         obj["status"] = {"phase": "Pending", "qosClass": quality(spec)}
         if spec.get("schedulingGates"):
@@ -176,6 +168,14 @@ class PodRules(Rules):
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
                 }
             ]
+
+    def updating(self, obj: Object, old: Mapping[str, Any], core: Core) -> None:
+        """What was written into the pod when it was made stays, also where a writer leaves it out."""
+        spec = obj["spec"]
+        _tolerate(spec)
+        for field in ("priority", "preemptionPolicy"):
+            if field in old["spec"]:
+                spec.setdefault(field, old["spec"][field])
 
     def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
         """As for any pod's spec."""
@@ -228,6 +228,21 @@ def _frozen(spec: Mapping[str, Any], *, gated: bool) -> dict[str, Any]:
         if field in kept:
             kept[field] = [{k: v for k, v in one.items() if k != "image"} for one in kept[field]]
     return kept
+
+
+def _tolerate(spec: Object) -> None:
+    """Let a pod stay for five minutes on a node that is in trouble, unless it says something else."""
+    tolerations = spec.get("tolerations") or []
+    for key in _TOLERATED:
+        if not any(
+            one.get("key", key) == key and one.get("effect", "NoExecute") == "NoExecute"
+            for one in tolerations
+        ):
+            tolerations = [
+                *tolerations,
+                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+            ]
+    spec["tolerations"] = tolerations
 
 
 def _prioritize(obj: Object, core: Core) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from closeknit.kube.errors import BadRequestError
+from closeknit.kube.errors import BadRequestError, Cause
 
 Test: TypeAlias = Callable[[Mapping[str, Any]], bool]
 """A question to a mapping: an object's labels, or the object."""
@@ -196,8 +196,8 @@ def field_test(text: str, readers: Mapping[str, Callable[[Mapping[str, Any]], st
     tests: list[tuple[Callable[[Mapping[str, Any]], str], bool, str]] = []
     for name, equal, value in requirements:
         if (reader := readers.get(name)) is None:
-            known = ", ".join(sorted(readers))
-            raise BadRequestError(f"field label not supported: {name}. Fields that can be selected: {known}.")
+            known = f"These can be selected: {', '.join(sorted(readers))}."
+            raise BadRequestError(f"field label not supported: {name}", causes=(Cause(name, known),))
         tests.append((reader, equal, value))
     return lambda obj: all((reader(obj) == value) is equal for reader, equal, value in tests)
 

@@ -19,7 +19,7 @@ _PLAIN: Final[Mapping[str, dict[str, Any]]] = {
     "int64": {"type": "integer", "format": "int64"},
     "number": {"type": "number"},
     "time": {"type": "string", "format": "date-time"},
-    "microtime": {"type": "string", "format": "date-time"},
+    "microtime": {"type": "string", "format": "date-time", "x-micro": True},
     "bytes": {"type": "string", "format": "byte"},
     "quantity": {"x-kubernetes-int-or-string": True, "x-quantity": True, "pattern": _QUANTITY},
     "intstr": {"x-kubernetes-int-or-string": True},
@@ -36,7 +36,7 @@ def documents() -> dict[str, dict[str, Any]]:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     for line in lines:
         if not line.startswith(" "):
-            shapes[line] = {"type": "object", "properties": {}, "x-name": line}
+            shapes[line] = {"type": "object", "properties": {}, "x-name": line, "x-numbers": {}}
     current: dict[str, Any] = {}
     for line in lines:
         if not line.startswith(" "):
@@ -45,7 +45,10 @@ def documents() -> dict[str, dict[str, Any]]:
         match = _LINE.fullmatch(line)
         assert match is not None, line
         name, needed, form, kind, rest = match.groups()
-        current["properties"][name] = _field(form, shapes.get(kind) or _PLAIN[kind], rest.split())
+        attributes = rest.split()
+        if attributes and attributes[-1].startswith("@"):
+            current["x-numbers"][int(attributes.pop()[1:])] = name
+        current["properties"][name] = _field(form, shapes.get(kind) or _PLAIN[kind], attributes)
         if needed:
             current.setdefault("required", []).append(name)
     return shapes

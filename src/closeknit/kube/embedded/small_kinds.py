@@ -143,6 +143,7 @@ class JobRules(Rules):
         if "completions" not in spec and "parallelism" not in spec:
             spec["completions"] = 1
         spec.setdefault("parallelism", 1)
+        spec.setdefault("manualSelector", False)
         spec.setdefault("backoffLimit", 2**31 - 1 if "backoffLimitPerIndex" in spec else 6)
         spec.setdefault(
             "podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed"
@@ -158,12 +159,20 @@ class JobRules(Rules):
             labels = template.setdefault("metadata", {}).setdefault("labels", {})
             for key, value in (("controller-uid", meta["uid"]), ("job-name", meta["name"])):
                 labels[key] = labels[f"batch.kubernetes.io/{key}"] = value
-            spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": meta["uid"]}}
+            spec.setdefault("selector", _job_selector(obj))
+            if not meta.get("labels"):
+                meta["labels"] = dict(labels)
         obj["status"] = {}
 
     def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
         """The pods of a Job end, and an Indexed one says how many there are."""
         spec = obj.get("spec") or {}
+        if (
+            not spec.get("manualSelector")
+            and "template" in spec
+            and spec.get("selector") != _job_selector(obj)
+        ):
+            yield bad_value("spec.selector", spec.get("selector"), "`selector` not auto-generated")
         yield from job_problems(spec, "spec")
 
     def change_problems(self, obj: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
@@ -185,6 +194,10 @@ class JobRules(Rules):
         waiting = was.get("suspend") and not (old.get("status") or {}).get("startTime")
         if _fixed(new, free=bool(waiting)) != _fixed(was, free=bool(waiting)):
             yield bad_value("spec.template", new.get("template"), "field is immutable")
+
+
+def _job_selector(job: Mapping[str, Any]) -> dict[str, Any]:
+    return {"matchLabels": {"batch.kubernetes.io/controller-uid": job["metadata"]["uid"]}}
 
 
 _SCHEDULING = ("nodeSelector", "affinity", "tolerations", "schedulingGates")

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
-from closeknit.kube.embedded import deleting, writing
+from closeknit.kube.embedded import budgets, deleting, writing
 from closeknit.kube.embedded.checking import bad_value
 from closeknit.kube.embedded.core import Core, Target
 from closeknit.kube.embedded.kinds import Kind, Object, Scale
-from closeknit.kube.embedded.selectors import label_selector_text, label_test
 from closeknit.kube.embedded.store import Key, Record
 from closeknit.kube.errors import (
     BadRequestError,
     Cause,
     ConflictError,
-    InternalServerError,
-    TooManyRequestsError,
     invalid,
 )
 from closeknit.kube.port import DeleteOptions
-
-_BUDGETS: Final = ("policy", "poddisruptionbudgets")
 
 
 def bind(core: Core, kind: Kind, key: Key, binding: Mapping[str, Any], *, dry_run: bool = False) -> None:
@@ -82,54 +76,8 @@ async def evict(core: Core, target: Target, options: DeleteOptions) -> None:
     status = record.obj.get("status") or {}
     meta = record.obj["metadata"]
     if status.get("phase") == "Running" and "deletionTimestamp" not in meta:
-        _respect_budgets(core, kind, record)
+        budgets.respect(core, record)
     await deleting.delete(core, target, options)
-
-
-def _respect_budgets(core: Core, kind: Kind, record: Record) -> None:
-    namespace = record.key[0]
-    labels = record.obj["metadata"].get("labels") or {}
-    budgets = []
-    for budget in core.store.table(_BUDGETS).records(namespace):
-        selector = (budget.obj.get("spec") or {}).get("selector")
-        test = label_test(label_selector_text(selector)) if selector is not None else None
-        if selector is not None and (test is None or test(labels)):
-            budgets.append((budget, test))
-    if len(budgets) > 1:
-        raise InternalServerError(
-            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        )
-    for budget, test in budgets:
-        pods = [
-            one
-            for one in core.table(kind).records(namespace)
-            if test is None or test(one.obj["metadata"].get("labels") or {})
-        ]
-        spec = budget.obj["spec"]
-        healthy = sum(_is_healthy(one.obj) for one in pods)
-        if "maxUnavailable" in spec:
-            needed = len(pods) - _share(spec["maxUnavailable"], len(pods))
-        else:
-            needed = _share(spec.get("minAvailable", 1), len(pods))
-        if healthy - 1 < needed and _is_healthy(record.obj):
-            name = budget.key[1]
-            detail = f"The disruption budget {name} needs {needed} healthy pods and has {healthy} currently"
-            raise TooManyRequestsError(
-                "Cannot evict pod as it would violate the pod's disruption budget.",
-                causes=(Cause("", detail, "DisruptionBudget"),),
-            )
-
-
-def _is_healthy(pod: Mapping[str, Any]) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    ready = any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
-    return ready and "deletionTimestamp" not in pod["metadata"]
-
-
-def _share(amount: int | str, of: int) -> int:
-    if isinstance(amount, int):
-        return amount
-    return math.ceil(int(amount.rstrip("%") or 0) * of / 100)
 
 
 def scale_of(kind: Kind, version: str, obj: Mapping[str, Any]) -> Object:

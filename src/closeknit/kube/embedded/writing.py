@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from closeknit.kube.embedded import apply as applying
 from closeknit.kube.embedded import decoding
-from closeknit.kube.embedded.checking import forbidden
+from closeknit.kube.embedded.checking import bad_value, forbidden, required
 from closeknit.kube.embedded.core import AdmissionRequest, Core, Hook, Target, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
 from closeknit.kube.embedded.store import Key, Record
@@ -111,6 +111,11 @@ def require_namespace(core: Core, kind: Kind, namespace: str, name: str) -> None
             group=kind.group,
             kind=kind.key[1],
             name=name,
+            causes=(
+                Cause(
+                    "metadata.namespace", f"namespace {namespace} is being terminated", "NamespaceTerminating"
+                ),
+            ),
         )
 
 
@@ -149,8 +154,12 @@ def _require_same(kind: Kind, record: Record, obj: Object) -> None:
             f"the namespace of the object ({namespace}) does not match "
             f"the namespace on the request ({record.key[0]})"
         )
-    if (given := meta.get("resourceVersion")) and given != old["resourceVersion"]:
+    given = meta.get("resourceVersion")
+    if given and given != old["resourceVersion"]:
         raise modified(kind, record.key[1])
+    if not given and not kind.unconditional:
+        causes = [bad_value("metadata.resourceVersion", given or "", "must be specified for an update")]
+        raise invalid(causes, group=kind.group, kind=kind.name, name=record.key[1])
     if (uid := meta.get("uid")) and uid != old["uid"]:
         raise ConflictError(
             f'Operation cannot be fulfilled on {kind.qualified} "{record.key[1]}": Precondition failed: '
@@ -227,11 +236,23 @@ def _differs(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> bool
 def _commit(core: Core, target: Target, record: Record, obj: Object) -> Record:
     meta, old = obj["metadata"], record.obj
     if target.options.manager:
-        sent = meta.get("managedFields")
-        # An empty list, or one empty entry, is how a client throws the record of owners away.
-        owners = [] if sent in ([], [{}]) else list(old["metadata"].get("managedFields") or ())
+        owners = _owners_sent(meta.get("managedFields"), old["metadata"].get("managedFields") or [])
         meta["managedFields"] = applying.updated(target.kind, old, obj, owners, target.writer(core.now()))
     return store_change(core, target.kind, record, obj, target.options)
+
+
+def _owners_sent(sent: Any, old: list[applying.Entry]) -> list[applying.Entry]:
+    """The record of owners that a client sent along, where it is one; else the old one.
+
+    An empty list, or one empty entry, is how a client throws the record away.
+    """
+    if sent in ([], [{}]):
+        return []
+    if isinstance(sent, list) and all(
+        isinstance(entry.get("manager"), str) and isinstance(entry.get("fieldsV1"), dict) for entry in sent
+    ):
+        return list(sent)
+    return old
 
 
 def store_change(core: Core, kind: Kind, record: Record, obj: Object, options: WriteOptions) -> Record:
@@ -262,6 +283,9 @@ def store_change(core: Core, kind: Kind, record: Record, obj: Object, options: W
 async def apply_patch(core: Core, target: Target, patch: ApplyPatch) -> tuple[Record, bool]:
     """Server-side apply: what becomes of the object, and whether it is new."""
     kind, key, options = target.kind, target.key, target.options
+    if not patch.manager:
+        causes = [required("fieldManager", "is required for apply patch")]
+        raise invalid(causes, group="meta.k8s.io", kind="PatchOptions", name="")
     wanted = decoding.copied(patch.body)
     meta = wanted.get("metadata")
     if not isinstance(meta, dict):
@@ -280,8 +304,9 @@ async def apply_patch(core: Core, target: Target, patch: ApplyPatch) -> tuple[Re
     def change(live: Object) -> Object:
         plain = _plain(target, decoding.copied(wanted))
         merged, owners = applying.apply(kind, live, plain, writer, force=patch.force)
-        merged = {**merged, "metadata": {**merged["metadata"], "managedFields": owners}}
-        return decoding.copied(merged)
+        merged = decoding.copied({**merged, "metadata": {**merged["metadata"], "managedFields": owners}})
+        applying.note_last_applied(merged, plain, writer)
+        return merged
 
     # The owners are worked out already, so no further writer is noted.
     own = replace(options, manager="", field_validation="Ignore")
@@ -317,7 +342,7 @@ def _require_named(meta: Mapping[str, Any], key: Key) -> None:
 def _plain(target: Target, wanted: Object) -> Object:
     """An applied configuration without unknown fields, and without what this write does not touch."""
     kind = target.kind
-    decoding.drop_unknown(kind, target.version, wanted, target.options)
+    decoding.refuse_undeclared(kind, target.version, wanted, target.options)
     if target.subresource == "status":
         touched = ("apiVersion", "kind", "metadata", "status")
         return {name: value for name, value in wanted.items() if name in touched}
