@@ -6,16 +6,19 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.embedded.http.server import Server
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.rest import connect, load_access
 from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
 from tests.conformance.cluster import Cluster
 
 EMBEDDED = "embedded"
+OVER_HTTP = "embedded-over-http"
 REAL = "kube-apiserver"
 
 
@@ -37,14 +40,14 @@ def plane() -> Iterator[ControlPlane]:
         pytest.skip(str(error))
 
 
-@pytest.fixture(params=[EMBEDDED, pytest.param(REAL, marks=pytest.mark.slow)])
+@pytest.fixture(params=[EMBEDDED, OVER_HTTP, pytest.param(REAL, marks=pytest.mark.slow)])
 def server(request: pytest.FixtureRequest) -> str:
     """Which server is asked."""
     return str(request.param)
 
 
 @pytest.fixture
-async def served(server: str, request: pytest.FixtureRequest) -> AsyncIterator[Served]:
+async def served(server: str, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Served]:
     """The server."""
     if server == REAL:
         plane: ControlPlane = request.getfixturevalue("plane")
@@ -62,7 +65,14 @@ async def served(server: str, request: pytest.FixtureRequest) -> AsyncIterator[S
     async def forget() -> None:
         embedded.forget_history()
 
-    yield Served(embedded, forget)
+    if server == EMBEDDED:
+        yield Served(embedded, forget)
+    else:
+        kubeconfig = tmp_path / "kubeconfig"
+        async with Server(embedded) as listening:
+            listening.write_kubeconfig(kubeconfig)
+            async with connect(load_access(kubeconfig=str(kubeconfig)), component="conformance") as api:
+                yield Served(api, forget)
     await embedded.close()
 
 
