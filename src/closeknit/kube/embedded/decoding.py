@@ -12,6 +12,7 @@ from closeknit.kube.embedded.amounts import canonicalize
 from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, check
 from closeknit.kube.embedded.core import Core, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
+from closeknit.kube.embedded.memo import encoded, key_of
 from closeknit.kube.embedded.schema import fill_defaults, prune
 from closeknit.kube.errors import BadRequestError, Cause, invalid
 
@@ -50,6 +51,24 @@ def read(kind: Kind, version: str, obj: Object, options: WriteOptions) -> tuple[
         obj["metadata"] = {}
     if not isinstance(obj["metadata"], dict):
         raise BadRequestError(f"{resource.kind}: metadata must be an object.")
+    spec = obj.get("spec")
+    if spec.__class__ is not dict or "spec" in kind.schemas[version].required:
+        return obj, _walk(kind, version, obj, options)
+    key = key_of(spec, version)
+    if (prepared := kind.specs.get(key)) is not None:
+        del obj["spec"]
+        causes = _walk(kind, version, obj, options)
+        obj["spec"] = _decode(prepared)
+        return obj, causes
+    warned = len(options.warnings)
+    causes = _walk(kind, version, obj, options)
+    if not causes and len(options.warnings) == warned and options.field_validation != "Ignore":
+        kind.specs.put(key, encoded(obj["spec"]))
+    return obj, causes
+
+
+def _walk(kind: Kind, version: str, obj: Object, options: WriteOptions) -> list[Cause]:
+    """Drop what is unknown, fill in defaults, check, and spell quantities in one way."""
     drop_unknown(kind, version, obj, options)
     schema = kind.schemas[version]
     fill_defaults(schema, obj)
@@ -59,7 +78,7 @@ def read(kind: Kind, version: str, obj: Object, options: WriteOptions) -> tuple[
         _refuse_unreadable(kind, version, obj, causes)
     if kind.builtin and schema.has_quantities:
         canonicalize(schema, obj)
-    return obj, causes
+    return causes
 
 
 def drop_unknown(kind: Kind, version: str, obj: Object, options: WriteOptions) -> None:
