@@ -13,7 +13,7 @@ import pytest
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.http.server import Server
 from closeknit.kube.port import KubernetesApi
-from closeknit.kube.rest import connect, load_access
+from closeknit.kube.rest import Access, connect, load_access
 from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
 from tests.conformance.cluster import Cluster
 
@@ -24,10 +24,13 @@ REAL = "kube-apiserver"
 
 @dataclass(frozen=True)
 class Served:
-    """A server behind the port, and how to make it forget its history."""
+    """A server behind the port."""
 
     api: KubernetesApi
     forget: Callable[[], Awaitable[None]]
+    """Makes it forget its history."""
+    access: Access | None = None
+    """The way to it, where it listens."""
 
 
 @pytest.fixture(scope="session")
@@ -57,8 +60,9 @@ async def served(server: str, request: pytest.FixtureRequest, tmp_path: Path) ->
             await asyncio.to_thread(plane.kill_api_server)
             await asyncio.to_thread(plane.start_api_server)
 
-        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="conformance") as api:
-            yield Served(api, restart)
+        access = load_access(kubeconfig=str(plane.kubeconfig))
+        async with connect(access, component="conformance") as api:
+            yield Served(api, restart, access)
         return
     embedded = EmbeddedCluster(bookmark_every=0.2)
 
@@ -71,8 +75,9 @@ async def served(server: str, request: pytest.FixtureRequest, tmp_path: Path) ->
         kubeconfig = tmp_path / "kubeconfig"
         async with Server(embedded) as listening:
             listening.write_kubeconfig(kubeconfig)
-            async with connect(load_access(kubeconfig=str(kubeconfig)), component="conformance") as api:
-                yield Served(api, forget)
+            access = load_access(kubeconfig=str(kubeconfig))
+            async with connect(access, component="conformance") as api:
+                yield Served(api, forget, access)
     await embedded.close()
 
 
