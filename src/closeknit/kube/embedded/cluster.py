@@ -100,7 +100,8 @@ class EmbeddedCluster:
         self.lists = Lists(self.core)
         self._followers = (Garbage(self.core), Budgets(self.core))
         self._keeper = keeper
-        self._bookmark_every = bookmark_every
+        self.bookmark_every = bookmark_every
+        """Seconds after which a quiet watch is told that it has missed nothing."""
         self._writes = 0
         for kind in builtin.kinds():
             self.core.kinds.add(kind)
@@ -209,7 +210,7 @@ class EmbeddedCluster:
             while changes := watcher.take():
                 for what, record, number in changes:
                     yield Change(what, _shown(kind, version, record, into), str(number))
-            left = self._bookmark_every if end is None else min(end - loop.time(), self._bookmark_every)
+            left = self.bookmark_every if end is None else min(end - loop.time(), self.bookmark_every)
             if left <= 0 or not await watcher.wait(left):
                 yield Bookmark(str(watcher.version()))
             if end is not None and loop.time() >= end and not watcher.behind:

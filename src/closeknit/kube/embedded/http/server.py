@@ -46,28 +46,25 @@ class Server:
         self._host = host
         self._port = port
         self._certificate = certificate(host, "localhost", *_loopback(host))
-        turnstile = Turnstile(most=watches, most_of_one=watches_of_one_client)
-        self._server = web.Server(
-            Handler(cluster, self.token, turnstile=turnstile, patience=patience), access_log=None
-        )
-        self._runner = web.ServerRunner(self._server)
+        self._turnstile = Turnstile(most=watches, most_of_one=watches_of_one_client)
+        self._handler = Handler(cluster, self.token, turnstile=self._turnstile, patience=patience)
+        self._runner: web.ServerRunner | None = None
 
     async def start(self) -> None:
         """Listen."""
-        await self._runner.setup()
-        site = web.TCPSite(
-            self._runner,
-            self._host,
-            self._port,
-            ssl_context=self._certificate.server_context(),
-            shutdown_timeout=1,
+        runner = self._runner = web.ServerRunner(
+            web.Server(self._handler, access_log=None), shutdown_timeout=1
         )
+        await runner.setup()
+        site = web.TCPSite(runner, self._host, self._port, ssl_context=self._certificate.server_context())
         await site.start()
-        self._port = self._runner.addresses[0][1]
+        self._port = runner.addresses[0][1]
 
     async def stop(self) -> None:
         """Let go of all clients."""
-        await self._runner.cleanup()
+        self._turnstile.clear()
+        if self._runner is not None:
+            await self._runner.cleanup()
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -48,6 +48,7 @@ class Turnstile:
         self._most = most
         self._most_of_one = most_of_one
         self._open: Counter[str] = Counter()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     @contextmanager
     def place(self, client: str) -> Iterator[None]:
@@ -59,12 +60,21 @@ class Turnstile:
                 retry_after=1,
             )
         self._open[client] += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
         try:
             yield
         finally:
+            self._tasks.discard(task)
             self._open[client] -= 1
             if not self._open[client]:
                 del self._open[client]
+
+    def clear(self) -> None:
+        """End all watches."""
+        for task in self._tasks:
+            task.cancel()
 
 
 class Stream:
@@ -110,7 +120,7 @@ class Stream:
                     await self._send(
                         response, [self._line(_word(what), record) for what, record, _ in changes]
                     )
-                elif not await watcher.wait(min(left, 30)) and watch.bookmarks:
+                elif not await watcher.wait(min(left, self._cluster.bookmark_every)) and watch.bookmarks:
                     await self._send(response, [self._bookmark(watcher.version())])
         except ApiError as error:
             await self._send(response, [_encode({"type": "ERROR", "object": error.status.wire()}) + b"\n"])
