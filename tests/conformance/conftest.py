@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.http.server import Server
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.rest import Access, connect, load_access
-from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
+from closeknit.testing.control_plane import ControlPlane
 from tests.conformance.cluster import Cluster
 
 EMBEDDED = "embedded"
@@ -33,17 +33,7 @@ class Served:
     """The way to it, where it listens."""
 
 
-@pytest.fixture(scope="session")
-def plane() -> Iterator[ControlPlane]:
-    """A real control plane, one for all tests that a process runs."""
-    try:
-        with control_plane() as running:
-            yield running
-    except GoMissingError as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(params=[EMBEDDED, OVER_HTTP, pytest.param(REAL, marks=pytest.mark.slow)])
+@pytest.fixture(params=[EMBEDDED, OVER_HTTP, pytest.param(REAL, marks=pytest.mark.e2e)])
 def server(request: pytest.FixtureRequest) -> str:
     """Which server is asked."""
     return str(request.param)

@@ -10,7 +10,7 @@ import pytest
 
 from closeknit.kube.errors import ApiError, ConflictError, InvalidObjectError, NotFoundError
 from closeknit.kube.port import DELETE, DeleteOptions, MergePatch, Object, Propagation, Selection
-from closeknit.kube.resources import CONFIG_MAPS, PODS
+from closeknit.kube.resources import CONFIG_MAPS, JOBS, PODS
 from tests.conformance.cluster import WIDGETS, Cluster, eventually
 
 
@@ -348,6 +348,27 @@ async def test_pods_follow_a_custom_object(widgets: Cluster) -> None:
 
     # A real garbage collector looks for new kinds twice a minute.
     await eventually(lambda: widgets.gone(PODS, child), 90)
+
+
+async def test_a_job_leaves_its_pods_unless_told_otherwise(cluster: Cluster) -> None:
+    """Which is why kubectl always says what is to become of dependents."""
+    template = {
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "m", "image": "example.invalid/m"}]}
+    }
+    parent = await cluster.api.create(
+        JOBS,
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "j", "namespace": cluster.namespace},
+            "spec": {"suspend": True, "template": template},
+        },
+    )
+    child = await cluster.create_config("child", ownerReferences=[owner(parent)])
+    await cluster.api.delete(JOBS, "j", namespace=cluster.namespace)
+
+    await eventually(lambda: cluster.gone(JOBS, parent))
+    assert "ownerReferences" not in (await cluster.get(CONFIG_MAPS, child))["metadata"]
 
 
 async def test_two_controllers_of_one_object_are_refused(cluster: Cluster) -> None:

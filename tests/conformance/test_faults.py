@@ -43,7 +43,7 @@ class Hasty(SystemClock):
         await asyncio.sleep(seconds / 100)
 
 
-@pytest.fixture(params=[OVER_HTTP, pytest.param(REAL, marks=pytest.mark.slow)])
+@pytest.fixture(params=[OVER_HTTP, pytest.param(REAL, marks=pytest.mark.e2e)])
 def server(request: pytest.FixtureRequest) -> str:
     """Those that listen: within one process there is no connection to break."""
     return str(request.param)

@@ -86,10 +86,14 @@ class Process:
 def run_folder(runs: Path) -> Iterator[Path]:
     """A new folder that is removed at the end, after what earlier runs left behind."""
     runs.mkdir(parents=True, exist_ok=True, mode=0o700)
-    sweep(runs)
-    folder = Path(tempfile.mkdtemp(prefix="run-", dir=runs))
-    with (folder / _OWNER).open("w") as owner:
+    # Between a folder's making and its locking, another's sweep would take it for one that was left.
+    with ExitStack() as held, (runs / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sweep(runs)
+        folder = Path(tempfile.mkdtemp(prefix="run-", dir=runs))
+        owner = held.enter_context((folder / _OWNER).open("w"))
         fcntl.flock(owner, fcntl.LOCK_EX)
+        lock.close()
         try:
             yield folder
         finally:

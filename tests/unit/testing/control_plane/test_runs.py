@@ -24,14 +24,14 @@ def test_a_folder_is_gone_after_its_run(tmp_path: Path) -> None:
     with run_folder(tmp_path) as folder:
         (folder / "secret").write_text("x", encoding="utf-8")
 
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("run-*")) == []
 
 
 def test_a_folder_is_gone_after_a_run_that_failed(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="oops"), run_folder(tmp_path):
         raise ValueError("oops")
 
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("run-*")) == []
 
 
 def test_a_process_that_ends_before_it_is_ready_is_told_with_its_log(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_what_a_killed_owner_left_is_ended_by_the_next_run(tmp_path: Path) -> No
     )
     owner = subprocess.run([sys.executable, "-c", script], check=False)
     assert owner.returncode == -signal.SIGKILL
-    (left,) = tmp_path.iterdir()
+    (left,) = tmp_path.glob("run-*")
     number = (left / "processes").read_text(encoding="ascii").strip()
 
     with run_folder(tmp_path):
