@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format oracle fuzz bench e2e cluster clean
+.PHONY: help setup demo test test-slow check format oracle fuzz bench bench-kube e2e cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
+
+bench-kube: $(READY) ## measure the ways to a Kubernetes API, real and embedded
+	$(BIN)/python -m bench.kube $(ARGS)
 
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
