@@ -6,7 +6,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -14,7 +15,7 @@ from closeknit.kube.errors import ApiError, NotFoundError
 from closeknit.kube.port import EVERYTHING, Bookmark, Change, KubernetesApi, Object, Selection
 from closeknit.kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PODS, Resource
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds within which a controller does its work."""
 
 WIDGETS = Resource(
@@ -123,7 +124,8 @@ class Cluster:
     """Which of the servers this is, for the few tests that cannot be the same on all."""
     run: str
     """What makes names of this run differ from those of others."""
-    _defined: bool = field(default=False)
+    forget: Callable[[], Awaitable[None]]
+    """Makes every version that was handed out so far too old to go on from."""
 
     def unique(self, word: str) -> str:
         """A name that is free in the whole cluster."""
@@ -144,7 +146,7 @@ class Cluster:
             except NotFoundError:
                 await self.api.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
         for resource in (WIDGETS, PLAIN_WIDGETS):
-            await eventually(lambda resource=resource: self.answers(resource))
+            await eventually(partial(self.answers, resource))
 
     async def answers(self, resource: Resource) -> bool:
         try:

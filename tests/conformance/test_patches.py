@@ -218,7 +218,7 @@ async def test_a_strategic_merge_finds_containers_by_name(cluster: Cluster) -> N
 
 async def test_a_strategic_merge_finds_conditions_by_type(cluster: Cluster) -> None:
     name = cluster.unique("node")
-    await cluster.api.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    after = await cluster.api.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
     for condition in (
         {"type": "Ready", "status": "True"},
         {"type": "DiskPressure", "status": "False"},

@@ -88,6 +88,9 @@ class Transport:
         """Let go of all connections."""
         await self._requests.close()
         await self._watches.close()
+        # Sockets are closed by callbacks, which need a few turns of the loop.
+        for _ in range(5):
+            await asyncio.sleep(0)
 
     async def send(self, request: Request, *, deadline: float | None = None) -> bytes:
         """The body of a successful answer; every other answer is raised as the error it tells."""
@@ -149,7 +152,10 @@ class Transport:
                 if len(rest) > _LINE_LIMIT:
                     raise UnavailableError(f"{request}: the server sent a line of over {_LINE_LIMIT} bytes.")
         finally:
-            # What is left of the stream is not worth reading, so the connection goes too.
+            # What is left of the stream is not worth reading, so the connection goes too, without a farewell
+            # that would take the server's answer.
+            if response.connection is not None and response.connection.transport is not None:
+                response.connection.transport.abort()
             response.close()
 
     async def _begun(self, request: Request) -> aiohttp.ClientResponse:
