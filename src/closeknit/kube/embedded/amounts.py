@@ -11,20 +11,24 @@ from closeknit.hub import quantities
 from closeknit.kube.embedded.schema import Schema
 
 _DECIMAL: Final = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
+_LARGEST: Final = Fraction(2**63 - 1)
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 @lru_cache(maxsize=8192)
 def value_of(quantity: str | int | float) -> Fraction:
-    """A quantity as an exact number."""
-    return quantities.parse(quantity)
+    """A quantity as an exact number; one that is longer than any machine has is the largest there is."""
+    try:
+        return quantities.parse(quantity)
+    except ValueError:
+        return _LARGEST
 
 
 @lru_cache(maxsize=8192)
 def canonical(quantity: str | int | float) -> str:
     """A quantity in the spelling that is kept."""
     text = str(quantity)
-    value = value_of(quantity)
+    value = min(value_of(quantity), _LARGEST)
     if text.endswith("i") and abs(value) >= 1024 and value.denominator == 1:
         power = 0
         while power < 6 and value % 1024 == 0:

@@ -43,8 +43,7 @@ def _pull_policy(image: str) -> str:
 
 def spec_problems(spec: Mapping[str, Any], path: str) -> Iterator[Cause]:
     """What is wrong with a pod's spec beyond its shape."""
-    containers = spec.get("containers")
-    if containers is not None and not containers:
+    if not spec.get("containers"):
         yield required(f"{path}.containers")
     seen: set[str] = set()
     for field in ("initContainers", "containers"):
@@ -74,7 +73,11 @@ def spec_problems(spec: Mapping[str, Any], path: str) -> Iterator[Cause]:
 
 
 def _mount_problems(spec: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
+    volumes: set[str] = set()
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        if (name := volume.get("name", "")) in volumes:
+            yield duplicate(f"{path}.volumes[{index}].name", name)
+        volumes.add(name)
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field) or ()):
             for at, mount in enumerate(container.get("volumeMounts") or ()):
@@ -89,9 +92,15 @@ def _container_problems(container: Mapping[str, Any], path: str) -> Iterator[Cau
         yield required(f"{path}.name")
     elif name is not None and (problem := name_problem(name, label=True)):
         yield bad_value(f"{path}.name", name, problem)
-    if not container.get("image"):
+    image = container.get("image")
+    if not image:
         yield required(f"{path}.image")
-    resources = container.get("resources") or {}
+    elif image != image.strip():
+        yield bad_value(f"{path}.image", image, "must not have leading or trailing whitespace")
+    yield from _amount_problems(container.get("resources") or {}, path)
+
+
+def _amount_problems(resources: Mapping[str, Any], path: str) -> Iterator[Cause]:
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     for field, amounts in (("limits", limits), ("requests", requests)):
         for resource, amount in amounts.items():

@@ -219,15 +219,9 @@ def job_problems(spec: Mapping[str, Any], path: str) -> Iterator[Cause]:
     """What is wrong with a Job's spec."""
     if spec.get("completionMode") == "Indexed" and "completions" not in spec:
         yield required(f"{path}.completions", "when completion mode is Indexed")
-    template = spec.get("template")
-    if template is None:
-        return
-    pod = template.get("spec")
-    if pod is None:
-        yield required(f"{path}.template.spec.containers")
-        return
+    pod = (spec.get("template") or {}).get("spec") or {}
     yield from spec_problems(pod, f"{path}.template.spec")
-    if pod.get("restartPolicy") == "Always":
+    if pod.get("restartPolicy") not in ("OnFailure", "Never"):
         yield Cause(
             f"{path}.template.spec.restartPolicy",
             'Required value: valid values: "OnFailure", "Never"',

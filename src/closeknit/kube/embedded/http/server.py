@@ -52,9 +52,9 @@ class Server:
 
     async def start(self) -> None:
         """Listen."""
-        runner = self._runner = web.ServerRunner(
-            web.Server(self._handler, access_log=None), shutdown_timeout=1
-        )
+        # A watch whose client has gone must not wait for the next event to notice.
+        serving = web.Server(self._handler, access_log=None, handler_cancellation=True)
+        runner = self._runner = web.ServerRunner(serving, shutdown_timeout=1)
         await runner.setup()
         site = web.TCPSite(runner, self._host, self._port, ssl_context=self._certificate.server_context())
         await site.start()
