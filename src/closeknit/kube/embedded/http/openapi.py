@@ -66,7 +66,6 @@ def _describe(kind: Kind, resource: Resource, paths: dict[str, Any], schemas: di
     }
     schemas[name] = {
         **body,
-        "description": body.get("description") or f"{resource.kind} of {resource.api_version}.",
         "properties": properties,
         "x-kubernetes-group-version-kind": [identity],
     }
