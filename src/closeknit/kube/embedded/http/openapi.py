@@ -14,7 +14,7 @@ _PARAMETERS: Final = [
     {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
     for name in ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 ]
-_HIDDEN: Final = frozenset({"x-micro", "x-name", "x-numbers", "x-quantity"})
+_HIDDEN: Final = frozenset({"x-micro", "x-name", "x-numbers", "x-quantity", "x-repeatable"})
 
 
 def index(kinds: Kinds) -> dict[str, Any]:
