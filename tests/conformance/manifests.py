@@ -1,13 +1,10 @@
-"""The objects of the examples, and ways to damage them."""
+"""The definitions and the objects of the examples, and what a server says of them."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import yaml
 
@@ -72,47 +69,6 @@ def _objects(path: Path) -> Iterator[Object]:
         for obj in listed:
             if isinstance(obj, dict) and {"apiVersion", "kind", "metadata"} <= set(obj):
                 yield obj
-
-
-def damaged(obj: Object, random: Random) -> tuple[str, Object]:
-    """A copy with one thing wrong, or at least different, and what that is."""
-    broken = copy.deepcopy(obj)
-    # What an object is, and where, decides which server would even be asked.
-    places = [
-        (parent, key, path)
-        for parent, key, path in _places(broken, "")
-        if path not in (".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace")
-        and not path.startswith(".status")
-    ]
-    parent, key, path = random.choice(places)
-    value = parent[key]
-    match random.randrange(4):
-        case 0:
-            del parent[key]
-            return f"{path} is missing", broken
-        case 1:
-            new: Any = random.choice([None, 7, -1, "", "x", "Not A Word!", True, [], {}, 1.5, 2**40])
-        case 2 if isinstance(value, dict):
-            value["unheardOf"] = 1
-            return f"{path}.unheardOf is new", broken
-        case 2 if isinstance(value, str):
-            new = value * 100
-        case 3 if isinstance(value, list) and value:
-            new = value + value
-        case _:
-            new = [value]
-    parent[key] = new
-    return f"{path} is {str(new)[:60]!r}", broken
-
-
-def _places(value: Any, path: str) -> Iterator[tuple[Any, Any, str]]:
-    entries = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for key, inner in entries:
-        here = f"{path}.{key}" if isinstance(value, dict) else f"{path}[{key}]"
-        yield value, key, here
-        yield from _places(inner, here)
 
 
 async def define(api: KubernetesApi) -> dict[tuple[str, str], Resource]:

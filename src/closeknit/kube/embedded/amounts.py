@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from closeknit.hub import quantities
-from closeknit.kube.embedded.schema import Schema
 
 _DECIMAL: Final = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 _LARGEST: Final = Fraction(2**63 - 1)
@@ -45,18 +44,3 @@ def canonical(quantity: str | int | float) -> str:
         exponent = 3 * (power - 3)
         return f"{nanos}e{exponent}" if exponent else f"{nanos}"
     return f"{nanos}{_DECIMAL[power]}" if nanos else "0"
-
-
-def canonicalize(schema: Schema, value: Any) -> None:
-    """Rewrite, in place, every quantity that a schema knows."""
-    if isinstance(value, dict):
-        for name, item in value.items():
-            part = schema.child(name)
-            if part is not None and part.has_quantities:
-                if part.int_or_string:
-                    value[name] = canonical(item)
-                else:
-                    canonicalize(part, item)
-    elif schema.items is not None:
-        for item in value:
-            canonicalize(schema.items, item)

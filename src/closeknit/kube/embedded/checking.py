@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from closeknit.kube.embedded.schema import Schema, matches
+from closeknit.kube.embedded.amounts import canonical
+from closeknit.kube.embedded.schema import MISSING, Schema, filled, matches
 from closeknit.kube.errors import Cause
 
 INVALID: Final = "FieldValueInvalid"
@@ -53,25 +54,88 @@ def quoted(value: Any) -> str:
     return text if len(text) <= 400 else f"{text[:400]}…"
 
 
-def check(schema: Schema, value: Any, path: str, causes: list[Cause]) -> None:
-    """Add a cause for everything in the value that the schema does not allow."""
+class Findings:
+    """What a walk has found."""
+
+    __slots__ = ("canonical", "causes", "unknown")
+
+    def __init__(self, *, canonical: bool = False) -> None:
+        self.unknown: list[str] = []
+        """Paths of fields that no schema knows."""
+        self.causes: list[Cause] = []
+        self.canonical = canonical
+        """Whether quantities are put into one spelling."""
+
+
+def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
+    """Make a value what it is stored as, in place, and note all that is wrong with it: one walk for all.
+
+    Unknown fields and nulls that mean nothing go, defaults come, and every value is checked.
+    """
     if value is None and (schema.nullable or (schema.preserve and not schema.type)):
-        return
+        return value
     if schema.int_or_string:
         if value.__class__ is not int and not isinstance(value, str):
-            causes.append(_wrong_type(path, value, "integer,string"))
-            return
+            found.causes.append(_wrong_type(path, value, "integer,string"))
+            return value
     elif schema.type and not _IS[schema.type](value):
-        causes.append(_wrong_type(path, value, schema.type))
-        return
+        found.causes.append(_wrong_type(path, value, schema.type))
+        return value
     if schema.enum is not None and value not in schema.enum:
-        causes.append(not_supported(path, value, [str(one) for one in schema.enum]))
+        found.causes.append(not_supported(path, value, [str(one) for one in schema.enum]))
     if value.__class__ is dict:
-        _check_object(schema, value, path, causes)
+        _settle_object(schema, value, path, found)
     elif value.__class__ is list:
-        _check_list(schema, value, path, causes)
+        _settle_list(schema, value, path, found)
     if schema.limited:
-        _check_limits(schema.document, value, path, causes)
+        before = len(found.causes)
+        _check_limits(schema.document, value, path, found.causes)
+        if found.canonical and schema.has_quantities and len(found.causes) == before and schema.int_or_string:
+            return canonical(value)
+    return value
+
+
+_META: Final = ("apiVersion", "kind", "metadata")
+
+
+def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Findings) -> None:
+    properties, additional = schema.properties, schema.additional
+    doomed: list[str] | None = None
+    for name, item in value.items():
+        part = properties.get(name) or additional
+        if part is None:
+            if schema.preserve or not schema.type or (schema.embedded and name in _META):
+                continue
+            found.unknown.append(f"{path}.{name}" if path else name)
+        elif item.__class__ is part.plain:
+            continue
+        elif item is not None or part.nullable or (part.preserve and not part.type):
+            settled = settle(part, item, f"{path}.{name}" if path else name, found)
+            if settled is not item:
+                value[name] = settled
+            continue
+        if doomed is None:
+            doomed = []
+        doomed.append(name)
+    for name in doomed or ():
+        del value[name]
+    for name, part in schema.defaulted:
+        if name not in value and part.default is not MISSING:
+            value[name] = filled(part)
+    for name in schema.required:
+        if name not in value:
+            found.causes.append(required(f"{path}.{name}" if path else name))
+
+
+def _settle_list(schema: Schema, value: list[Any], path: str, found: Findings) -> None:
+    if (items := schema.items) is not None:
+        for index, item in enumerate(value):
+            if item.__class__ is not items.plain:
+                settled = settle(items, item, f"{path}[{index}]", found)
+                if settled is not item:
+                    value[index] = settled
+    if schema.unique and len(value) > 1:
+        _check_unique(schema, value, path, found.causes)
 
 
 def _wrong_type(path: str, value: Any, wanted: str) -> Cause:
@@ -106,24 +170,7 @@ _IS: Final[Mapping[str, Callable[[Any], bool]]] = {
 }
 
 
-def _check_object(schema: Schema, value: dict[str, Any], path: str, causes: list[Cause]) -> None:
-    for name in schema.required:
-        if name not in value:
-            causes.append(required(f"{path}.{name}" if path else name))  # noqa: PERF401 (mostly nothing)
-    properties, additional = schema.properties, schema.additional
-    for name, item in value.items():
-        part = properties.get(name) or additional
-        if part is not None and item.__class__ is not part.plain:
-            check(part, item, f"{path}.{name}" if path else name, causes)
-
-
-def _check_list(schema: Schema, value: list[Any], path: str, causes: list[Cause]) -> None:
-    if (items := schema.items) is not None:
-        for index, item in enumerate(value):
-            if item.__class__ is not items.plain:
-                check(items, item, f"{path}[{index}]", causes)
-    if schema.list_type == "atomic" or len(value) < 2:
-        return
+def _check_unique(schema: Schema, value: list[Any], path: str, causes: list[Cause]) -> None:
     seen: set[str] = set()
     for index, item in enumerate(value):
         key: Any = item

@@ -8,12 +8,11 @@ from typing import Any, Final
 import msgspec
 
 from closeknit.kube.embedded import metadata
-from closeknit.kube.embedded.amounts import canonicalize
-from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, check
+from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, Findings, settle
 from closeknit.kube.embedded.core import Core, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
 from closeknit.kube.embedded.memo import encoded, key_of
-from closeknit.kube.embedded.schema import fill_defaults, prune
+from closeknit.kube.embedded.schema import prune
 from closeknit.kube.errors import BadRequestError, Cause, invalid
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -69,34 +68,20 @@ def read(kind: Kind, version: str, obj: Object, options: WriteOptions) -> tuple[
 
 def _walk(kind: Kind, version: str, obj: Object, options: WriteOptions) -> list[Cause]:
     """Drop what is unknown, fill in defaults, check, and spell quantities in one way."""
-    drop_unknown(kind, version, obj, options)
-    schema = kind.schemas[version]
-    fill_defaults(schema, obj)
-    causes: list[Cause] = []
-    check(schema, obj, "", causes)
-    if causes:
-        # In built-in shapes a key tells items apart for those who write; being there once is a rule's to ask.
-        causes = [
-            cause
-            for cause in causes
-            if cause.reason != DUPLICATE or not (kind.builtin or cause.field.startswith("metadata"))
-        ]
-        _refuse_unreadable(kind, version, obj, causes)
+    found = Findings(canonical=kind.builtin)
+    settle(kind.schemas[version], obj, "", found)
+    if found.unknown:
+        _report(kind, version, found.unknown, options)
+    if found.causes:
+        _refuse_unreadable(kind, version, obj, found.causes)
     if owners := obj["metadata"].get("ownerReferences"):
         obj["metadata"]["ownerReferences"] = [
             owner for index, owner in enumerate(owners) if owner not in owners[:index]
         ]
-    if kind.builtin and schema.has_quantities:
-        canonicalize(schema, obj)
-    return causes
+    return found.causes
 
 
-def drop_unknown(kind: Kind, version: str, obj: Object, options: WriteOptions) -> None:
-    """Drop what the kind does not know, in place, or refuse it, as the options say."""
-    unknown: list[str] = []
-    prune(kind.schemas[version], obj, "", unknown)
-    if not unknown:
-        return
+def _report(kind: Kind, version: str, unknown: list[str], options: WriteOptions) -> None:
     if options.field_validation == "Strict":
         raise _strictly(kind, version, unknown)
     if options.field_validation == "Warn":

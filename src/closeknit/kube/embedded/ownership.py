@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from closeknit.kube.embedded.schema import ANYTHING, Schema
@@ -35,6 +36,10 @@ _UNTRACKED_TOP: Final = frozenset({"apiVersion", "kind"})
 
 def item_key(schema: Schema, item: Any) -> str:
     """The path element of an item of a list that is a map or a set."""
+    if len(schema.list_keys) == 1 and item.__class__ is dict:
+        (name,) = schema.list_keys
+        if (value := item.get(name)).__class__ is str:
+            return _text_key(name, value)
     if schema.list_type == "map" and isinstance(item, dict):
         parts = schema.items.properties if schema.items is not None else {}
         keys = {
@@ -44,6 +49,11 @@ def item_key(schema: Schema, item: Any) -> str:
         keys = {name: value for name, value in keys.items() if value is not None}
         return "k:" + json.dumps(keys, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return "v:" + json.dumps(item, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+@lru_cache(maxsize=4096)
+def _text_key(name: str, value: str) -> str:
+    return "k:" + json.dumps({name: value}, separators=(",", ":"), ensure_ascii=False)
 
 
 def is_atomic(schema: Schema, value: Any) -> bool:
@@ -197,8 +207,14 @@ def everything(schema: Schema, value: Any) -> Fields:
     """All fields of a value that is new, itself included."""
     if not value or is_atomic(schema, value):
         return {}
-    fields: Fields = {SELF: {}}
     if value.__class__ is dict:
+        for item in value.values():
+            if item.__class__ is dict or item.__class__ is list:
+                break
+        else:
+            # Nothing but plain values, as in most items of lists: the set follows from the names.
+            return _plain_fields(tuple(value))
+        fields: Fields = {SELF: {}}
         properties, additional = schema.properties, schema.additional
         for name, item in value.items():
             if item.__class__ is dict or item.__class__ is list:
@@ -206,10 +222,17 @@ def everything(schema: Schema, value: Any) -> Fields:
             else:
                 fields["f:" + name] = {}
     else:
+        fields = {SELF: {}}
         items = schema.items or ANYTHING
         for item in value:
             fields[item_key(schema, item)] = everything(items, item)
     return fields
+
+
+@lru_cache(maxsize=4096)
+def _plain_fields(names: tuple[str, ...]) -> Fields:
+    """The set of an object's plain fields. It is shared, as sets never change."""
+    return {SELF: {}, **{"f:" + name: {} for name in names}}
 
 
 def _tidy(fields: Fields) -> None:

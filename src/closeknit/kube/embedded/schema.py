@@ -47,6 +47,7 @@ class Schema:
         "properties",
         "required",
         "type",
+        "unique",
     )
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -60,6 +61,8 @@ class Schema:
         self.enum: list[Any] | None = document.get("enum")
         self.default: Any = document.get("default", MISSING)
         self.list_type: str = document.get("x-kubernetes-list-type") or "atomic"
+        self.unique: bool = self.list_type != "atomic" and not document.get("x-repeatable")
+        """Whether a list refuses an item whose key is there already."""
         self.list_keys: tuple[str, ...] = tuple(document.get("x-kubernetes-list-map-keys") or ())
         self.map_type: str = document.get("x-kubernetes-map-type") or "granular"
         self.properties: dict[str, Schema] = {}
@@ -161,29 +164,27 @@ def _prune_object(schema: Schema, value: dict[str, Any], path: str, unknown: lis
         del value[name]
 
 
-def fill_defaults(schema: Schema, value: Any) -> None:
-    """Add, in place, what was left out and has a default."""
-    if not schema.has_defaults:
-        return
+def filled(schema: Schema) -> Any:
+    """A default, with the defaults within it."""
+    value = schema.default
+    if value.__class__ is not dict and value.__class__ is not list:
+        return value
+    value = copy.deepcopy(value)
+    _fill(schema, value)
+    return value
+
+
+def _fill(schema: Schema, value: Any) -> None:
     if isinstance(value, dict):
         for name, part in schema.defaulted:
-            found = value.get(name, MISSING)
-            if found is MISSING:
-                if part.default is MISSING:
-                    continue
-                found = part.default
-                if found.__class__ is dict or found.__class__ is list:
-                    found = copy.deepcopy(found)
-                value[name] = found
-            if part.has_defaults:
-                fill_defaults(part, found)
-        if (additional := schema.additional) is not None and additional.has_defaults:
-            for name, item in value.items():
-                if name not in schema.properties:
-                    fill_defaults(additional, item)
-    elif isinstance(value, list) and schema.items is not None and schema.items.has_defaults:
+            if name not in value and part.default is not MISSING:
+                value[name] = filled(part)
+        for name, item in value.items():
+            if (inner := schema.child(name)) is not None and inner.has_defaults:
+                _fill(inner, item)
+    elif isinstance(value, list) and schema.items is not None:
         for item in value:
-            fill_defaults(schema.items, item)
+            _fill(schema.items, item)
 
 
 def matches(pattern: str, text: str) -> bool:

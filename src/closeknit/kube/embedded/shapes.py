@@ -77,8 +77,11 @@ def _attribute(field: dict[str, Any], attribute: str) -> None:
         case "key":
             field["x-kubernetes-list-type"] = "map"
             field["x-kubernetes-list-map-keys"] = value.split(",")
+            # Here a key tells items apart for those who write; being there once is a rule's to ask.
+            field["x-repeatable"] = True
         case "set":
             field["x-kubernetes-list-type"] = "set"
+            field["x-repeatable"] = True
         case "atomic":
             field["x-kubernetes-map-type"] = "atomic"
         case "enum":

@@ -112,7 +112,7 @@ class PriorityClassRules(Rules):
         """The value of pods that exist was taken from here."""
         for field in ("value", "preemptionPolicy"):
             if obj.get(field) != old.get(field):
-                yield bad_value(field, obj.get(field), "field is immutable")
+                yield forbidden(field, "may not be changed in an update.")
 
 
 class LeaseRules(Rules):

@@ -14,7 +14,7 @@ _PARAMETERS: Final = [
     {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
     for name in ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 ]
-_HIDDEN: Final = frozenset({"x-micro", "x-name", "x-numbers", "x-quantity"})
+_HIDDEN: Final = frozenset({"x-micro", "x-name", "x-numbers", "x-quantity", "x-repeatable"})
 
 
 def index(kinds: Kinds) -> dict[str, Any]:
@@ -66,7 +66,6 @@ def _describe(kind: Kind, resource: Resource, paths: dict[str, Any], schemas: di
     }
     schemas[name] = {
         **body,
-        "description": body.get("description") or f"{resource.kind} of {resource.api_version}.",
         "properties": properties,
         "x-kubernetes-group-version-kind": [identity],
     }
