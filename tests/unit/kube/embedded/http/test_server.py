@@ -371,11 +371,8 @@ async def test_one_client_has_so_many_watches_and_others_notice_nothing(client: 
     other = await opened("modest")
 
     assert [answer.status for answer in held] == [200] * 5
-    assert (refused.status, (await refused.json())["reason"], refused.headers["Retry-After"]) == (
-        429,
-        "TooManyRequests",
-        "1",
-    )
+    assert refused.status == 429
+    assert ((await refused.json())["reason"], refused.headers["Retry-After"]) == ("TooManyRequests", "1")
     assert other.status == 200
     held[0].close()
     again = await opened("greedy")
