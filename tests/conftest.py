@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
+from closeknit.testing.control_plane import ControlPlane
+from tests.planes import running_plane
 
 
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
-    """A real control plane, one for all tests that a process runs."""
-    try:
-        with control_plane() as running:
-            yield running
-    except GoMissingError as error:
-        pytest.skip(str(error))
+    """A real control plane, one for all tests that a process runs; what they make in it stays."""
+    with running_plane() as running:
+        yield running
