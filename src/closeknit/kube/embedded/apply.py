@@ -9,7 +9,6 @@ from typing import Any, Final, TypeAlias
 
 from closeknit.kube.embedded import ownership
 from closeknit.kube.embedded.kinds import Kind
-from closeknit.kube.embedded.memo import encoded
 from closeknit.kube.embedded.ownership import SELF, Fields, is_atomic, item_key
 from closeknit.kube.embedded.schema import ANYTHING, Schema
 from closeknit.kube.errors import Cause, ConflictError
@@ -61,7 +60,9 @@ def updated(
 ) -> list[Entry]:
     """The entries after a write that takes over whatever it changes."""
     if not before:
-        return [writer.entry(_created(kind, after))]
+        schema = kind.schemas[kind.storage]
+        created = ownership.created(schema, after, builtin=kind.builtin, status=not kind.has_status)
+        return [writer.entry(created)]
     # Where the status has a way of its own to be written, this one does not own it.
     status = writer.subresource == "status" or not kind.has_status
     comparison = ownership.compare(
@@ -83,23 +84,6 @@ def updated(
     if own:
         kept.append(writer.entry(own))
     return _in_order(_few(kept))
-
-
-def _created(kind: Kind, obj: Mapping[str, Any]) -> Fields:
-    """All fields of a new object, but for a status that has a way of its own to be written."""
-    schema = kind.schemas[kind.storage]
-    spec = obj.get("spec")
-    without = {**obj, "spec": {}} if spec else obj
-    fields = ownership.compare(schema, {}, without, builtin=kind.builtin, status=not kind.has_status).added
-    if not spec:
-        return fields
-    key = encoded(spec)
-    owned = kind.owned_specs.get(key)
-    if owned is None:
-        whole = ownership.compare(schema, {}, {"spec": spec}, builtin=kind.builtin)
-        owned = whole.added["f:spec"]
-        kind.owned_specs.put(key, owned)
-    return {**fields, "f:spec": owned}
 
 
 def _in_order(entries: list[Entry]) -> list[Entry]:

@@ -83,17 +83,17 @@ def _covers(budget: Record, pod: Record) -> bool:
         test = label_test(label_selector_text(selector))
     except BadRequestError:
         return False
-    return test is None or test(pod.obj["metadata"].get("labels") or {})
+    return test is None or test(pod.peek()["metadata"].get("labels") or {})
 
 
 def _status(core: Core, budget: Record) -> dict[str, Any]:
     pods = [
         pod
         for pod in core.store.table(PODS_TABLE).records(budget.key[0])
-        if _covers(budget, pod) and _counts(pod.obj)
+        if _covers(budget, pod) and _counts(pod.peek())
     ]
     spec, meta = budget.obj.get("spec") or {}, budget.obj["metadata"]
-    healthy = sum(_is_healthy(pod.obj) for pod in pods)
+    healthy = sum(_is_healthy(pod.peek()) for pod in pods)
     if "maxUnavailable" in spec:
         needed = max(0, len(pods) - _share(spec["maxUnavailable"], len(pods)))
     else:

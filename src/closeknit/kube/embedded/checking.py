@@ -109,6 +109,9 @@ def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Find
             found.unknown.append(f"{path}.{name}" if path else name)
         elif item.__class__ is part.plain:
             continue
+        elif part.simple and item.__class__ is dict:
+            _settle_object(part, item, f"{path}.{name}" if path else name, found)
+            continue
         elif item is not None or part.nullable or (part.preserve and not part.type):
             settled = settle(part, item, f"{path}.{name}" if path else name, found)
             if settled is not item:
@@ -130,7 +133,9 @@ def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Find
 def _settle_list(schema: Schema, value: list[Any], path: str, found: Findings) -> None:
     if (items := schema.items) is not None:
         for index, item in enumerate(value):
-            if item.__class__ is not items.plain:
+            if items.simple and item.__class__ is dict:
+                _settle_object(items, item, f"{path}[{index}]", found)
+            elif item.__class__ is not items.plain:
                 settled = settle(items, item, f"{path}[{index}]", found)
                 if settled is not item:
                     value[index] = settled

@@ -91,8 +91,6 @@ class Kind:
     """Whether a deletion is answered with the object rather than with a Status."""
     specs: Memo[bytes] = field(default_factory=Memo)
     """Specs that had nothing wrong with them, as they were sent and as they became."""
-    owned_specs: Memo[dict[str, Any]] = field(default_factory=Memo)
-    """The fields of specs, for those who create objects with them."""
     to_storage: Mapping[str, Callable[[Object], Object]] = field(default_factory=dict)
     from_storage: Mapping[str, Callable[[Object], Object]] = field(default_factory=dict)
 

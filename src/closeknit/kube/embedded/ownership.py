@@ -126,6 +126,27 @@ class Comparison:
         return union(self.added, self.changed)
 
 
+def created(schema: Schema, obj: Mapping[str, Any], *, builtin: bool, status: bool) -> Fields:
+    """All fields of a new object, with or without its status.
+
+    A built-in kind has its metadata and spec from the start, if only empty ones, and the lists that its
+    spec must have; so these are not members themselves.
+    """
+    fields: Fields = {}
+    for name, value in _tracked(obj, status=status).items():
+        part = _known(schema, name)
+        if name == "metadata" or (builtin and name in ("spec", "status")):
+            inner = {"f:" + each: everything(_known(part, each), item) for each, item in value.items()}
+            for each in part.required if builtin else ():
+                if listed := inner.get("f:" + each):
+                    inner["f:" + each] = {key: found for key, found in listed.items() if key != SELF}
+            if inner or name != "metadata":
+                fields["f:" + name] = inner
+        else:
+            fields["f:" + name] = everything(part, value)
+    return fields
+
+
 def compare(
     schema: Schema,
     before: Mapping[str, Any],
@@ -147,11 +168,6 @@ def compare(
     else:
         old.setdefault("metadata", {})
     _compare_objects(schema, old, new, (found.added, found.changed, found.removed))
-    if builtin and not before:
-        # An empty object of a built-in kind has the lists that it must have, if only as null.
-        spec = schema.properties.get("spec", ANYTHING)
-        for name in spec.required:
-            found.added.get("f:spec", {}).get("f:" + name, {}).pop(SELF, None)
     for fields in (found.added, found.changed, found.removed):
         _tidy(fields)
     return found

@@ -56,7 +56,11 @@ def spec_problems(spec: Mapping[str, Any], path: str) -> Iterator[Cause]:
     yield from _mount_problems(spec, path)
     yield from label_problems(spec.get("nodeSelector") or {}, f"{path}.nodeSelector")
     yield from _toleration_problems(spec, path)
+    gates: set[str] = set()
     for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        if gate.get("name") in gates:
+            yield duplicate(f"{path}.schedulingGates[{index}]", gate)
+        gates.add(gate.get("name", ""))
         if problem := key_problem(gate.get("name", "")):
             yield bad_value(f"{path}.schedulingGates[{index}].name", gate.get("name", ""), problem)
     if spec.get("schedulingGates") and spec.get("nodeName"):
@@ -111,10 +115,9 @@ def _amount_problems(resources: Mapping[str, Any], path: str) -> Iterator[Cause]
                 yield bad_value(
                     where, resource, "must be a standard resource for containers, or fully qualified"
                 )
-            value = value_of(amount)
-            if value < 0:
+            if str(amount).startswith("-") and value_of(amount) < 0:
                 yield bad_value(f"{where}[{resource}]", str(amount), "must be greater than or equal to 0")
-            elif "/" in resource and value.denominator != 1:
+            elif "/" in resource and value_of(amount).denominator != 1:
                 yield bad_value(f"{where}[{resource}]", str(amount), "must be an integer")
     for resource, amount in requests.items():
         limit = limits.get(resource)
@@ -123,6 +126,8 @@ def _amount_problems(resources: Mapping[str, Any], path: str) -> Iterator[Cause]
                 yield required(
                     f"{path}.resources.limits", "Limit must be set for non overcommitable resources"
                 )
+            continue
+        if amount == limit:
             continue
         if value_of(amount) > value_of(limit):
             detail = f"must be less than or equal to {resource} limit of {limit}"
@@ -307,7 +312,7 @@ def quality(spec: Mapping[str, Any]) -> str:
         for name in ("cpu", "memory"):
             wanted, most = requests.get(name), limits.get(name)
             any_given = any_given or wanted is not None or most is not None
-            if wanted is None or most is None or value_of(wanted) != value_of(most):
+            if wanted is None or most is None or (wanted != most and value_of(wanted) != value_of(most)):
                 guaranteed = False
     if not any_given:
         return "BestEffort"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 MISSING: Final = object()
@@ -46,6 +47,7 @@ class Schema:
         "preserve",
         "properties",
         "required",
+        "simple",
         "type",
         "unique",
     )
@@ -75,8 +77,11 @@ class Schema:
         """The fields that have defaults, or have some within them."""
         self.plain: type | None = None
         """The type whose every value is allowed, if there is one: most checks are then one comparison."""
+        self.simple = False
+        """Whether it is an object of which only the fields have to be looked at."""
         if not self.limited and self.enum is None and not self.int_or_string:
             self.plain = _TYPES.get(self.type)
+            self.simple = self.type == "object"
 
     @property
     def is_map(self) -> bool:
@@ -187,6 +192,7 @@ def _fill(schema: Schema, value: Any) -> None:
             _fill(schema.items, item)
 
 
+@lru_cache(maxsize=8192)
 def matches(pattern: str, text: str) -> bool:
     """Whether a text has a pattern in it. A pattern that cannot be read matches everything."""
     try:

@@ -13,8 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeAlias
 
-import msgspec
-
 from closeknit.kube.embedded.store import Key, Record, Store, TableKey
 from closeknit.kube.errors import InternalServerError
 
@@ -47,7 +45,7 @@ class SqliteJournal:
         rows = self._connection.execute("SELECT grp, plural, namespace, name, version, body FROM objects")
         for group, plural, namespace, name, version, body in rows:
             key = (namespace, name)
-            record = Record(key, version, msgspec.json.decode(body), body)
+            record = Record(key, version, None, body)
             store.table((group, plural)).put(key, record)
         return store
 

@@ -24,26 +24,65 @@ TableKey: TypeAlias = tuple[str, str]
 """Group and plural."""
 
 _encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+_MOST_RECENT: Final = 256
 
 
 class Record:
-    """One object in one version."""
+    """One object in one version.
 
-    __slots__ = ("_raw", "key", "obj", "version")
+    It is kept encoded, which takes a quarter of the memory and nothing of the garbage collector's
+    time. What was used last is kept as it is beside, until others have been used.
+    """
 
-    def __init__(self, key: Key, version: int, obj: dict[str, Any], raw: bytes | None = None) -> None:
+    __slots__ = ("_obj", "_raw", "key", "version")
+
+    def __init__(self, key: Key, version: int, obj: dict[str, Any] | None, raw: bytes | None = None) -> None:
         self.key = key
         self.version = version
-        self.obj = obj
-        """Not to be changed by anyone."""
+        self._obj = obj
         self._raw = raw
 
     @property
+    def obj(self) -> dict[str, Any]:
+        """The object, which nobody may change."""
+        found = self._obj
+        if found is None:
+            assert self._raw is not None
+            found = self._obj = _decode(self._raw)
+            _noted(self)
+        return found
+
+    def peek(self) -> dict[str, Any]:
+        """The same, for who looks at many and comes back to few."""
+        if self._obj is not None:
+            return self._obj
+        assert self._raw is not None
+        return _decode(self._raw)  # type: ignore[no-any-return]
+
+    @property
     def raw(self) -> bytes:
-        """The object as JSON, encoded when first asked for."""
+        """The object as JSON."""
         if self._raw is None:
-            self._raw = _encode(self.obj)
+            self._raw = _encode(self._obj)
         return self._raw
+
+    def rest(self) -> None:
+        """Keep it encoded only."""
+        if self._raw is None:
+            self._raw = _encode(self._obj)
+        self._obj = None
+
+
+_recent: deque[Record] = deque()
+
+
+def _noted(record: Record) -> Record:
+    """The record, counted among those that were used last."""
+    _recent.append(record)
+    if len(_recent) > _MOST_RECENT:
+        _recent.popleft().rest()
+    return record
 
 
 class Event:
@@ -191,7 +230,7 @@ class Store:
         record = None
         if obj is not None:
             obj["metadata"]["resourceVersion"] = str(version)
-            record = Record(key, version, obj)
+            record = _noted(Record(key, version, obj, _encode(obj)))
         before = table.put(key, record)
         event = Event(version, before, record)
         if self._journal is None:

@@ -28,9 +28,12 @@ class Filter:
         """Whether a record is one of them."""
         if self.namespace and record.key[0] != self.namespace:
             return False
-        if self.labels is not None and not self.labels(record.obj["metadata"].get("labels") or _NO_LABELS):
+        if self.labels is None and self.fields is None:
+            return True
+        obj = record.peek()
+        if self.labels is not None and not self.labels(obj["metadata"].get("labels") or _NO_LABELS):
             return False
-        return self.fields is None or self.fields(record.obj)
+        return self.fields is None or self.fields(obj)
 
 
 class Watcher:
