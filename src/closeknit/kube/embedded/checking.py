@@ -75,6 +75,9 @@ def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
     if value is None and (schema.nullable or (schema.preserve and not schema.type)):
         return value
     if schema.int_or_string:
+        if value.__class__ is float and schema.has_quantities:
+            # A quantity may be written as any number.
+            value = repr(value)
         if value.__class__ is not int and not isinstance(value, str):
             found.causes.append(_wrong_type(path, value, "integer,string"))
             return value

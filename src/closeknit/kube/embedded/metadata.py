@@ -113,6 +113,8 @@ def _owner_problems(owners: Any) -> Iterator[Cause]:
         for field, word in (("apiVersion", "version"), ("kind", "kind"), ("name", "name"), ("uid", "uid")):
             if not owner.get(field):
                 yield bad_value(f"{path}.{field}", owner.get(field, ""), f"{word} must not be empty")
+        if str(owner.get("apiVersion", "")).count("/") > 1:
+            yield bad_value(f"{path}.apiVersion", owner["apiVersion"], "must be VERSION or GROUP/VERSION")
         controllers += bool(owner.get("controller"))
     if controllers > 1:
         yield bad_value(

@@ -103,6 +103,9 @@ class Handler:
                 answer = discovery.group(kinds, group)
             case ["apis", group, version]:
                 answer = discovery.resource_list(kinds, group, version)
+            case ["openapi", "v2"]:
+                body, media = openapi.older(request.headers.get("Accept", ""))
+                return web.Response(body=body, content_type=media)
             case ["openapi", "v3"]:
                 answer = openapi.index(kinds)
             case ["openapi", "v3", "api", version]:

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from closeknit.kube.embedded.kinds import Kind, Kinds
 from closeknit.kube.embedded.shapes import documents
 from closeknit.kube.resources import Resource
@@ -43,6 +45,19 @@ def document(kinds: Kinds, group: str, version: str) -> dict[str, Any] | None:
         "paths": paths,
         "components": {"schemas": schemas},
     }
+
+
+def older(accept: str) -> tuple[bytes, str]:
+    """The answer to ``/openapi/v2``, and its media type: a document that describes nothing.
+
+    kubectl asks for it, in protobuf, where it meets a List or a kind that is not served, and then
+    leaves the checking to the server.
+    """
+    if "protobuf" not in accept:
+        about = {"title": "Kubernetes", "version": "v1.36.4"}
+        return msgspec.json.encode({"swagger": "2.0", "info": about, "paths": {}}), "application/json"
+    # The messages of OpenAPI 2: 1 is the format's version, 2 what the document is about.
+    return b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.36.4", "application/x-protobuf"
 
 
 def _describe(kind: Kind, resource: Resource, paths: dict[str, Any], schemas: dict[str, Any]) -> None:
