@@ -142,10 +142,13 @@ def apply(
             kept.append(entry if left == fields else {**entry, "fieldsV1": left})
     if conflicts and not force:
         raise conflict(conflicts)
-    # An apply that changes nothing keeps its entry, time included, so that nothing is written.
-    mine = next((entry for entry in entries if writer.wrote(entry)), None)
-    if mine is None or earlier != wishes or not comparison.same:
-        mine = writer.entry(wishes)
+    before = next((entry for entry in entries if writer.wrote(entry)), {})
+    mine = writer.entry(wishes)
+    if comparison.same:
+        # Whoever changes nothing has not written: the time stays what it was, if there was one.
+        mine.pop("time")
+        if "time" in before:
+            mine["time"] = before["time"]
     return merged, _in_order([*kept, mine])
 
 
