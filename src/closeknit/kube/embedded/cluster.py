@@ -210,6 +210,8 @@ class EmbeddedCluster:
             while changes := watcher.take():
                 for what, record, number in changes:
                     yield Change(what, _shown(kind, version, record, into), str(number))
+            if watcher.ended:
+                return
             left = self.bookmark_every if end is None else min(end - loop.time(), self.bookmark_every)
             if left <= 0 or not await watcher.wait(left):
                 yield Bookmark(str(watcher.version()))

@@ -116,6 +116,8 @@ class Table:
         self.dropped = 0
         """How many events were forgotten, so that a place in the log has a number that stays."""
         self.count = 0
+        self.closed = False
+        """Whether the kind is served no longer."""
         self._history = history
         self._waiting: list[Callable[[], None]] = []
 
@@ -159,9 +161,7 @@ class Table:
             self.oldest = log.popleft().version
             self.dropped += 1
         if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            for wake in waiting:
-                wake()
+            self._wake()
 
     def forget(self) -> None:
         """Drop the log, as a compaction does."""
@@ -169,6 +169,16 @@ class Table:
             self.oldest = self.log[-1].version
             self.dropped += len(self.log)
             self.log.clear()
+
+    def close(self) -> None:
+        """Let go of those who wait: nothing more will happen here."""
+        self.closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake()
 
     def wake_on_event(self, wake: Callable[[], None]) -> None:
         """Call once when the next event is there."""
@@ -214,7 +224,9 @@ class Store:
 
     def drop(self, key: TableKey) -> None:
         """Forget a table whose kind is gone."""
-        self.tables.pop(key, None)
+        table = self.tables.pop(key, None)
+        if table is not None:
+            table.close()
 
     @property
     def settled(self) -> int:

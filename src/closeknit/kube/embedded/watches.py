@@ -71,6 +71,11 @@ class Watcher:
         """Whether there is more to take."""
         return self._place < self._table.dropped + len(self._table.log)
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more can come, because the kind is served no longer."""
+        return self._table.closed and not self.behind
+
     def version(self) -> int:
         """A version up to which nothing is missing; only right where nothing is behind."""
         return self._store.settled

@@ -15,7 +15,7 @@ from closeknit.kube.port import KubernetesApi, Object
 from closeknit.kube.resources import JOB_SETS, JOBS, NODES, PODS
 from closeknit.kube.standins.job_controller import JobController, job_key
 from closeknit.kube.standins.job_set_controller import JobSetController
-from closeknit.kube.standins.kubelet import Kubelet
+from closeknit.kube.standins.kubelet import Kubelet, node_of
 
 
 async def run_standins(
@@ -23,7 +23,9 @@ async def run_standins(
 ) -> None:
     """Run the kubelet and, unless told otherwise, the controllers of Jobs and JobSets, until cancelled."""
     dice = random or Random()  # noqa: S311 (it spreads retries, and guards nothing)
-    pods: Mirror[Object] = Mirror(api, PODS, random=dice, clock=clock, indexes={"job": job_key})
+    pods: Mirror[Object] = Mirror(
+        api, PODS, random=dice, clock=clock, indexes={"job": job_key, "node": node_of}
+    )
     nodes: Mirror[Object] = Mirror(api, NODES, random=dice, clock=clock)
     async with asyncio.TaskGroup() as tasks:
         for mirror in (pods, nodes):

@@ -169,15 +169,19 @@ class Kubelet:
         self._reconciler = Reconciler(self._reconcile, clock)
 
     async def run(self) -> None:
-        """Look after pods and leases until cancelled."""
+        """Look after pods and leases until cancelled. The pods must have the index ``node``: ``node_of``."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._reconciler.follow(self._pods, _own_key))
+            tasks.create_task(self._reconciler.follow(self._nodes, self._pods_on))
             tasks.create_task(self._reconciler.run())
             tasks.create_task(self._keep_leases())
 
     async def _reconcile(self, key: Key) -> float | None:
         pod = self._pods.get(key.name, key.namespace)
         if pod is None:
+            return None
+        node = self._nodes.get(pod["spec"].get("nodeName", ""))
+        if node is None or not is_alive(node):
             return None
         match decide(pod, self._clock.now()):
             case Report(status=status):
@@ -204,11 +208,14 @@ class Kubelet:
                 pass
         return None
 
+    def _pods_on(self, node: Object) -> list[Key]:
+        return [key for pod in self._pods.by("node", node["metadata"]["name"]) for key in _own_key(pod)]
+
     async def _keep_leases(self) -> None:
         """Renew the lease of every node, so that nobody takes a node for dead."""
         await self._nodes.synced()
         while True:
-            for node in list(self._nodes):
+            for node in filter(is_alive, list(self._nodes)):
                 await self._renew(node["metadata"]["name"], node["metadata"]["uid"])
                 # Thousands of nodes must not hold up everything else.
                 await asyncio.sleep(0)
@@ -233,6 +240,17 @@ class Kubelet:
         except ApiError:
             # The next round is soon.
             return
+
+
+def is_alive(node: Mapping[str, Any]) -> bool:
+    """Whether a node does its work: somebody who marks it as not ready has pulled its plug."""
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
+
+
+def node_of(pod: Object) -> list[str]:
+    """The node that a pod is on."""
+    return [pod["spec"]["nodeName"]] if pod["spec"].get("nodeName") else []
 
 
 def _own_key(obj: Object) -> list[Key]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -219,6 +220,19 @@ async def test_a_deleted_definition_takes_its_objects_and_its_kind_along(cluster
         await cluster.list(WIDGETS, Selection())
     await cluster.create(CUSTOM_RESOURCE_DEFINITIONS, definition())
     assert (await cluster.list(WIDGETS)).items == []
+
+
+async def test_a_watch_ends_with_its_kind(cluster: EmbeddedCluster) -> None:
+    await cluster.create(WIDGETS, widget(size=1))
+    version = (await cluster.list(WIDGETS)).resource_version
+    await cluster.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com")
+    await cluster.create(CUSTOM_RESOURCE_DEFINITIONS, definition())
+    watching = cluster.watch(WIDGETS, resource_version=str(int(version) + 100))
+    waiting = asyncio.ensure_future(anext(watching, None))
+    await asyncio.sleep(0)
+    await cluster.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com")
+
+    assert await asyncio.wait_for(waiting, 5) is None
 
 
 @pytest.mark.parametrize(

@@ -217,3 +217,28 @@ async def test_every_node_has_a_lease(cluster: EmbeddedCluster) -> None:
         return [one["spec"]["holderIdentity"] for one in page.items] == ["n1"]
 
     await until(leased)
+
+
+async def test_a_dead_node_does_nothing_until_it_is_back(cluster: EmbeddedCluster) -> None:
+    async def mark(status: str) -> None:
+        patch = MergePatch({"status": {"conditions": [{"type": "Ready", "status": status}]}})
+        await cluster.patch(NODES, "n1", patch, subresource="status")
+
+    async def phase() -> str:
+        return str((await cluster.get(PODS, "p", namespace="default"))["status"]["phase"])
+
+    async def bound() -> bool:
+        return bool((await cluster.get(PODS, "p", namespace="default"))["spec"].get("nodeName"))
+
+    async def running() -> bool:
+        return await phase() == "Running"
+
+    await mark("False")
+    await asyncio.sleep(0.1)
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    await cluster.create(PODS, {"metadata": {"name": "p", "namespace": "default"}, "spec": spec})
+    await until(bound)
+    await asyncio.sleep(0.1)
+    assert await phase() == "Pending"
+    await mark("True")
+    await until(running)

@@ -28,6 +28,7 @@ from closeknit.kube.embedded.store import Record
 from closeknit.kube.errors import (
     ApiError,
     BadRequestError,
+    GoneError,
     InternalServerError,
     MethodNotAllowedError,
     NotFoundError,
@@ -182,12 +183,19 @@ class Handler:
             client = f"{request.remote} {request.headers.get('User-Agent', '')}"
             with self._turnstile.place(client):
                 return await Stream(self._cluster, watch, patience=self._patience).run(request)
+        version_asked = query.get("resourceVersion", "")
+        if query.get("resourceVersionMatch") == "Exact" and version_asked != str(
+            self._cluster.core.store.settled
+        ):
+            raise GoneError(
+                f"The list as of resource version {version_asked} is not remembered. List without it."
+            )
         found = await self._cluster.find_all(
             kind,
             selection,
             limit=number(query, "limit"),
             token=query.get("continue", ""),
-            resource_version=query.get("resourceVersion", ""),
+            resource_version=version_asked,
         )
         return answers.bytes_answer(answers.many(kind, version, found, form, self._cluster.core.clock.now()))
 

@@ -115,7 +115,7 @@ class Stream:
         loop = asyncio.get_running_loop()
         end = loop.time() + (watch.seconds or _LONGEST)
         try:
-            while (left := end - loop.time()) > 0 and not _is_gone(request):
+            while (left := end - loop.time()) > 0 and not watcher.ended and not _is_gone(request):
                 if changes := watcher.take():
                     await self._send(
                         response, [self._line(_word(what), record) for what, record, _ in changes]
