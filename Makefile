@@ -3,6 +3,7 @@ PYTHON ?= python3
 N ?= 20000
 SEED ?= 1
 WORKERS ?= 2
+EXPLORE := $(or $(EXPLORE),$(shell date +%s))
 ARGS ?=
 
 VENV := .venv
@@ -11,7 +12,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format oracle fuzz bench bench-kube e2e cluster clean
+.PHONY: help setup demo test test-slow check format oracle planted fuzz bench bench-kube rules e2e cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,9 +34,11 @@ demo: $(READY) ## place one workload of each dialect on a sample cluster
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e" $(ARGS)
 
-test-slow: $(READY) ## run the slow tests
+test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a seed (EXPLORE=1 to choose it)
 	# Status 5 says that nothing was collected, which is no failure here.
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not e2e" $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not e2e" --hypothesis-profile=explore \
+		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
 
 check: $(READY) ## lint, formatting, types and import rules
 	$(BIN)/ruff check $(SOURCES)
@@ -49,6 +52,10 @@ format: $(READY) ## format the code and fix what ruff can fix
 
 oracle: $(READY) ## compare the engine with the exact oracle on N random requests (N=20000 SEED=1)
 	$(BIN)/python -m closeknit.testing.oracle_run -n $(N) --seed $(SEED) $(ARGS)
+
+planted: N = 500
+planted: $(READY) ## the same on N larger requests that are placeable by construction (N=500 SEED=1)
+	$(BIN)/python -m closeknit.testing.oracle_run --planted -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 	$(BIN)/python -m closeknit.testing.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
@@ -66,6 +73,9 @@ e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built w
 
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
+
+rules: $(READY) ## count the steps that each rule of the search saves
+	$(BIN)/python -m bench.search_rules
 
 clean: ## remove everything that the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -44,6 +44,9 @@ class Verdict:
 
 
 _MEDIANS = (
+    ("warm-1", "4 pods of 1 GPU in a rack", 0.2),
+    ("warm-2", "4 pods of 2 GPUs in a rack", 0.2),
+    ("whole", "4 pods of 8 GPUs in a rack", 0.2),
     ("cold", "a new amount", 10.0),
     ("cold-value", "a new selector value", 10.0),
     ("cold-label", "a new selector label", 10.0),
@@ -52,19 +55,20 @@ _MEDIANS = (
     ("nested", "8 groups of 8 pods", 20.0),
     ("infeasible", "too many pods for a rack, explained", 50.0),
     ("infeasible-nested", "too many groups for a block, explained", 50.0),
-    ("fill", "a gang while filling", 0.5),
+    ("fill", "a gang while filling", 0.3),
 )
 
 
 def verdicts(figures: Mapping[int, Figures]) -> Iterator[Verdict]:
     """Every target, whether measured or not. Times are medians at 100,000 nodes."""
     large, small = figures.get(LARGE), figures.get(SMALL)
-    for key in ("warm-1", "warm-2"):
+    for key in ("warm-1", "warm-2", "whole", "fill"):
         high, low = _median(large, key), _median(small, key)
         ratio = high / low if high is not None and low is not None else None
-        yield Verdict(f"{key}, 100,000 nodes to 1,000", 3.0, ratio, "times")
+        yield Verdict(f"{key}, 100,000 nodes to 1,000", 1.5, ratio, "times")
     for key, title, limit in _MEDIANS:
         yield Verdict(title, limit, _median(large, key), "ms")
+    yield Verdict("an engine made and asked once", 3.0, large.build if large else None, "s")
     yield Verdict("memory a node, one shape known", 1024.0, large.memory.engine if large else None, "bytes")
 
 

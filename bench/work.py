@@ -100,6 +100,31 @@ def released(bed: Bed) -> Calls:
         yield partial(bed.engine.release, request.name)
 
 
+def held(bed: Bed) -> Calls:
+    """A pod that somebody else has bound is taken up."""
+    for _ in range(200):
+        pod = replace(bed.random.choice(bed.cluster.holdings), workload=bed.name())
+        yield partial(bed.engine.hold, pod)
+        bed.engine.release(pod.workload)
+
+
+def pod_released(bed: Bed) -> Calls:
+    """One pod of a tenant ends."""
+    for _ in range(200):
+        pod = replace(bed.random.choice(bed.cluster.holdings), pods=1)
+        yield partial(bed.engine.release_pods, pod)
+        bed.engine.hold(pod)
+
+
+def pod_released_then_asked(bed: Bed) -> Calls:
+    """One pod of a tenant ends, and a gang is decided."""
+    for _ in range(200):
+        pod = replace(bed.random.choice(bed.cluster.holdings), pods=1)
+        bed.engine.decide(rack_gang(bed.name()))
+        yield _then_asked(bed, partial(bed.engine.release_pods, pod))
+        bed.engine.hold(pod)
+
+
 def forked(bed: Bed) -> Calls:
     """What if a tenant left? Fork, release, decide, and take it all back."""
 
@@ -210,6 +235,12 @@ MEASURES = (
         asked(partial(gang, pods=4, resources=pod(1), preferred=RACK), 200),
         "placed",
     ),
+    Measure(
+        "whole",
+        "4 pods that fill a node each, in a rack",
+        asked(partial(rack_gang, gpus=GPUS_A_NODE), 200),
+        "placed",
+    ),
     Measure("cold", "4 pods in a rack, amount never seen", cold_amount, "placed"),
     Measure("cold-value", "4 pods in a rack, selector value never seen", cold_value, "placed"),
     Measure("cold-label", "4 pods in a rack, selector label never seen", cold_label, "placed"),
@@ -252,6 +283,9 @@ MEASURES = (
     ),
     Measure("apply", "apply a gang of 4", applied),
     Measure("release", "release a gang of 4", released),
+    Measure("hold", "take up a pod that others bound", held),
+    Measure("release-pod", "release one pod", pod_released),
+    Measure("release-pod-decide", "release one pod and decide", pod_released_then_asked, "placed"),
     Measure("fork", "fork, release a tenant, decide, undo", forked, "placed"),
     Measure("add", "add a node", node_added),
     Measure("add-decide", "add a node and decide", node_added_then_asked, "placed"),

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from closeknit.dialects import DIALECTS, TARGETS, Dialect, Source, translate
-from closeknit.dialects.grove.earlier import in_earlier_spelling
+from closeknit.dialects import DIALECTS, TARGETS, Family, Source, translate
+from closeknit.dialects.grove.legacy_spelling import in_legacy_spelling
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.workload import ObjectName, Workload
 from closeknit.testing.random_requests import random_instance
@@ -34,14 +34,14 @@ A_FEW = 200
 MANY = 2000
 
 
-def speaks(way: str) -> Dialect:
+def speaks(way: str) -> Family:
     family = FAMILY.get(way, way)
     return next(one for one in DIALECTS if one.name == family)
 
 
 def translated(sources: list[Source], way: str) -> list[dict[str, Any]]:
     if way == "alpha8":
-        return in_earlier_spelling(translate(sources, "grove").objects)[0]
+        return in_legacy_spelling(translate(sources, "grove").objects, [])
     return list(translate(sources, way).objects)
 
 
@@ -105,7 +105,7 @@ def said_in(way: str, workload: Workload, topologies: dict[str, Any]) -> list[di
         said = list(express(workload, topologies))
     except InvalidError:
         return []
-    return in_earlier_spelling(said)[0] if way == "alpha8" else said
+    return in_legacy_spelling(said, []) if way == "alpha8" else said
 
 
 def said(way: str, workload: Workload, topologies: dict[str, Any]) -> list[dict[str, Any]]:

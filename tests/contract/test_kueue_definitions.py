@@ -15,11 +15,10 @@ from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
 from closeknit.apis.wire import Wire
 from closeknit.dialects import DIALECTS, Source, read, translate
+from closeknit.dialects.kueue.admitted_objects import started
 from closeknit.dialects.kueue.express import express
-from closeknit.dialects.kueue.objects import assignments, workload_object
-from closeknit.dialects.kueue.starting import started
-from closeknit.dialects.kueue.workloads import Read, read_all
-from closeknit.dialects.reading import gather
+from closeknit.dialects.kueue.render import assignments, workload_object
+from closeknit.dialects.reading import load
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
 from closeknit.hub.problems import InvalidError
@@ -27,7 +26,7 @@ from closeknit.hub.workload import ObjectName, Workload
 from closeknit.testing.random_requests import random_instance
 from tests.contract.definitions import ROOT, published
 from tests.contract.objects import faults
-from tests.unit.dialects.kueue.kit import QUEUES, RACK, queued_pod
+from tests.unit.dialects.kueue.kit import QUEUES, RACK, nominated, queued_pod
 
 FOLDERS = sorted(path.parent for path in (ROOT / "examples" / "kueue").glob("**/cluster.txt"))
 KUEUE, JOBSET = "kueue.x-k8s.io", "jobset.x-k8s.io"
@@ -179,10 +178,8 @@ def test_what_an_example_becomes_is_strictly_valid(folder: Path, target: str) ->
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"of {folder.name}")
 def test_a_placed_workload_is_strictly_valid(folder: Path) -> None:
-    found = gather(DIALECTS, sources(folder), lenient=False)
     engine = Engine(read(sources(folder)).cluster)
-    for each in read_all(found.manifests, found.surroundings):
-        assert isinstance(each, Read)
+    for each in nominated(load(DIALECTS, sources(folder), lenient=False).view):
         for admission in each.admissions:
             outcome = engine.solve(admission.option.request)
             if isinstance(outcome, Placed):

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import HealthCheck, Phase, settings
+
+_EXPLORING = 3
+"""How many times the examples a run that explores tries."""
 
 
 def effort(examples: int) -> settings:
-    """Settings for a test that tries so many examples.
-
-    They are the same ones in every run, so that a failing run can be repeated. Set
-    CLOSEKNIT_EFFORT=10 to try ten times as many, new ones each time.
-    """
-    times = int(os.environ.get("CLOSEKNIT_EFFORT", "0"))
+    """Settings for a test that tries so many examples."""
+    exploring = not settings().derandomize
     return settings(
-        max_examples=examples * max(times, 1),
-        derandomize=not times,
-        deadline=None,
+        max_examples=examples * (_EXPLORING if exploring else 1),
         # An instance is drawn by its seed, and a smaller seed is no simpler instance.
         phases=(Phase.explicit, Phase.reuse, Phase.generate),
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from closeknit.engine import Engine, floor
-from closeknit.engine.pool import Pool
-from closeknit.engine.problem import Heed
+from closeknit.engine import Engine
+from closeknit.engine.batches import batches
+from closeknit.engine.floor import Floor
+from closeknit.engine.mixed_bound import MixedBound
+from closeknit.engine.problem import Goal
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.request import Request
 from closeknit.testing import oracle
@@ -25,16 +27,17 @@ def test_the_floor_lies_below_the_best_placement(instance: tuple[Cluster, Reques
         return
     reached = [best.left_out, *best.preferences, *best.domains]
     engine = Engine(cluster)
-    problem = engine._compile(request, Heed.WISHES)
-    pool = Pool(problem, engine._ledger.free)
+    problem = engine._compile(request, Goal.WISHES)
+    mixed = MixedBound(problem, engine._ledger.free)
+    floor = Floor(problem, mixed, batches(problem.root))
 
-    anyway = floor.fields(problem, pool, [WORST] * len(reached))
+    anyway = floor.fields([WORST] * len(reached))
     for bound, cost in zip(anyway, reached, strict=True):
         assert bound <= cost
 
     # Once something is known, the floor speaks of all that is better than that.
     for worse in range(len(reached)):
         known = [*reached[:worse], reached[worse] + 1, *(cost + 3 for cost in reached[worse + 1 :])]
-        for bound, cost in zip(floor.fields(problem, pool, known), reached, strict=True):
+        for bound, cost in zip(floor.fields(known), reached, strict=True):
             assert bound <= cost
-    assert floor.fields(problem, pool, reached) <= reached
+    assert floor.fields(reached) <= reached

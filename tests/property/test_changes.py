@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from closeknit.engine import Engine
+from closeknit.engine.node_fits import PodShape
 from closeknit.hub.cluster import Cluster, Holding
-from closeknit.hub.nodes import Node
+from closeknit.hub.nodes import Effect, Node, Taint
 from closeknit.hub.outcome import Outcome, Placed, Statistics
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.resources import Resources
@@ -62,6 +63,68 @@ class Mirror:
         kept = tuple(holding for holding in self.cluster.holdings if holding.workload != gone)
         self.cluster = replace(self.cluster, holdings=kept)
 
+    def hold(self) -> None:
+        """Somebody else binds pods of a workload, known or not; the node may end up with too many."""
+        names = sorted({holding.workload for holding in self.cluster.holdings})
+        pods = self.rng.choice([*self.request.root.pod_sets(), PodSet("other", 1, Resources({"cpu": 1}))])
+        holding = Holding(
+            self.rng.choice([*names, "stranger"]),
+            self.rng.choice(self.cluster.nodes).name,
+            pods.resources,
+            self.rng.randint(1, 3),
+            pods.host_ports,
+        )
+        self.engine.hold(holding)
+        self.cluster = replace(self.cluster, holdings=(*self.cluster.holdings, holding))
+
+    def release_pods(self) -> None:
+        """Some pods of a holding finish; the plain cluster loses them one by one."""
+        if not self.cluster.holdings:
+            return
+        like = self.rng.choice(self.cluster.holdings)
+        alike = [
+            i
+            for i, each in enumerate(self.cluster.holdings)
+            if replace(each, pods=1) == replace(like, pods=1)
+        ]
+        there = sum(self.cluster.holdings[i].pods for i in alike)
+        gone = self.rng.randint(0, there)
+        self.engine.release_pods(replace(like, pods=gone))
+        left = list(self.cluster.holdings)
+        for _ in range(gone):
+            at = self.rng.choice([i for i in alike if left[i].pods])
+            left[at] = replace(left[at], pods=left[at].pods - 1)
+        self.cluster = replace(self.cluster, holdings=tuple(each for each in left if each.pods))
+
+    def bind_own(self) -> None:
+        """One pod of the request itself starts to run where it was decided, and its pod set says so."""
+        outcome = self.engine.decide(self.request)
+        if not isinstance(outcome, Placed) or not outcome.assignments:
+            return
+        chosen = self.rng.choice(outcome.assignments)
+        pods = next(pods for pods in self.request.root.pod_sets() if pods.name == chosen.pod_set)
+        holding = Holding(self.request.name, chosen.node, pods.resources, 1, pods.host_ports)
+        self.engine.hold(holding)
+        self.cluster = replace(self.cluster, holdings=(*self.cluster.holdings, holding))
+        self.request = replace(
+            self.request, root=rebound(self.request.root, pods.name, (*pods.bound, chosen.node))
+        )
+
+    def end_own(self) -> None:
+        """One running pod of the request itself ends, and its pod set says so."""
+        for pods in self.request.root.pod_sets():
+            for node in pods.bound:
+                holding = Holding(self.request.name, node, pods.resources, 1, pods.host_ports)
+                if holding in self.cluster.holdings:
+                    self.engine.release_pods(holding)
+                    left, bound = list(self.cluster.holdings), list(pods.bound)
+                    left.remove(holding)
+                    bound.remove(node)
+                    self.cluster = replace(self.cluster, holdings=tuple(left))
+                    root = rebound(self.request.root, pods.name, tuple(bound))
+                    self.request = replace(self.request, root=root)
+                    return
+
     def add_node(self) -> None:
         model = self.rng.choice(self.cluster.nodes)
         name = f"new-{len(self.cluster.nodes)}-{self.rng.randrange(10**6)}"
@@ -100,7 +163,19 @@ class Mirror:
 
     def step(self) -> None:
         self.rng.choice(
-            [self.apply, self.apply, self.release, self.add_node, self.change_node, self.remove_node]
+            [
+                self.apply,
+                self.apply,
+                self.release,
+                self.hold,
+                self.release_pods,
+                self.bind_own,
+                self.bind_own,
+                self.end_own,
+                self.add_node,
+                self.change_node,
+                self.remove_node,
+            ]
         )()
 
     def _labels(self, node: Node) -> dict[str, str]:
@@ -109,6 +184,17 @@ class Mirror:
         if labels and self.rng.random() < 0.4:
             del labels[self.rng.choice(sorted(labels))]
         return labels if self.rng.random() < 0.8 else dict(node.labels)
+
+
+def rebound(group: Group, name: str, bound: tuple[str, ...]) -> Group:
+    """The same with other running pods of one pod set."""
+
+    def visit(member: Member) -> Member:
+        if isinstance(member, Group):
+            return rebound(member, name, bound)
+        return replace(member, bound=bound, pods=()) if member.name == name else member
+
+    return replace(group, members=tuple(visit(member) for member in group.members))
 
 
 def unbound(group: Group) -> Group:
@@ -125,12 +211,44 @@ def test_following_changes_is_as_good_as_starting_over(instance: tuple[Cluster, 
     # What was counted for this first question must be brought up to date for all later ones.
     answer(mirror.engine, mirror.request)
 
-    for _ in range(mirror.rng.randint(1, 8)):
+    for _ in range(mirror.rng.randint(1, 12)):
         mirror.step()
         if mirror.rng.random() < 0.5:
             asked = mirror.rng.choice([mirror.request, mirror.next_request()])
             assert answer(mirror.engine, asked) == answer(Engine(mirror.cluster), asked)
     assert answer(mirror.engine, mirror.request) == answer(Engine(mirror.cluster), mirror.request)
+
+
+def counted(engine: Engine, request: Request) -> list[object]:
+    """All that the tables of a request say, in the order of its tree."""
+    tree = engine._tree(request.topology)
+    found: list[object] = []
+    for shape in sorted({PodShape.of(pods) for pods in request.root.pod_sets()}, key=repr):
+        table = engine._cache.table(shape, tree)
+        price = table.price if table.price is not None and table.price.any() else None
+        found.extend([table.total, table.most, price.tolist() if price is not None else None])
+        for level in range(tree.depth + 1):
+            appeal = table.appeal(level)
+            cheapest = appeal.tolist() if appeal is not None and price is not None else None
+            found.extend([table.sums[level].tolist(), table.largest[level].tolist(), cheapest])
+            inside = [table.biggest_inside(level, finer) for finer in range(level + 1, tree.depth + 1)]
+            found.append([biggest.tolist() for biggest in inside] if len(tree) else [])
+    return found
+
+
+@effort(60)
+@given(instances(), st.integers(0, 10**6))
+def test_tables_that_follow_changes_say_what_new_ones_say(
+    instance: tuple[Cluster, Request], seed: int
+) -> None:
+    rng = Random(seed)
+    soft = (Taint("slow", Effect.PREFER_NO_SCHEDULE),) if rng.random() < 0.5 else ()
+    nodes = tuple(replace(node, taints=(*node.taints, *rng.choice([soft, ()]))) for node in instance[0].nodes)
+    mirror = Mirror(replace(instance[0], nodes=nodes), instance[1], rng)
+
+    for _ in range(6):
+        assert counted(mirror.engine, mirror.request) == counted(Engine(mirror.cluster), mirror.request)
+        mirror.step()
 
 
 @effort(40)
@@ -144,7 +262,7 @@ def test_a_fork_leaves_no_trace(instance: tuple[Cluster, Request], seed: int) ->
 
     with mirror.engine.fork():
         for _ in range(mirror.rng.randint(1, 4)):
-            mirror.rng.choice([mirror.apply, mirror.release])()
+            mirror.rng.choice([mirror.apply, mirror.release, mirror.hold, mirror.release_pods])()
         with mirror.engine.fork():
             inner = answer(Engine(mirror.cluster), mirror.request)
             mirror.engine.release(mirror.rng.choice(["w1", "w2", "job-0"]))

@@ -18,7 +18,8 @@ from closeknit.dialects import Located, Reading, Source, Translation, read
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Outcome
-from closeknit.hub.problems import Problem
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import Code, Problem
 from closeknit.hub.request import Request
 from closeknit.testing import fuzz_run
 from closeknit.testing.mutations import SEEDS, Example, examples, mutant
@@ -133,14 +134,34 @@ def test_a_trial_that_takes_too_much_memory_is_a_failure() -> None:
 @pytest.mark.parametrize(
     ("problem", "failure"),
     [
-        pytest.param(Problem("spec", "This is wrong."), "", id="a good one passes"),
         pytest.param(
-            Problem("", "Found a list where an object is expected."), "", id="a whole document passes"
+            Code("told", "{text:raw}").at(("spec",), text="This is wrong."), "", id="a good one passes"
         ),
-        pytest.param(Problem("", "This is wrong."), "a problem without a path", id="one without a path"),
-        pytest.param(Problem("spec", "This is wrong"), "a message that is no sentence", id="no sentence"),
-        pytest.param(Problem("spec", "x" * 3000 + "."), "a problem that is too long", id="too long"),
-        pytest.param(Problem("s\x1b", "Wrong."), "a problem that cannot be printed", id="unprintable"),
+        pytest.param(
+            Code("told", "{text:raw}").at((), text="Found a list where an object is expected."),
+            "",
+            id="a whole document passes",
+        ),
+        pytest.param(
+            Code("told", "{text:raw}").at((), text="This is wrong."),
+            "a problem without a path",
+            id="one without a path",
+        ),
+        pytest.param(
+            Code("told", "{text:raw}").at(("spec",), text="This is wrong"),
+            "a message that is no sentence",
+            id="no sentence",
+        ),
+        pytest.param(
+            Code("told", "{text:raw}").at(("spec",), text="x" * 3000 + "."),
+            "a problem that is too long",
+            id="too long",
+        ),
+        pytest.param(
+            Code("told", "{text:raw}").at((Verbatim("s\x1b"),), text="Wrong."),
+            "a problem that cannot be printed",
+            id="unprintable",
+        ),
     ],
 )
 def test_the_run_judges_problems(monkeypatch: pytest.MonkeyPatch, problem: Problem, failure: str) -> None:

@@ -40,17 +40,29 @@ def read_back(cluster: Cluster, request: Request) -> Request:
     return workload.request
 
 
-def plain(request: Request) -> Request:
+def plain(request: Request, levels: tuple[str, ...]) -> Request:
     """The request in a form in which all that means the same is equal.
 
     A request that names a topology and no level of it speaks of none. A group that has pods
     of one kind only, and no levels, is those pods. Members have no order. Names are kept, except those of
     pod sets that are all that their group has, of pods that nobody named, and of pod sets without pods.
+    A preference that is coarser than what is required anyway says nothing. ``levels`` are those of the
+    topology, coarsest first.
     """
-    root = _group(request.root, named=False)
+    root = _group(_meant(request.root, levels, 0), named=False)
     spoken = any(isinstance(member, Group) and _levels(member) for member, _ in root.walk())
     name = request.name if "/" in request.name else f"default/{request.name}"
     return Request(name, replace(root, name=name), request.topology if spoken else None)
+
+
+def _meant(group: Group, levels: tuple[str, ...], required: int) -> Group:
+    if group.required is not None:
+        required = max(required, levels.index(group.required))
+    idle = group.preferred is not None and levels.index(group.preferred) < required
+    members = tuple(
+        _meant(member, levels, required) if isinstance(member, Group) else member for member in group.members
+    )
+    return replace(group, members=members, preferred=None if idle else group.preferred)
 
 
 def _levels(group: Group) -> bool:
@@ -110,7 +122,8 @@ def check(seed: int) -> None:
     request = replace(request, name=rng.choice(NAMES))
     if rng.random() < 0.05:
         request = replace(request, root=_emptied(rng, request.root))
-    assert plain(read_back(cluster, request)) == plain(request), f"seed {seed}"
+    levels = next((each.labels for each in cluster.topologies if each.name == request.topology), ())
+    assert plain(read_back(cluster, request), levels) == plain(request, levels), f"seed {seed}"
 
 
 def _emptied(rng: Random, group: Group) -> Group:

@@ -11,19 +11,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 
-from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
-from closeknit.dialects.dynamo.conditions import topology_constraints_enforced
-from closeknit.dialects.dynamo.sets import to_pod_clique_set
-from closeknit.dialects.dynamo.updates import update_problems
-from closeknit.dialects.grove.drift import topology_levels
-from closeknit.dialects.grove.topologies import Known
-from closeknit.hub.topology import Level, Topology
 from tests.scenario.commands import EXAMPLES, Journey, Json, journey, planned, refused, run, translated
-from tests.unit.dialects.dynamo.graphs import deployment
+from tests.unit.dialects.grove.sets import topology
+from tests.unit.dialects.kit import changes, status
 
 FOLDER = EXAMPLES / "dynamo"
 TOPOLOGY = FOLDER / "topology.yaml"
@@ -258,14 +251,12 @@ def test_validation_on_create_without_a_topology_that_can_be_read_it_is_rejected
     ],
 )
 def test_validation_on_update_topology_fields_are_immutable(edit: Any, want: str) -> None:
-    old, new = (
-        deployment(json.dumps(each)) for each in (yaml.safe_load(text("mixed")), changed("mixed", edit))
-    )
+    old, new = (json.dumps(each) for each in (yaml.safe_load(text("mixed")), changed("mixed", edit)))
 
-    (problem,) = update_problems(old, new)
+    (problem,) = changes("DynamoGraphDeployment", old, new)
 
-    assert problem.path == want
-    assert problem.message.endswith("Delete the DynamoGraphDeployment and create it anew.")
+    assert problem.startswith(f"{want}: ")
+    assert problem.endswith("Delete the DynamoGraphDeployment and create it anew.")
 
 
 @pytest.mark.parametrize(
@@ -277,17 +268,10 @@ def test_validation_on_update_topology_fields_are_immutable(edit: Any, want: str
     ],
 )
 def test_status_and_observability_the_condition(levels: list[str] | None, want: tuple[str, str]) -> None:
-    given = deployment(json.dumps(yaml.safe_load(text("service-level"))))
-    made = msgspec.convert(to_pod_clique_set(given, "default", "grove-topology"), PodCliqueSet)
-    topologies = {}
-    if levels is not None:
-        topologies["grove-topology"] = Topology(
-            "grove-topology", tuple(Level(f"t/{one}", one) for one in levels)
-        )
+    topologies = [topology({one: f"t/{one}" for one in levels})] if levels is not None else []
 
-    found = topology_constraints_enforced(given, topology_levels(made, Known(topologies)))
+    (found,) = status("DynamoGraphDeployment", text("service-level"), *topologies).conditions
 
-    assert found is not None
     assert (found.type, found.status, found.reason) == ("TopologyConstraintsEnforced", *want)
     if levels == ["zone"]:
         (_, shown) = yaml.safe_load(STATUS)["status"]["conditions"]

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
-from closeknit.dialects.grove.drift import topology_levels
+from closeknit.dialects.grove.status import topology_levels
 from closeknit.dialects.grove.topologies import Known
 from closeknit.hub.topology import Level, Topology
 from tests.scenario.commands import EXAMPLES, Journey, Json, journey, planned, refused, run, translated
@@ -259,9 +259,12 @@ def test_topology_configuration_drift_invalid_constraints_are_removed_from_the_g
         tmp_path / "set.yaml",
         to="podgang",
         nodes=FOLDER / "nodes.yaml",
-        noted="note: PodCliqueSet default/disaggregated-inference: spec.template.topologyConstraint: Unavailable"
-        " topology domains: [block]. What it asks for there is no longer kept (TopologyLevelsUnavailable,"
-        " ClusterTopologyLevelsUnavailable).\n",
+        noted="".join(
+            f"note: PodCliqueSet default/disaggregated-inference: spec.template.{part}.topologyConstraint"
+            '.packDomain: Topology "grove-topology" has no domain "block" any more, so this is no longer'
+            " kept (TopologyLevelsUnavailable, ClusterTopologyLevelsUnavailable).\n"
+            for part in ("podCliqueScalingGroups[0]", "cliques[0]")
+        ),
     )
     gangs = {gang["metadata"]["name"]: gang["spec"] for gang in made.made("PodGang")}
     name = "disaggregated-inference-0"

@@ -17,7 +17,7 @@ Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 """A whole number as Kubernetes keeps it; most fields are narrower by rules of their own."""
 
 
-class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """A shape. Null and absent are the same, so a field without a default must be given.
 
     What has its default is left out when a value is written.

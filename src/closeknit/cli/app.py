@@ -18,6 +18,7 @@ from closeknit.cli.exits import ExitStatus
 from closeknit.cli.explain import explain
 from closeknit.cli.nodes import nodes
 from closeknit.cli.plan import plan
+from closeknit.cli.status import status
 from closeknit.cli.topology import topology
 from closeknit.cli.translate import translate
 from closeknit.cli.up import up
@@ -45,7 +46,11 @@ _EXAMPLES = (
         ),
     ),
     (explain, ("closeknit explain -f nodes.yaml -f workloads/ default/sample1",)),
-    (validate, ("closeknit validate -f workloads/",)),
+    (
+        validate,
+        ("closeknit validate -f workloads/", "closeknit validate -f new.yaml --old old.yaml"),
+    ),
+    (status, ("closeknit status -f workloads/ -f topology.yaml",)),
     (translate, ("closeknit translate -f workloads/ --to kai",)),
     (
         topology,

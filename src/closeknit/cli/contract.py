@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from closeknit.cli.planning import Verdict
 from closeknit.cli.wording import known_as
 from closeknit.dialects import group_of
 from closeknit.hub.outcome import (
@@ -33,6 +32,8 @@ from closeknit.hub.outcome import (
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
+from closeknit.hub.workload import ObjectName
+from closeknit.scheduler.planning import Verdict
 
 Json: TypeAlias = dict[str, Any]
 
@@ -52,12 +53,7 @@ def outcome(verdict: Verdict) -> Json:
     name = verdict.workload.object
     decided = verdict.outcome
     entry: Json = {
-        "workload": {
-            "apiVersion": name.api_version,
-            "kind": name.kind,
-            "namespace": name.namespace,
-            "name": name.name,
-        },
+        "workload": object_name(name),
         "dialect": verdict.workload.dialect,
         "status": verdict.status.value,
         "pods": [],
@@ -81,9 +77,19 @@ def outcome(verdict: Verdict) -> Json:
     return entry
 
 
+def object_name(name: ObjectName) -> Json:
+    """The identity of an object."""
+    return {
+        "apiVersion": name.api_version,
+        "kind": name.kind,
+        "namespace": name.namespace,
+        "name": name.name,
+    }
+
+
 def problem(found: Problem) -> Json:
     """One thing that is wrong, and where."""
-    return {"path": found.path, "message": found.message}
+    return {"path": found.where, "code": found.code.name, "message": found.message}
 
 
 def _pod(assignment: Assignment) -> Json:

@@ -14,10 +14,12 @@ from closeknit.cli import display, explain, manifests, occupancy, plan, topology
 from closeknit.cli.display import branch
 from closeknit.cli.exits import complain, refusing_invalid
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing
-from closeknit.cli.planning import Status
 from closeknit.cli.wording import counted
 from closeknit.dialects import Source, read
-from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import cli as sentences
+from closeknit.scheduler.planning import Status
 
 _DRAWING = "cluster.txt"
 _TOPOLOGY = "datacenter"
@@ -90,6 +92,5 @@ def _written(sources: list[Source], directory: Path) -> None:
         for source in sources:
             (directory / source.name).write_bytes(source.content)
     except OSError as error:
-        raise InvalidError(
-            [Problem(str(directory), f"The files cannot be written: {error.strerror}.")]
-        ) from error
+        wrong = sentences.UNWRITABLE_FILES.at((Verbatim(directory),), reason=str(error.strerror))
+        raise InvalidError([wrong]) from error

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from closeknit.cli import contract, display, loading, options, planning, preferences, verdict_tree, wording
+from closeknit.cli import contract, display, loading, options, preferences, verdict_tree, wording
 from closeknit.cli.contract import Json
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
-from closeknit.cli.planning import Status, Verdict
 from closeknit.cli.preferences import Missed, Why
 from closeknit.cli.verdict_tree import Detail
 from closeknit.hub.outcome import Choice, Placed
-from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import InvalidError, OneOf
 from closeknit.hub.request import Request
+from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.workload import Workload
+from closeknit.scheduler import planning
+from closeknit.scheduler.planning import Status, Verdict
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
@@ -67,17 +70,18 @@ def find(name: str, workloads: Sequence[Workload]) -> Workload:
     matching = [each for each in workloads if name in _spellings(each)]
     if len(matching) == 1:
         return matching[0]
+    path = (Verbatim("WORKLOAD"),)
     if matching:
-        full = ", ".join(shown(_spellings(each)[-1]) for each in matching)
-        message = f"{shown(name)} could be {len(matching)} workloads. Name one of them: {full}."
+        names = tuple(_spellings(each)[-1] for each in matching)
+        wrong = sentences.AMBIGUOUS_WORKLOAD.at(path, name=name, count=len(matching), names=names)
     elif not workloads:
-        message = f"There is no workload {shown(name)}: the files hold no workload."
+        wrong = sentences.NO_WORKLOADS.at(path, name=name)
     else:
         # Near names are looked for among spellings with as many parts, and offered as such.
         parts = min(name.count("/"), 2)
         choices = {_spellings(each)[parts] for each in workloads}
-        message = f"There is no workload {shown(name)} in the files. {suggestion(name, choices)}"
-    raise InvalidError([Problem("WORKLOAD", message)])
+        wrong = sentences.UNKNOWN_WORKLOAD.at(path, name=name, remedy=OneOf.among(name, choices))
+    raise InvalidError([wrong])
 
 
 def _spellings(workload: Workload) -> tuple[str, str, str]:

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from closeknit.dialects import Reading, Source, read
+from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem, nearest, shown
+from closeknit.hub.sentences import cli as sentences
 
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -36,9 +38,7 @@ def sources_of(files: Sequence[str]) -> Iterator[Source]:
     for name in files:
         if name == STANDARD_INPUT:
             if standard_input:
-                found.append(
-                    Problem("-f -", "Standard input is named twice, but can be read once. Name it once.")
-                )
+                found.append(sentences.STDIN_TWICE.at((Verbatim("-f -"),)))
             standard_input = True
         else:
             for path in _files(name, found):
@@ -64,16 +64,10 @@ def _files(name: str, found: list[Problem]) -> Iterator[Path]:
     try:
         inside = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES and not each.is_dir())
     except OSError as error:
-        found.append(Problem(name, f"The directory cannot be read: {error.strerror}."))
+        found.append(sentences.UNREADABLE_DIRECTORY.at((Verbatim(name),), reason=str(error.strerror)))
         return
     if not inside:
-        found.append(
-            Problem(
-                name,
-                f"The directory holds no file that ends in {', '.join(SUFFIXES)}."
-                " Directories inside it are not read; name them with -f as well.",
-            )
-        )
+        found.append(sentences.EMPTY_DIRECTORY.at((Verbatim(name),), suffixes=", ".join(SUFFIXES)))
     yield from inside
 
 
@@ -81,9 +75,9 @@ def _content(name: str, found: list[Problem]) -> Iterator[bytes]:
     try:
         yield Path(name).read_bytes()
     except FileNotFoundError:
-        found.append(Problem(name, f"There is no such file or directory.{_near(Path(name))}"))
+        found.append(sentences.NO_SUCH_FILE.at((Verbatim(name),), remedy=_near(Path(name))))
     except OSError as error:
-        found.append(Problem(name, f"The file cannot be read: {error.strerror}."))
+        found.append(sentences.UNREADABLE_FILE.at((Verbatim(name),), reason=str(error.strerror)))
 
 
 def _near(path: Path) -> str:

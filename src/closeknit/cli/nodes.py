@@ -19,9 +19,11 @@ from closeknit.cli.manifests import Manifest
 from closeknit.hub import drawing, quantities
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import Code, InvalidError, Problem
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import cli as sentences
 
 USUAL_OFFER = Resources.parse({"cpu": "96", "memory": "1Ti", "pods": "110"}, Rounding.DOWN)
 """What a node has beside its GPUs unless somebody says otherwise; the options below repeat it."""
@@ -89,17 +91,17 @@ def nodes(
             with _within(source):
                 described = from_drawing(text, prefix, levels, topology, offered)
         else:
-            raise InvalidError([Problem("", _usage(shape, drawn))])
+            raise InvalidError([_usage(shape, drawn).at()])
     write = manifests.as_yaml if output is options.Manifests.YAML else manifests.as_json
     sys.stdout.writelines(write(described))
 
 
-def _usage(shape: str | None, drawn: str | None) -> str:
+def _usage(shape: str | None, drawn: str | None) -> Code:
     if shape is not None and drawn is not None:
-        return "--shape and --drawing are both given. Give one of them."
+        return sentences.SHAPE_AND_DRAWING
     if shape is not None:
-        return "--levels names the levels of a drawing; a shape names its own. Leave --levels out."
-    return "Neither --shape nor --drawing is given. Give one of them, such as --shape rack=2,host=4."
+        return sentences.LEVELS_OF_SHAPE
+    return sentences.NEITHER_SHAPE_NOR_DRAWING
 
 
 def from_shape(shape: str, prefix: str, topology: str | None, offered: Resources) -> Iterator[Manifest]:
@@ -145,8 +147,8 @@ def _offered(amounts: dict[str, str]) -> Resources:
     for name, text in amounts.items():
         try:
             units[name] = quantities.amount(name, text, Rounding.DOWN)
-        except ValueError as error:
-            found.append(Problem(f"--{name}", str(error)))
+        except InvalidError as error:
+            found.extend(problem.under(Verbatim(f"--{name}")) for problem in error.problems)
     if found:
         raise InvalidError(found)
     return Resources(units)
@@ -155,14 +157,13 @@ def _offered(amounts: dict[str, str]) -> Resources:
 def named_drawing(name: str) -> tuple[str, str]:
     """The name by which messages speak of a drawing, and the drawing."""
     if name != STANDARD_INPUT and Path(name).is_dir():
-        raise InvalidError([Problem(name, "A drawing is a file, and this is a directory.")])
+        raise InvalidError([sentences.DRAWING_IS_DIRECTORY.at((Verbatim(name),))])
     source = next(iter(sources_of([name])))
     try:
         return source.name, source.content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidError(
-            [Problem(source.name, f"Byte {error.start + 1} is no UTF-8 text. Write the drawing in UTF-8.")]
-        ) from error
+        wrong = sentences.DRAWING_NOT_UTF8.at((Verbatim(source.name),), byte=error.start + 1)
+        raise InvalidError([wrong]) from error
 
 
 @contextmanager
@@ -171,6 +172,4 @@ def _within(source: str) -> Iterator[None]:
     try:
         yield
     except InvalidError as error:
-        raise InvalidError(
-            Problem(f"{source}:{problem.path}", problem.message) for problem in error.problems
-        ) from error
+        raise InvalidError(problem.under(Verbatim(f"{source}:")) for problem in error.problems) from error

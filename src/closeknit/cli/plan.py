@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
-from closeknit.cli import contract, display, loading, occupancy, options, planning, svg, verdict_tree, wording
+from closeknit.cli import contract, display, loading, occupancy, options, svg, verdict_tree, wording
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
-from closeknit.cli.planning import Status, Verdict
 from closeknit.dialects import Reading
 from closeknit.hub.outcome import Placed
 from closeknit.hub.topology import Topology
+from closeknit.scheduler import planning
+from closeknit.scheduler.planning import Status, Verdict
 
 
 def plan(

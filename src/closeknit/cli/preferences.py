@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from closeknit.cli.planning import Verdict
 from closeknit.hub.outcome import Outcome, Placed, Shortfall, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Group, Member
+from closeknit.scheduler.planning import Verdict
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.paths import Path, Verbatim
+from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
 HOST = "host"
+_SHAPE: Path = (Verbatim("--shape"),)
 MOST = 1_000_000
 """More nodes than any cluster has; a shape beyond is taken for a slip of the keyboard."""
 
@@ -37,39 +40,21 @@ def parse(text: str) -> tuple[Step, ...]:
     for part in text.split(","):
         name, equals, number = (piece.strip() for piece in part.partition("="))
         if not name or not equals:
-            found.append(
-                Problem("--shape", f"{shown(part)} is not a level. Write NAME=NUMBER, such as rack=8.")
-            )
+            found.append(sentences.NOT_A_LEVEL.at(_SHAPE, word=part))
             continue
         if name in named:
-            found.append(Problem("--shape", f"Level {shown(name)} is named twice. Name each level once."))
+            found.append(sentences.LEVEL_NAMED_TWICE.at(_SHAPE, level=name))
         named.append(name)
         if number.isascii() and number.isdigit() and len(number) <= 9 and int(number) > 0:
             steps.append(Step(name, int(number)))
         else:
-            found.append(
-                Problem(
-                    "--shape",
-                    f"{shown(number)} is not a number of {shown(name)}. Write a whole number from 1 on.",
-                )
-            )
+            found.append(sentences.NOT_A_NUMBER_OF.at(_SHAPE, number=number, level=name))
     if HOST in named[:-1]:
-        found.append(Problem("--shape", "host is the finest level. Name it last."))
+        found.append(sentences.HOST_NOT_LAST.at(_SHAPE))
     elif named and named[-1] != HOST:
-        found.append(
-            Problem(
-                "--shape",
-                f"The finest level is {shown(named[-1])}. End with the hosts in each, such as host=16.",
-            )
-        )
+        found.append(sentences.NO_HOSTS.at(_SHAPE, level=named[-1]))
     if (total := math.prod(step.each for step in steps)) > MOST and not found:
-        found.append(
-            Problem(
-                "--shape",
-                f"That makes {total} nodes: each number counts the children of one parent, not all of them."
-                f" At most {MOST} are made.",
-            )
-        )
+        found.append(sentences.TOO_MANY_NODES.at(_SHAPE, nodes=total, most=MOST))
     if found:
         raise InvalidError(found)
     return tuple(steps)

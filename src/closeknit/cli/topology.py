@@ -25,7 +25,9 @@ from closeknit.cli.display import branch
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.occupancy import Domain
 from closeknit.hub.cluster import Cluster
-from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import InvalidError, OneOf
+from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.topology import Topology
 
 _COLORED = 24
@@ -88,9 +90,9 @@ def _chosen(cluster: Cluster, name: str | None) -> Sequence[Topology | None]:
     found = cluster.topology(name)
     if found is None:
         names = [each.name for each in cluster.topologies]
-        raise InvalidError(
-            [Problem("--topology", f"The files hold no topology {shown(name)}. {suggestion(name, names)}")]
-        )
+        remedy = OneOf.among(name, names)
+        wrong = sentences.UNKNOWN_TOPOLOGY.at((Verbatim("--topology"),), topology=name, remedy=remedy)
+        raise InvalidError([wrong])
     return [found]
 
 

@@ -13,8 +13,9 @@ from closeknit import dialects
 from closeknit.cli import loading, manifests, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_noted, remark_skipped
 from closeknit.cli.wording import printable, title
-from closeknit.dialects.grove.earlier import in_earlier_spelling
-from closeknit.dialects.places import Located
+from closeknit.dialects.grove.legacy_spelling import in_legacy_spelling
+from closeknit.dialects.text.documents import Located
+from closeknit.hub.problems import Problem
 
 
 class GroveVersion(StrEnum):
@@ -52,7 +53,8 @@ def translate(
         translation = dialects.translate(sources, to.value, lenient=lenient)
     objects, problems = list(translation.objects), list(translation.problems)
     if grove_version is GroveVersion.ALPHA8:
-        objects, unsaid = in_earlier_spelling(objects)
+        unsaid: list[Problem] = []
+        objects = in_legacy_spelling(objects, unsaid)
         problems.extend(Located("--grove-version alpha8", 0, problem) for problem in unsaid)
     complain(problems)
     remark_skipped(translation.skipped)

@@ -20,9 +20,11 @@ from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_dra
 from closeknit.cli.wording import counted, printable
 from closeknit.dialects import Located
 from closeknit.dialects.definitions import FAMILIES
-from closeknit.dialects.documents import parse
+from closeknit.dialects.text.documents import parse
+from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import cli as sentences
 
 _SAMPLE = "zone=2,rack=2,host=4"
 _PREFIX = "topology/"
@@ -85,19 +87,14 @@ def _require_ours(kubeconfig: Path) -> None:
     except (OSError, ValueError, TypeError, KeyError):
         ours = False
     if not ours:
-        raise InvalidError(
-            [
-                Problem(
-                    "--kubeconfig", f"{kubeconfig} holds something else and is left alone. Name another file."
-                )
-            ]
-        )
+        where = (Verbatim("--kubeconfig"),)
+        raise InvalidError([sentences.KUBECONFIG_OF_OTHERS.at(where, file=str(kubeconfig))])
 
 
 def _cluster_objects(shape: str | None, drawn: str | None, *, resumed: bool) -> Iterator[Manifest]:
     """The nodes to begin with; none of its own accord where the state holds some already."""
     if shape is not None and drawn is not None:
-        raise InvalidError([Problem("", "--nodes and --drawing are both given. Give one of them.")])
+        raise InvalidError([sentences.NODES_AND_DRAWING.at()])
     if drawn is not None:
         _, text = named_drawing(drawn)
         made: Iterable[Manifest] = from_drawing(text, _PREFIX, None, _TOPOLOGY, USUAL_OFFER)
@@ -118,16 +115,12 @@ def _read(files: list[str]) -> Iterator[Manifest]:
     for source in sources_of(files):
         for document in parse(source):
             if isinstance(document, Located):
-                problems.append(Problem(document.source, str(document.problem)))
+                problems.append(document.problem.under(Verbatim(f"{document.source}: ")))
             elif isinstance(document.content, dict) and "kind" in document.content:
                 found.extend(_flat(document.content))
             else:
-                problems.append(
-                    Problem(
-                        f"{document.source}:{document.number}",
-                        "This is no Kubernetes object: it has no kind.",
-                    )
-                )
+                where = (Verbatim(f"{document.source}:{document.number}"),)
+                problems.append(sentences.NO_KUBERNETES_OBJECT.at(where))
     if problems:
         raise InvalidError(problems)
     yield from found
@@ -152,10 +145,10 @@ async def _serve(objects: list[Manifest], state: Path | None, kubeconfig: Path, 
     try:
         keeper = SqliteJournal(state) if state is not None else None
     except StateFileError as error:
-        complain([Problem("--state", str(error))])
+        complain([sentences.UNUSABLE_STATE.at((Verbatim("--state"),), reason=str(error))])
         return ExitStatus.INVALID
     cluster = EmbeddedCluster(definitions, keeper=keeper)
-    refused = [Problem(one.path, one.message) for one in await load(cluster, objects)]
+    refused = await load(cluster, objects)
     if refused:
         complain(refused)
         await cluster.close()
@@ -165,7 +158,7 @@ async def _serve(objects: list[Manifest], state: Path | None, kubeconfig: Path, 
         await server.start()
         server.write_kubeconfig(kubeconfig)
     except OSError as error:
-        complain([Problem("", f"The cluster cannot be served: {error.strerror or error}.")])
+        complain([sentences.CANNOT_BE_SERVED.at(reason=str(error.strerror or error))])
         await server.stop()
         await cluster.close()
         return ExitStatus.INVALID

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from closeknit.cli.planning import Status
 from closeknit.dialects import group_of
 from closeknit.hub import quantities, quota
 from closeknit.hub.drawing import HOSTNAME
@@ -29,6 +28,7 @@ from closeknit.hub.outcome import (
 from closeknit.hub.request import Group, Request
 from closeknit.hub.topology import DomainPath, Topology
 from closeknit.hub.workload import ObjectName
+from closeknit.scheduler.planning import Status
 
 
 def printable(text: str) -> str:

@@ -10,35 +10,44 @@ pod sets share one name space; ``group_of`` takes the number off again, for show
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from closeknit.dialects.dialect import Dialect
+from closeknit.dialects.core.naming import group_of
 from closeknit.dialects.dynamo import DYNAMO
+from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
+from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_with, update_with
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
-from closeknit.dialects.naming import group_of
 from closeknit.dialects.osmo import OSMO
-from closeknit.dialects.places import Located, Skipped, Source
 from closeknit.dialects.reading import Reading, read_with
-from closeknit.dialects.saying_over import TARGETS
-from closeknit.dialects.translation import Translation, translate_with
+from closeknit.dialects.text.documents import Located, Source
+from closeknit.dialects.translate.other_families import TARGETS
+from closeknit.dialects.translate.translation import Translation, translate_with
+from closeknit.dialects.wire.sources import Skipped
 
 __all__ = [
     "DIALECTS",
     "TARGETS",
-    "Dialect",
+    "Family",
     "Located",
+    "ObjectStatus",
     "Reading",
     "Skipped",
     "Source",
+    "Statuses",
     "Translation",
+    "Update",
+    "compare",
     "group_of",
     "read",
+    "statuses",
     "translate",
 ]
 
-DIALECTS: tuple[Dialect, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE)
+DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE)
 """All dialects. A pod that two of them would claim goes to the first."""
 
 
@@ -52,7 +61,8 @@ def read(sources: Sequence[Source], *, lenient: bool = False) -> Reading:
     node of a running pod, a PriorityClass), and over constraints of pods that no
     request can express.
     """
-    return read_with(DIALECTS, sources, lenient=lenient)
+    with _collector_paused():
+        return read_with(DIALECTS, sources, lenient=lenient)
 
 
 def translate(sources: Sequence[Source], target: str, *, lenient: bool = False) -> Translation:
@@ -61,4 +71,36 @@ def translate(sources: Sequence[Source], target: str, *, lenient: bool = False) 
     Never raises for anything that a source may contain; raises ``InvalidError`` for an
     unknown target. What could not be translated is among the problems.
     """
-    return translate_with(DIALECTS, sources, target, lenient=lenient)
+    with _collector_paused():
+        return translate_with(DIALECTS, sources, target, lenient=lenient)
+
+
+def statuses(sources: Sequence[Source], *, lenient: bool = False) -> Statuses:
+    """The conditions and events that each object would have, as its own operator would write them.
+
+    Never raises for anything that a source may contain.
+    """
+    with _collector_paused():
+        return statuses_with(DIALECTS, sources, lenient=lenient)
+
+
+def compare(old: Sequence[Source], new: Sequence[Source], *, lenient: bool = False) -> Update:
+    """Everything about a change from old objects to new ones that cannot be made in place.
+
+    Never raises for anything that a source may contain. Objects that stand on one side only are
+    not compared.
+    """
+    with _collector_paused():
+        return update_with(DIALECTS, old, new, lenient=lenient)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Look for no garbage while objects are only added, which would take half of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

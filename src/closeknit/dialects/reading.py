@@ -1,31 +1,32 @@
-"""From files to hub: what ``read`` returns, and how it gets there."""
+"""From files to hub: fill a store, compile every object in it, and put together what was found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from closeknit.apis import core_v1, scheduling_k8s_io_v1
-from closeknit.dialects import core_kinds
-from closeknit.dialects.catalogue import Catalogue
-from closeknit.dialects.claims import Claim, Claims, by_claim
-from closeknit.dialects.claims import seen_by as pods_seen_by
-from closeknit.dialects.dialect import Dialect, Surroundings
-from closeknit.dialects.documents import Document, parse
-from closeknit.dialects.manifests import Broken, Manifest, Manifests
-from closeknit.dialects.nodes import hub_node
-from closeknit.dialects.places import Located, Skipped, Source
-from closeknit.dialects.pods import ReadPod, read_pod
-from closeknit.dialects.queueing import priorities, queue_order
-from closeknit.dialects.telling_apart import Topologies, Workloads
-from closeknit.hub import request as hub_request
+from closeknit.apis import core_v1
+from closeknit.dialects.compiling import check_object, compile_object
+from closeknit.dialects.core import kinds as core_kinds
+from closeknit.dialects.core.node_filters import hub_node
+from closeknit.dialects.core.pods import ReadPod
+from closeknit.dialects.core.priority import queue_order
+from closeknit.dialects.family import Family
+from closeknit.dialects.ownership import Claim, claim_of, is_lost, pod_of, pods_by_claim
+from closeknit.dialects.shared_names import Topologies, Workloads
+from closeknit.dialects.store.objects import Reported, Stored, Unreadable
+from closeknit.dialects.store.store import Store
+from closeknit.dialects.store.view import View
+from closeknit.dialects.text.documents import Document, Located, Source, parse
+from closeknit.dialects.wire.registry import Found, Registry
+from closeknit.dialects.wire.sources import Origin, Skipped
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
-from closeknit.hub.topology import Topology
+from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
 
 
@@ -44,37 +45,96 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
-    """What a bag of documents holds, before anything is made of it beyond workloads."""
+class Loaded:
+    """Files in a store."""
 
-    manifests: Manifests
-    surroundings: Surroundings
-    """As they are for everybody: of things of one name, those of the first dialect."""
-    seen_by: Mapping[str, Surroundings]
-    """As each dialect sees them."""
+    view: View
+    origins: Mapping[Key, Origin]
+    """Where each object was written."""
+    problems: tuple[Located, ...]
+    """What is wrong with the text and the shape of documents."""
+    skipped: tuple[Skipped, ...]
+
+    def located(self, reported: Reported) -> Located:
+        """A problem of an object, with its place."""
+        entry = self.view.entry(reported.key)
+        assert entry is not None
+        return self.origins[reported.key].located(reported.problem, entry.object)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What files ask for, before those of one name are told apart."""
+
+    loaded: Loaded
     topologies: Topologies
     nodes: Mapping[str, Node]
     pods: Sequence[tuple[Claim, ReadPod]]
     workloads: Sequence[Workload]
-    """Under the names that they have in their own dialect."""
+    """Under the names that they have in their own family."""
+    holdings: Sequence[tuple[str, Holding]]
+    """What families hold for pods that are not there yet."""
     problems: Sequence[Located]
-    skipped: Sequence[Skipped]
 
 
-def read_with(dialects: Sequence[Dialect], sources: Sequence[Source], *, lenient: bool) -> Reading:
-    """Read sources in these dialects; the promises are those of ``closeknit.dialects.read``."""
-    found = gather(dialects, sources, lenient=lenient)
-    workloads = Workloads(dialects, found.topologies, found.workloads)
+def load(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Loaded:
+    """Put every object of the sources into a store."""
+    unread: list[Located] = []
+    loaded = load_documents(families, _documents(sources, unread), lenient=lenient)
+    return replace(loaded, problems=(*unread, *loaded.problems))
+
+
+def load_documents(families: Sequence[Family], documents: Iterable[Document], *, lenient: bool) -> Loaded:
+    """Put every object of plain documents into a store."""
+    registry = Registry(
+        [*core_kinds.KINDS, *(kind for family in families for kind in family.kinds)],
+        [core_kinds.PASSED_OVER, *(family.passed_over for family in families)],
+    )
+    problems: list[Located] = []
+    skipped: list[Skipped] = []
+    origins: dict[Key, Origin] = {}
+    indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
+    view = View(Store(indexes), families, lenient=lenient)
+    for found in registry.objects(documents, lenient=lenient):
+        match found:
+            case Located():
+                problems.append(found)
+            case Skipped():
+                skipped.append(found)
+            case Found():
+                origins[found.key] = found.origin
+                view.put(stored(found))
+    return Loaded(view, origins, tuple(problems), tuple(skipped))
+
+
+def stored(found: Found) -> Stored[core_v1.Pod] | Unreadable:
+    """An object as the store keeps it."""
+    if found.content is None:
+        return Unreadable(found.key, found.object, found.kind.shape, found.problems)
+    bare = found.origin.own_file is not None
+    return Stored(found.key, found.object, found.content, found.problems, found.written, bare)
+
+
+def read_with(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Reading:
+    """Read sources in these families; the promises are those of ``closeknit.dialects.read``."""
+    found = gather(load(families, sources, lenient=lenient))
+    workloads = Workloads(families, found.topologies, found.workloads)
     held = ((workloads.holder(claim), pod) for claim, pod in found.pods)
     return Reading(
         cluster=Cluster(
             topologies=found.topologies.everything(),
             nodes=tuple(found.nodes[name] for name in sorted(found.nodes)),
-            holdings=(*_holdings(held), *_reserved(dialects, found, workloads)),
+            holdings=(
+                *_holdings(held),
+                *(
+                    replace(each, workload=workloads.named(family, each.workload))
+                    for family, each in found.holdings
+                ),
+            ),
         ),
         workloads=tuple(sorted(workloads.everything(), key=queue_order)),
         problems=in_order(found.problems, sources),
-        skipped=tuple(found.skipped),
+        skipped=found.loaded.skipped,
     )
 
 
@@ -84,55 +144,54 @@ def in_order(problems: Iterable[Located], sources: Sequence[Source]) -> tuple[Lo
     return tuple(sorted(problems, key=lambda found: (places[found.source], found.document)))
 
 
-def gather(dialects: Sequence[Dialect], sources: Sequence[Source], *, lenient: bool) -> Gathered:
-    """Recognise all documents and read the workloads among them."""
-    passed_over: dict[str, frozenset[str]] = dict(core_kinds.PASSED_OVER)
-    for dialect in dialects:
-        for group, names in dialect.passed_over.items():
-            passed_over[group] = passed_over.get(group, frozenset()) | names
-    kinds = [*core_kinds.KINDS, *(kind for dialect in dialects for kind in dialect.kinds)]
-    problems: list[Located] = []
-    skipped: list[Skipped] = []
-    kept: list[Manifest[Any] | Broken] = []
-    catalogue = Catalogue(kinds, passed_over)
-    for result in catalogue.manifests(_documents(sources, problems), lenient=lenient):
-        match result:
-            case Located():
-                problems.append(result)
-            case Skipped():
-                skipped.append(result)
-            case Manifest() | Broken():
-                kept.append(result)
-    manifests = Manifests(kept)
-    nodes = _nodes(manifests, problems)
-    topologies = Topologies(dialects, _topologies(dialects, manifests, problems))
-    claims = Claims(dialects, manifests)
-    pods = _pods(manifests, nodes, claims, problems, lenient=lenient)
-    claimed = by_claim(pods)
-    surroundings = Surroundings(
-        topologies=topologies.seen_by(dialects[0].name),
-        pods=_by_holder(pods),
-        priorities=priorities(manifests.of(scheduling_k8s_io_v1.PriorityClass)),
-        lenient=lenient,
-    )
-    seen_by = {
-        dialect.name: replace(
-            surroundings,
-            topologies=topologies.seen_by(dialect.name),
-            pods=pods_seen_by(dialect.claimed_by or dialect.name, claimed),
-            names=claims.known(dialect.name),
-        )
-        for dialect in dialects
-    }
+def gather(loaded: Loaded) -> Gathered:
+    """Compile all objects of a store."""
+    view, families = loaded.view, loaded.view.families
+    reported: list[Reported] = []
+    nodes = _nodes(view, reported)
+    by_family = {family.name: view.derive(family.topologies) for family in families}
+    for each in by_family.values():
+        reported.extend(each.problems)
+    pods = _pods(view, reported)
     workloads: list[Workload] = []
-    for dialect in dialects:
-        view = seen_by[dialect.name]
-        for found in dialect.workloads(manifests, view):
-            if isinstance(found, Located):
-                problems.append(found)
-            else:
-                workloads.append(_sound(found, view.topologies))
-    return Gathered(manifests, surroundings, seen_by, topologies, nodes, pods, workloads, problems, skipped)
+    holdings: list[tuple[str, Holding]] = []
+    for family in families:
+        for workload in _workloads(view, family, reported, holdings):
+            seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
+            workloads.append(replace(workload, problems=seen) if workload.problems else workload)
+    return Gathered(
+        loaded=loaded,
+        topologies=Topologies(families, {name: each.topologies for name, each in by_family.items()}),
+        nodes=nodes,
+        pods=pods,
+        workloads=workloads,
+        holdings=holdings,
+        problems=(*loaded.problems, *(loaded.located(each) for each in reported)),
+    )
+
+
+def _workloads(
+    view: View,
+    family: Family,
+    reported: list[Reported],
+    holdings: list[tuple[str, Holding]],
+) -> Iterator[Workload]:
+    """The workloads of a family; what is wrong with its objects is added to ``reported``."""
+    for shape in family.check:
+        for each in view.of(shape):
+            reported.extend(map(each.report, check_object(view, family, each.key)))
+    for shape in family.compile:
+        for each in view.of(shape):
+            compiled = view.derive(compile_object, family, each.key)
+            reported.extend(map(each.report, compiled.problems))
+            reported.extend(compiled.elsewhere)
+            holdings.extend((family.name, held) for held in compiled.holdings)
+            yield from compiled.workloads
+    for kind in family.kinds:
+        for broken in view.unreadable(kind.shape) if kind.workload else ():
+            yield Workload(
+                broken.object, family.name, request=None, problems=broken.problems, maker=broken.key
+            )
 
 
 def _documents(sources: Iterable[Source], problems: list[Located]) -> Iterator[Document]:
@@ -144,58 +203,31 @@ def _documents(sources: Iterable[Source], problems: list[Located]) -> Iterator[D
                 yield result
 
 
-def _nodes(manifests: Manifests, problems: list[Located]) -> dict[str, Node]:
+def _nodes(view: View, reported: list[Reported]) -> dict[str, Node]:
     nodes: dict[str, Node] = {}
-    for manifest in manifests.of(core_v1.Node):
+    for each in view.of(core_v1.Node):
         found: list[Problem] = []
-        node = hub_node(manifest.content, found)
-        problems.extend(manifest.located(problem) for problem in found)
-        nodes[node.name] = node
+        nodes[each.name] = hub_node(each.content, found)
+        reported.extend(map(each.report, found))
     return nodes
 
 
-def _topologies(
-    dialects: Sequence[Dialect], manifests: Manifests, problems: list[Located]
-) -> dict[str, dict[str, Topology]]:
-    """The topologies that each dialect describes, by name."""
-    found: dict[str, dict[str, Topology]] = {dialect.name: {} for dialect in dialects}
-    for dialect in dialects:
-        for topology in dialect.topologies(manifests):
-            if isinstance(topology, Located):
-                problems.append(topology)
-            else:
-                found[dialect.name][topology.name] = topology
-    return found
-
-
-def _pods(
-    manifests: Manifests,
-    nodes: Mapping[str, Node],
-    claims: Claims,
-    problems: list[Located],
-    *,
-    lenient: bool,
-) -> list[tuple[Claim, ReadPod]]:
-    """All pods with whose they are; without those whose node has gone."""
+def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
+    """All pods with what owns them; without those whose node has gone."""
     pods: list[tuple[Claim, ReadPod]] = []
-    named = {node.name for node in manifests.named(core_v1.Node)}
-    for manifest in manifests.of(core_v1.Pod):
-        pod = read_pod(manifest)
-        problems.extend(manifest.located(problem) for problem in pod.problems)
-        if pod.holds and pod.node not in nodes:
-            if not lenient and pod.node not in named:
-                message = f"There is no node {shown(pod.node)}. {suggestion(pod.node, nodes)}"
-                problems.append(manifest.located(Problem("spec.nodeName", message)))
-        else:
-            pods.append((claims.of(manifest), pod))
+    nodes = [key.name for key in view.keys(core_v1.Node)]
+    known = set(nodes)
+    for stored_pod in view.of(core_v1.Pod):
+        pod = view.derive(pod_of, stored_pod.key)
+        assert pod is not None
+        reported.extend(map(stored_pod.report, pod.problems))
+        if not is_lost(view, pod):
+            pods.append((claim_of(view, stored_pod.key), pod))
+        elif not view.lenient and pod.node not in known:
+            remedy = OneOf.among(pod.node, nodes)
+            unknown = sentences.UNKNOWN_NODE.at(("spec", "nodeName"), node=pod.node, remedy=remedy)
+            reported.append(stored_pod.report(unknown))
     return pods
-
-
-def _by_holder(pods: Iterable[tuple[Claim, ReadPod]]) -> dict[str, tuple[ReadPod, ...]]:
-    found: dict[str, list[ReadPod]] = {}
-    for claim, pod in pods:
-        found.setdefault(claim.holder, []).append(pod)
-    return {holder: tuple(members) for holder, members in found.items()}
 
 
 def _holdings(pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding, ...]:
@@ -220,20 +252,3 @@ def _holdings(pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding, ...]:
             ),
         )
     )
-
-
-def _reserved(dialects: Sequence[Dialect], found: Gathered, workloads: Workloads) -> Iterator[Holding]:
-    """What is held for pods that are not there yet."""
-    for dialect in dialects:
-        if dialect.holdings is not None:
-            for held in dialect.holdings(found.manifests, found.seen_by[dialect.name]):
-                yield replace(held, workload=workloads.holder(Claim(dialect.name, held.workload)))
-
-
-def _sound(workload: Workload, topologies: Mapping[str, Topology]) -> Workload:
-    """A workload whose request the hub accepts; dialects see to that, and here it is made sure."""
-    if workload.request is None:
-        return workload
-    name = workload.request.topology
-    problems = hub_request.problems(workload.request, topologies.get(name) if name is not None else None)
-    return replace(workload, request=None, problems=problems) if problems else workload

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from closeknit.engine.problem import Knot, Part, Problem
+from closeknit.engine.problem import GroupVar, Part, Problem
 from closeknit.engine.tree import Ints
 
 
@@ -36,21 +36,21 @@ class Batch:
         return np.asarray(np.add.reduceat(whole, tree.dom[self.level][tree.start[level]]))
 
 
-def batches(knot: Knot, members: Sequence[Part] | None = None) -> list[Batch]:
+def batches(group: GroupVar, members: Sequence[Part] | None = None) -> list[Batch]:
     """The batches that every placement of a group has to place, the group itself not counted.
 
     With ``members``, those that it has to place if just these members are formed.
     """
     sizes: dict[tuple[int, int], list[int]] = {}
     inside = (
-        certain(knot)[1:]
+        certain(group)[1:]
         if members is None
-        else [inner for part in members if isinstance(part, Knot) for inner in certain(part)]
+        else [inner for part in members if isinstance(part, GroupVar) for inner in certain(part)]
     )
     for inner in inside:
         wanted = [(shape, need) for shape, need in enumerate(inner.need) if need]
         # A group inside another that is counted already would be counted twice.
-        if inner.required >= 0 and not inner.bound and not _nested(inner, knot):
+        if inner.required >= 0 and not inner.bound and not _nested(inner, group):
             for shape, need in wanted:
                 sizes.setdefault((inner.required, shape), []).append(need)
     found = []
@@ -62,17 +62,17 @@ def batches(knot: Knot, members: Sequence[Part] | None = None) -> list[Batch]:
     return found
 
 
-def certain(knot: Knot) -> list[Knot]:
+def certain(group: GroupVar) -> list[GroupVar]:
     """A group and all groups inside it that every placement of it has to form, parents first."""
-    found = [knot]
-    if len(knot.members) <= knot.least:
-        for part in knot.members:
-            if isinstance(part, Knot):
+    found = [group]
+    if len(group.members) <= group.least:
+        for part in group.members:
+            if isinstance(part, GroupVar):
                 found.extend(certain(part))
     return found
 
 
-def _nested(inner: Knot, outer: Knot) -> bool:
+def _nested(inner: GroupVar, outer: GroupVar) -> bool:
     """Whether a group between the two requires the same level as the inner one."""
     above = inner.parent
     while above is not None and above is not outer:

@@ -13,8 +13,8 @@ import numpy as np
 
 from closeknit.engine.component import Color
 from closeknit.engine.contents import Contents
-from closeknit.engine.pool import Pool
-from closeknit.engine.problem import Knot, Leaf, Part, Problem, need_of
+from closeknit.engine.mixed_bound import MixedBound
+from closeknit.engine.problem import GroupVar, Part, PodSetVar, Problem, need_of
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Ints
 
@@ -56,37 +56,41 @@ class Choices:
         """Per shape, the pods asked for, less those of members left out."""
         self._add(-1, 0, problem.root.need, -1)
 
+    def confine(self, level: int, domain: int) -> None:
+        """Count what the request needs in a domain that all of it has to stay in."""
+        self._add(level, domain, self._problem.root.need, 0)
+
     # ---- a domain for a group ----
 
-    def make(self, knot: Knot, place: Place, colors: tuple[int, ...]) -> tuple[int, ...]:
+    def make(self, group: GroupVar, place: Place, colors: tuple[int, ...]) -> tuple[int, ...]:
         """Give a group its domain; returns the colors that its pods carry."""
         distance = place.distance
         if distance and place.level < 0:
             # Nothing is shared: each domain of the preferred level counts, those of running pods at once.
-            running = frozenset(self._tree.holding(knot.bound)[knot.preferred])
+            running = frozenset(self._tree.holding(group.bound)[group.preferred])
             colors = (*colors, len(self.colors))
-            self.colors.append(Color(knot.preferred, running))
-        self._count(knot, place, 1)
+            self.colors.append(Color(group.preferred, running))
+        self._count(group, place, 1)
         return colors
 
-    def unmake(self, knot: Knot, place: Place) -> None:
+    def unmake(self, group: GroupVar, place: Place) -> None:
         """Take back what ``make`` did."""
-        self._count(knot, place, -1)
+        self._count(group, place, -1)
         if place.distance and place.level < 0:
             self.colors.pop()
 
-    def _count(self, knot: Knot, place: Place, sign: int) -> None:
+    def _count(self, group: GroupVar, place: Place, sign: int) -> None:
         if place.distance:
             distance = place.distance
             if place.level < 0:
                 color = self.colors[-1]
-                distance = knot.preferred + 1 + len(color.running)
-            self.preferences[knot.preferred] += sign * distance
-        self._add(place.level, place.domain, [sign * need for need in knot.need], place.above + 1)
+                distance = group.preferred + 1 + len(color.running)
+            self.preferences[group.preferred] += sign * distance
+        self._add(place.level, place.domain, [sign * need for need in group.need], place.above + 1)
         for at in range(place.level + 1):
             around = self._tree.above(place.level, place.domain, at)
             _tally(self._touched, (at, around), sign)
-            if knot.size:
+            if group.size:
                 self.used[at].add(around, sign)
 
     def touches(self, level: int, domain: int) -> bool:
@@ -95,28 +99,28 @@ class Choices:
 
     # ---- members for a group ----
 
-    def form(self, knot: Knot, members: list[Part], left_out: int, place: Place, sign: int) -> None:
+    def form(self, group: GroupVar, members: list[Part], left_out: int, place: Place, sign: int) -> None:
         """Form these members of a group and leave out the others; with -1, take that back."""
         self.left_out += sign * left_out
         need = [0] * len(self._open)
         for part in members:
             need = [a + b for a, b in zip(need, need_of(part, len(need)), strict=True)]
-        extra = [sign * (now - before) for now, before in zip(need, knot.need, strict=True)]
+        extra = [sign * (now - before) for now, before in zip(need, group.need, strict=True)]
         self._add(place.level, place.domain, extra, -1)
-        if len(members) != len(knot.members):
+        if len(members) != len(group.members):
             kept = {part.name for part in members}
-            for part in knot.members:
+            for part in group.members:
                 if part.name not in kept:
-                    self._drop([part] if isinstance(part, Leaf) else part.leaves, sign)
+                    self._drop([part] if isinstance(part, PodSetVar) else part.pod_sets, sign)
 
-    def skip(self, knot: Knot, sign: int) -> None:
+    def skip(self, group: GroupVar, sign: int) -> None:
         """Place nothing of a group that needs nothing; with -1, take that back."""
-        self.left_out += sign * sum(knot.open)
-        self._drop(knot.leaves, sign)
+        self.left_out += sign * sum(group.open)
+        self._drop(group.pod_sets, sign)
 
-    def _drop(self, leaves: list[Leaf], sign: int) -> None:
-        for leaf in leaves:
-            self._open[leaf.shape] -= sign * leaf.open
+    def _drop(self, pod_sets: list[PodSetVar], sign: int) -> None:
+        for pod_set in pod_sets:
+            self._open[pod_set.shape] -= sign * pod_set.open
 
     def _add(self, level: int, domain: int, added: list[int], top: int) -> None:
         """Count pods in a domain and in those around it, up to a coarser level."""
@@ -139,7 +143,7 @@ class Choices:
                     return False
         return True
 
-    def room(self, knot: Knot, place: Place) -> list[int]:
+    def room(self, group: GroupVar, place: Place) -> list[int]:
         """Per shape, how many pods a domain and all those around it have left for a group that is made."""
         rooms = []
         for shape, table in enumerate(self._problem.tables):
@@ -147,7 +151,7 @@ class Choices:
             for at in range(-1, place.level + 1):
                 around = self._tree.above(place.level, place.domain, at)
                 left = min(left, table.capacity(at, around) - self.loads.count(at, around, shape))
-            rooms.append(left + knot.need[shape])
+            rooms.append(left + group.need[shape])
         return rooms
 
     def pods_in(self, level: int, domain: int) -> int:
@@ -174,16 +178,16 @@ class Choices:
                     return False
         return True
 
-    def fits_in(self, pool: Pool) -> bool:
+    def fits_in(self, mixed: MixedBound) -> bool:
         """Whether the cluster takes as many pods of any shape as the choices need."""
-        return self.pods_in(-1, 0) <= pool.total
+        return self.pods_in(-1, 0) <= mixed.total
 
-    def cost(self, pool: Pool | None) -> list[int]:
-        """What the choices cost at least, field by field; a pool makes it closer where shapes differ."""
+    def cost(self, mixed: MixedBound | None) -> list[int]:
+        """What the choices cost at least, field by field; a mixed makes it closer where shapes differ."""
         tables = self._problem.tables
         short = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(self._open))
-        if pool is not None:
-            short = max(short, sum(self._open) - pool.total)
+        if mixed is not None:
+            short = max(short, sum(self._open) - mixed.total)
         return [self.left_out + short, *self.preferences, *map(len, self.used)]
 
 

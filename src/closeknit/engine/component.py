@@ -11,10 +11,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from closeknit.engine.contents import Content
-from closeknit.engine.pack import Item
 from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Pods of one shape that may go to the same nodes."""
+
+    shape: int
+    need: int
+    open: int
+    """The most that may be placed, the needed ones included."""
+    first: int
+    last: int
+    """The positions they may use, from the first to behind the last."""
+    colors: tuple[int, ...] = ()
+    """Preferences of groups that share no domain: each pays for every domain it uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +70,8 @@ def component(
     items, homes = [], []
     for (level, domain, shape, marks), inside in _alike(contents).items():
         first, last = problem.tree.bounds(level, domain)
-        need = sum(content.leaf.need for content in inside)
-        total = sum(content.leaf.open for content in inside)
+        need = sum(content.pod_set.need for content in inside)
+        total = sum(content.pod_set.open for content in inside)
         items.append(Item(shape, need, total, first, last, tuple(number[color] for color in marks)))
         homes.append((level, domain))
     return Component(*top, tuple(items), tuple(homes), tuple(colors[color] for color in shown))
@@ -68,24 +82,24 @@ def share(contents: list[Content], takes: list[tuple[Ints, Ints]], spread: Sprea
     for inside, (positions, counts) in zip(_alike(contents).values(), takes, strict=True):
         if len(inside) == 1:
             if len(positions):
-                spread[inside[0].leaf.index] = (positions, counts)
+                spread[inside[0].pod_set.index] = (positions, counts)
             continue
-        spare = int(counts.sum()) - sum(content.leaf.need for content in inside)
+        spare = int(counts.sum()) - sum(content.pod_set.need for content in inside)
         each = np.repeat(positions, counts)
         at = 0
         for content in inside:
-            extra = min(spare, content.leaf.open - content.leaf.need)
+            extra = min(spare, content.pod_set.open - content.pod_set.need)
             spare -= extra
-            mine = each[at : at + content.leaf.need + extra]
+            mine = each[at : at + content.pod_set.need + extra]
             at += len(mine)
             if len(mine):
                 unique, amount = np.unique(mine, return_counts=True)
-                spread[content.leaf.index] = (unique, amount.astype(np.int64))
+                spread[content.pod_set.index] = (unique, amount.astype(np.int64))
 
 
 def _alike(contents: list[Content]) -> dict[tuple[int, int, int, tuple[int, ...]], list[Content]]:
     alike: dict[tuple[int, int, int, tuple[int, ...]], list[Content]] = {}
     for content in contents:
-        key = (content.level, content.domain, content.leaf.shape, content.colors)
+        key = (content.level, content.domain, content.pod_set.shape, content.colors)
         alike.setdefault(key, []).append(content)
     return alike

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from closeknit.engine.problem import Leaf
+from closeknit.engine.problem import PodSetVar
 from closeknit.engine.tree import Tree
 
 
@@ -15,7 +15,7 @@ class Content:
 
     level: int
     domain: int
-    leaf: Leaf
+    pod_set: PodSetVar
     colors: tuple[int, ...]
 
 
@@ -51,7 +51,7 @@ class Contents:
     def outermost(self) -> list[tuple[int, int, list[Content]]]:
         """Contents by the outermost domain that something is confined to, in tree order."""
         tops: dict[tuple[int, int], list[Content]] = {}
-        for content in sorted(self._all, key=lambda each: (each.level, each.domain, each.leaf.index)):
+        for content in sorted(self._all, key=lambda each: (each.level, each.domain, each.pod_set.index)):
             key = next((around for around in self._around(content) if around in tops), None)
             tops.setdefault(key or (content.level, content.domain), []).append(content)
         return [(level, domain, inside) for (level, domain), inside in sorted(tops.items())]

@@ -73,7 +73,7 @@ def _holds(ledger: Ledger, requirement: Requirement, slots: Ints) -> Flags:
         named = np.array([ledger.slot_of.get(name, -1) for name in requirement.values], dtype=np.int64)
         inside: Flags = np.isin(slots, named)
         return ~inside if requirement.operator is Operator.NOT_IN else inside
-    column = ledger.label_column(requirement.key)
+    column = ledger.labels.column(requirement.key)
     codes = column.codes[slots]
     match requirement.operator:
         case Operator.IN | Operator.NOT_IN:

@@ -9,23 +9,22 @@ from functools import partial
 
 import numpy as np
 
-from closeknit.engine import score
+from closeknit.engine import score, short_path
 from closeknit.engine.budget import Budget
+from closeknit.engine.checked_requests import CheckedRequests
 from closeknit.engine.explanation.alternatives import alternatives
 from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.problem import Heed, compile_request
+from closeknit.engine.problem import Goal, compile_request
 from closeknit.engine.problem import Problem as Compiled
-from closeknit.engine.search import Found, find
-from closeknit.engine.shapes import ShapeKey
-from closeknit.engine.shelf import Shelf
+from closeknit.engine.search import find
+from closeknit.engine.table_cache import TableCache
 from closeknit.engine.tree import Tree
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
-from closeknit.hub.problems import InvalidError, Problem, shown
-from closeknit.hub.request import Request, problems
+from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 
 _USUAL = Budget()
@@ -43,7 +42,8 @@ class Engine:
         self._topologies: dict[str, Topology] = {topology.name: topology for topology in cluster.topologies}
         self._budget = budget
         self._trees: dict[str | None, Tree] = {}
-        self._shelf = Shelf(self._ledger)
+        self._cache = TableCache(self._ledger)
+        self._requests = CheckedRequests(self._topologies, self._ledger.slot_of)
 
     # ---- asking ----
 
@@ -52,8 +52,24 @@ class Engine:
 
         Raises ``InvalidError`` with every problem of a request that makes no sense.
         """
-        self._refuse_invalid(request)
-        compiled, found, touched = self._search(request)
+        keyed = self._requests.check(request)
+        if keyed.single is None:
+            return self._search(request)
+        counted = self._cache.touched
+        table = self._cache.table(keyed.shapes[0], self._tree(request.topology))
+        touched = self._cache.touched - counted
+        outcome = short_path.decide(
+            request, keyed.single, table, self._ledger, budget=self._budget, touched=touched
+        )
+        return outcome or self._search(request, touched)
+
+    def _search(self, request: Request, touched: int = 0) -> Outcome:
+        """Decide by search, as every request can be; ``touched`` nodes were counted for it before."""
+        counted = self._cache.touched
+        compiled = self._compile(request, Goal.WISHES)
+        touched += self._cache.touched - counted
+        bare = partial(self._compile, request, Goal.CONSTRAINTS)
+        found = find(compiled, bare, self._ledger.free, self._budget)
         statistics = Statistics(touched, found.candidates, found.steps)
         if found.spread is None or found.wishes is None:
             return (Unplaceable if found.complete else Undecided)(request.name, (), statistics)
@@ -82,50 +98,25 @@ class Engine:
         """
         return alternatives(Trials(request, self._ledger, self._compile), placed)
 
-    def _search(self, request: Request) -> tuple[Compiled, Found, int]:
-        before = self._shelf.touched
-        compiled = self._compile(request, Heed.WISHES)
-        touched = self._shelf.touched - before
-        bare = partial(self._compile, request, Heed.CONSTRAINTS)
-        return compiled, find(compiled, bare, self._ledger.free, self._budget), touched
-
-    def _compile(self, request: Request, heed: Heed) -> Compiled:
-        tree = self._tree(request.topology)
-        keys = {pods.name: ShapeKey.of(pods) for pods in request.root.pod_sets()}
-        shapes = list(dict.fromkeys(keys.values()))
-        if len(shapes) > 1:
-            shapes.sort(key=_shape_order)
-        tables = [self._shelf.table(key, tree) for key in shapes]
-        number = {key: i for i, key in enumerate(shapes)}
-        shape_of = {name: number[key] for name, key in keys.items()}
+    def _compile(self, request: Request, goal: Goal) -> Compiled:
+        tree, keyed = self._tree(request.topology), self._requests.of(request)
+        tables = [self._cache.table(shape, tree) for shape in keyed.shapes]
         return compile_request(
-            request.root, tree, tables, shape_of=shape_of, slot_of=self._ledger.slot_of, heed=heed
+            request.root, tree, tables, shape_of=keyed.shape_of, slot_of=self._ledger.slot_of, goal=goal
         )
 
     def _assignments(self, compiled: Compiled, spread: score.Spread) -> tuple[Assignment, ...]:
         tree, nodes = compiled.tree, self._ledger.nodes
         made: list[Assignment] = []
-        for leaf in compiled.leaves:
-            positions, counts = spread.get(leaf.index, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
-            names = iter(leaf.pods.pod_names())
+        for pod_set in compiled.pod_sets:
+            positions, counts = spread.get(pod_set.index, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+            names = iter(pod_set.pods.pod_names())
             for position, count in zip(positions.tolist(), counts.tolist(), strict=True):
                 node = nodes[int(tree.slots[position])]
                 assert node is not None
                 path = tree.node_path(position)
-                made.extend(Assignment(next(names), leaf.name, node.name, path) for _ in range(count))
+                made.extend(Assignment(next(names), pod_set.name, node.name, path) for _ in range(count))
         return tuple(made)
-
-    def _refuse_invalid(self, request: Request) -> None:
-        topology = self._topologies.get(request.topology) if request.topology is not None else None
-        found = list(problems(request, topology))
-        for pods in request.root.pod_sets():
-            found.extend(
-                Problem(f"{pods.name}.bound[{i}]", f"There is no node {shown(node)}; a pod cannot run on it.")
-                for i, node in enumerate(pods.bound)
-                if node not in self._ledger.slot_of
-            )
-        if found:
-            raise InvalidError(found)
 
     def _tree(self, topology: str | None) -> Tree:
         tree = self._trees.get(topology)
@@ -144,7 +135,7 @@ class Engine:
         for assignment in placed.assignments:
             key = (assignment.pod_set, assignment.node)
             counts[key] = counts.get(key, 0) + 1
-        # Nothing is held unless all of it can be: a gang is never left half applied.
+        # Nothing is held unless all nodes are known: a gang is never left half applied.
         for _, node in counts:
             self._ledger.slot(node)
         for (name, node), count in counts.items():
@@ -152,13 +143,23 @@ class Engine:
             self._ledger.hold(Holding(request.name, node, pods.resources, count, pods.host_ports))
 
     def hold(self, holding: Holding) -> None:
-        """Note what a workload holds, however it came by it."""
-        self._ledger.slot(holding.node)
+        """Take up pods that run on a node, whoever bound them: from now on they use what they hold.
+
+        More may be held on a node than it offers; it then takes no further pod.
+        """
         self._ledger.hold(holding)
 
     def release(self, workload: str) -> None:
         """Give back all that a workload holds; harmless where it holds nothing."""
         self._ledger.release(workload)
+
+    def release_pods(self, holding: Holding) -> None:
+        """Give back what some of a workload's pods hold on a node: they have finished or were deleted.
+
+        The opposite of ``hold``, also for pods that ``apply`` or the cluster brought. Raises
+        ``InvalidError`` where the workload holds fewer such pods on the node.
+        """
+        self._ledger.release_pods(holding)
 
     def add_node(self, node: Node) -> None:
         """A node has come."""
@@ -195,10 +196,6 @@ class Engine:
             yield self
         finally:
             ledger.undo(mark)
-
-
-def _shape_order(key: ShapeKey) -> str:
-    return repr((tuple(key.resources.items()), key.filter, sorted(key.host_ports)))
 
 
 def solve(cluster: Cluster, request: Request) -> Outcome:

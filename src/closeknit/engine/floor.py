@@ -10,39 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from closeknit.engine import score
-from closeknit.engine.batches import batches, certain
-from closeknit.engine.pieces import fewest, fewest_inside
-from closeknit.engine.pool import Pool
-from closeknit.engine.problem import Knot, Problem
+from closeknit.engine.batches import Batch, certain
+from closeknit.engine.mixed_bound import MixedBound
+from closeknit.engine.piece_bound import fewest, fewest_inside
+from closeknit.engine.problem import GroupVar, Problem
 from closeknit.engine.tree import Flags, Ints
-
-
-def fields(problem: Problem, pool: Pool, best: list[int]) -> list[int]:
-    """A bound for each field of every placement that is better than the best one known.
-
-    The fields are pods left out, the distance for each preferred level, domains for each level, nodes.
-    """
-    root, tree, tables = problem.root, problem.tree, problem.tables
-    left_out = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(root.open))
-    if len(tables) > 1:
-        left_out = max(left_out, sum(root.open) - pool.total)
-    preferences = [0] * tree.depth
-    for knot in certain(root):
-        if knot.preferred >= 0:
-            preferences[knot.preferred] += _distance(problem, knot)
-    first = [left_out, *preferences]
-    least = _least(root, best[0])
-    shared = -1
-    while shared + 1 < tree.depth and best[len(first) + shared + 1] == 1:
-        shared += 1
-    if shared >= 0 and first == best[: len(first)] and not root.bound and least.pods:
-        # Whatever is better shares that one domain as well, so only what single domains offer counts.
-        return [
-            *first,
-            *[1] * (shared + 1),
-            *_inside_one(problem, pool, least, shared, best[len(first) + shared + 1 :]),
-        ]
-    return [*first, *(_domains(problem, pool, least, level) for level in range(tree.depth + 1))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,124 +25,157 @@ class _Least:
     by_shape: list[int]
 
 
-def _least(root: Knot, left_out: int | None) -> _Least:
+class Floor:
+    """Bounds by counts over the whole cluster; ``batches`` are the whole groups that must be placed."""
+
+    def __init__(self, problem: Problem, mixed: MixedBound, batches: list[Batch]) -> None:
+        self._problem = problem
+        self._mixed = mixed
+        self._batches = batches
+
+    def fields(self, best: list[int]) -> list[int]:
+        """A bound for each field of every placement that is better than the best one known.
+
+        The fields are pods left out, the distance for each preferred level, domains for each level, nodes.
+        """
+        problem = self._problem
+        root, tree, tables = problem.root, problem.tree, problem.tables
+        left_out = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(root.open))
+        if len(tables) > 1:
+            left_out = max(left_out, sum(root.open) - self._mixed.total)
+        preferences = [0] * tree.depth
+        for group in certain(root):
+            if group.preferred >= 0:
+                preferences[group.preferred] += self._distance(group)
+        first = [left_out, *preferences]
+        least = _least(root, best[0])
+        shared = -1
+        while shared + 1 < tree.depth and best[len(first) + shared + 1] == 1:
+            shared += 1
+        if shared >= 0 and first == best[: len(first)] and not root.bound and least.pods:
+            # Whatever is better shares that one domain as well, so only what single domains offer counts.
+            return [
+                *first,
+                *[1] * (shared + 1),
+                *self._inside_one(least, shared, best[len(first) + shared + 1 :]),
+            ]
+        return [*first, *(self._domains(least, level) for level in range(tree.depth + 1))]
+
+    def guide(self) -> tuple[int, int] | None:
+        """A domain of the finest level that can take the whole request, in the fewest pieces."""
+        problem, tree, root = self._problem, self._problem.tree, self._problem.root
+        if not root.size:
+            return None
+        for level in range(tree.depth - 1, max(root.required, 0) - 1, -1):
+            if tree.count(level) < len(tree) and self._holds_all(root, level):
+                domains = np.flatnonzero(self._with_room(root.need, level, tree.real[level]))
+                _, domains = self._narrowed(_least(root, None), level, domains, best=None)
+                room = problem.tables[int(np.argmax(root.need))].sums[level][domains]
+                return level, int(domains[int(np.argmin(room))])
+        return None
+
+    def _inside_one(self, least: _Least, level: int, best: list[int]) -> list[int]:
+        """The fewest domains of each finer level, and nodes, if all pods go to one domain of a level.
+
+        That is for placements better than the best known, whose counts are given.
+        """
+        # A node without labels counts as a domain of its own, so domains need not be real here.
+        anywhere = np.ones(self._problem.tree.count(level), dtype=np.bool_)
+        domains = np.flatnonzero(self._with_room(least.by_shape, level, anywhere))
+        return self._narrowed(least, level, domains, best=best)[0]
+
+    def _narrowed(
+        self, least: _Least, level: int, domains: Ints, *, best: list[int] | None
+    ) -> tuple[list[int], Ints]:
+        """The fewest pieces by finer level if one of the domains takes all, and the domains that offer it.
+
+        A domain that needs more pieces than the fewest drops out for the finer levels only where the best
+        placement known has the fewest itself: otherwise one with more may still be better than that.
+        """
+        problem, tree = self._problem, self._problem.tree
+        fewest_at: list[int] = []
+        for finer in range(level + 1, tree.depth + 1):
+            if fewest_at and tree.count(finer) == len(tree) == tree.count(finer - 1):
+                # Two levels of one node a domain count the same.
+                fewest_at.append(fewest_at[-1])
+                continue
+            wanted = [
+                (problem.tables[shape].sums[finer], need) for shape, need in enumerate(least.by_shape) if need
+            ]
+            if len(problem.tables) > 1:
+                wanted.append((self._mixed.sums(finer), least.pods))
+            wanted += [(b.room(problem, finer), b.count) for b in self._batches if b.level >= finer]
+            pieces = np.zeros(len(domains), dtype=np.int64)
+            for sums, need in wanted:
+                np.maximum(
+                    pieces, fewest_inside(tree, level, finer, domains, sizes=sums, count=need), out=pieces
+                )
+            fewest_at.append(int(pieces.min(initial=1 << 20)))
+            if best is None or best[finer - level - 1] == fewest_at[-1]:
+                domains = domains[pieces == fewest_at[-1]]
+        return fewest_at, domains
+
+    def _distance(self, group: GroupVar) -> int:
+        """How far from its preference a group stays at least."""
+        tree = self._problem.tree
+        if not group.size and not group.bound:
+            return 0
+        reachable = group.preferred
+        if group.bound:
+            reachable = min(reachable, score.shared_level(tree, np.array(group.bound, dtype=np.int64)))
+        while reachable >= 0 and not self._holds_all(group, reachable):
+            reachable -= 1
+        if reachable >= 0:
+            return group.preferred - reachable
+        pieces = 1
+        for table, need in zip(self._problem.tables, group.need, strict=True):
+            if not group.bound:
+                pieces = max(pieces, fewest(table.sums[group.preferred], need))
+        return group.preferred + 1 + pieces
+
+    def _with_room(self, needs: list[int], level: int, among: Flags) -> Flags:
+        """Domains of a level that counts do not rule out for so many pods of each shape."""
+        possible = among.copy()
+        for shape, need in enumerate(needs):
+            if need:
+                possible &= self._problem.tables[shape].sums[level] >= need
+        return possible
+
+    def _holds_all(self, group: GroupVar, level: int) -> bool:
+        """Whether counts leave a domain of a level that takes all that a group needs."""
+        tree = self._problem.tree
+        possible = self._with_room(group.need, level, tree.real[level])
+        if group.bound:
+            return bool(possible[tree.dom[level][group.bound[0]]])
+        return bool(possible.any())
+
+    def _domains(self, least: _Least, level: int) -> int:
+        """How many domains of a level come into use at least."""
+        problem, tree, root = self._problem, self._problem.tree, self._problem.root
+        running = np.unique(tree.dom[level][np.array(root.bound, dtype=np.int64)])
+        most = len(running)
+        wanted = [
+            (problem.tables[shape].sums[level], need) for shape, need in enumerate(least.by_shape) if need
+        ]
+        if len(problem.tables) > 1:
+            wanted.append((self._mixed.sums(level), least.pods))
+        if not len(running):
+            wanted += [(b.room(problem, level), b.count) for b in self._batches if b.level >= level]
+        for sums, need in wanted:
+            if len(running):
+                # Pods go to domains in use first; only what these cannot take needs others.
+                rest = need - int(sums[running].sum())
+                others = sums.copy()
+                others[running] = 0
+                most = max(most, len(running) + fewest(others, rest))
+            else:
+                most = max(most, fewest(sums, need))
+        return most
+
+
+def _least(root: GroupVar, left_out: int | None) -> _Least:
     """What must be placed, or more: whatever leaves out no more pods than so many places all others."""
     if left_out is None:
         return _Least(root.size, root.need)
     by_shape = [max(need, asked - left_out) for need, asked in zip(root.need, root.open, strict=True)]
     return _Least(max(root.size, sum(root.open) - left_out), by_shape)
-
-
-def guide(problem: Problem, pool: Pool) -> tuple[int, int] | None:
-    """A domain that can take the whole request, of the finest level that has one, in the fewest pieces."""
-    tree, root = problem.tree, problem.root
-    if not root.size:
-        return None
-    for level in range(tree.depth - 1, max(root.required, 0) - 1, -1):
-        if tree.count(level) < len(tree) and _holds_all(problem, root, level):
-            domains = np.flatnonzero(_with_room(problem, root.need, level, tree.real[level]))
-            _, domains = _narrowed(problem, pool, _least(root, None), level, domains, best=None)
-            room = problem.tables[int(np.argmax(root.need))].sums[level][domains]
-            return level, int(domains[int(np.argmin(room))])
-    return None
-
-
-def _inside_one(problem: Problem, pool: Pool, least: _Least, level: int, best: list[int]) -> list[int]:
-    """The fewest domains of each finer level, and nodes, if all pods go to one domain of a level.
-
-    That is for placements better than the best known, whose counts are given.
-    """
-    # A node without labels counts as a domain of its own, so domains need not be real here.
-    anywhere = np.ones(problem.tree.count(level), dtype=np.bool_)
-    domains = np.flatnonzero(_with_room(problem, least.by_shape, level, anywhere))
-    return _narrowed(problem, pool, least, level, domains, best=best)[0]
-
-
-def _narrowed(
-    problem: Problem, pool: Pool, least: _Least, level: int, domains: Ints, *, best: list[int] | None
-) -> tuple[list[int], Ints]:
-    """The fewest pieces by finer level if one of the domains takes all, and the domains that offer it.
-
-    A domain that needs more pieces than the fewest drops out for the finer levels only where the best
-    placement known has the fewest itself: otherwise one with more may still be better than that.
-    """
-    tree, root = problem.tree, problem.root
-    fewest_at: list[int] = []
-    for finer in range(level + 1, tree.depth + 1):
-        if fewest_at and tree.count(finer) == len(tree) == tree.count(finer - 1):
-            # Two levels of one node a domain count the same.
-            fewest_at.append(fewest_at[-1])
-            continue
-        wanted = [
-            (problem.tables[shape].sums[finer], need) for shape, need in enumerate(least.by_shape) if need
-        ]
-        if len(problem.tables) > 1:
-            wanted.append((pool.sums(finer), least.pods))
-        wanted += [(b.room(problem, finer), b.count) for b in batches(root) if b.level >= finer]
-        pieces = np.zeros(len(domains), dtype=np.int64)
-        for sums, need in wanted:
-            np.maximum(pieces, fewest_inside(tree, level, finer, domains, sizes=sums, count=need), out=pieces)
-        fewest_at.append(int(pieces.min(initial=1 << 20)))
-        if best is None or best[finer - level - 1] == fewest_at[-1]:
-            domains = domains[pieces == fewest_at[-1]]
-    return fewest_at, domains
-
-
-def _distance(problem: Problem, knot: Knot) -> int:
-    """How far from its preference a group stays at least."""
-    tree = problem.tree
-    if not knot.size and not knot.bound:
-        return 0
-    reachable = knot.preferred
-    if knot.bound:
-        reachable = min(reachable, score.shared_level(tree, np.array(knot.bound, dtype=np.int64)))
-    while reachable >= 0 and not _holds_all(problem, knot, reachable):
-        reachable -= 1
-    if reachable >= 0:
-        return knot.preferred - reachable
-    pieces = 1
-    for shape, need in enumerate(knot.need):
-        pieces = max(
-            pieces, fewest(problem.tables[shape].sums[knot.preferred], need) if not knot.bound else 1
-        )
-    return knot.preferred + 1 + pieces
-
-
-def _with_room(problem: Problem, needs: list[int], level: int, among: Flags) -> Flags:
-    """Domains of a level that counts do not rule out for so many pods of each shape."""
-    possible = among.copy()
-    for shape, need in enumerate(needs):
-        if need:
-            possible &= problem.tables[shape].sums[level] >= need
-    return possible
-
-
-def _holds_all(problem: Problem, knot: Knot, level: int) -> bool:
-    """Whether counts leave a domain of a level that takes all that a group needs."""
-    tree = problem.tree
-    possible = _with_room(problem, knot.need, level, tree.real[level])
-    if knot.bound:
-        return bool(possible[tree.dom[level][knot.bound[0]]])
-    return bool(possible.any())
-
-
-def _domains(problem: Problem, pool: Pool, least: _Least, level: int) -> int:
-    """How many domains of a level come into use at least."""
-    tree, root = problem.tree, problem.root
-    running = np.unique(tree.dom[level][np.array(root.bound, dtype=np.int64)])
-    most = len(running)
-    wanted = [(problem.tables[shape].sums[level], need) for shape, need in enumerate(least.by_shape) if need]
-    if len(problem.tables) > 1:
-        wanted.append((pool.sums(level), least.pods))
-    if not len(running):
-        wanted += [(b.room(problem, level), b.count) for b in batches(root) if b.level >= level]
-    for sums, need in wanted:
-        if len(running):
-            # Pods go to domains in use first; only what these cannot take needs others.
-            rest = need - int(sums[running].sum())
-            others = sums.copy()
-            others[running] = 0
-            most = max(most, len(running) + fewest(others, rest))
-        else:
-            most = max(most, fewest(sums, need))
-    return most

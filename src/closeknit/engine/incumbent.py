@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from closeknit.engine import floor, score
+from closeknit.engine import score
 from closeknit.engine.budget import Budget, Steps
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices
-from closeknit.engine.pool import Pool
-from closeknit.engine.problem import Heed, Knot, Problem
+from closeknit.engine.floor import Floor
+from closeknit.engine.mixed_bound import MixedBound
+from closeknit.engine.problem import Goal, GroupVar, Problem
+from closeknit.engine.rules import Rules
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Wishes
@@ -30,14 +32,27 @@ _PATIENCE = 24
 class Incumbent:
     """The best placement known to one search, which starts with none."""
 
-    def __init__(self, problem: Problem, made: Choices, pool: Pool, steps: Steps, budget: Budget) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        made: Choices,
+        mixed: MixedBound,
+        floor: Floor,
+        steps: Steps,
+        budget: Budget,
+        rules: Rules,
+    ) -> None:
         self._problem = problem
         self._made = made
-        self._pool = pool
+        self._mixed = mixed
         self._steps = steps
         self._budget = budget
+        self._rules = rules
         self._found_at = 0
-        self._floor: list[int] | None = None
+        self._floor = floor
+        self._bound: list[int] | None = None
+        """What the floor says of placements better than the best known, once it was asked."""
         self.fields: list[int] | None = None
         """What it costs: a placement is better if its fields come first in order."""
         self.spread: Spread | None = None
@@ -52,7 +67,7 @@ class Incumbent:
             self._found_at = self._steps.work
         if self.fields is None or fields < self.fields:
             self.fields = fields
-            self._floor = None
+            self._bound = None
             self.spread, self.wishes = spread, wishes
         return self.is_best()
 
@@ -60,18 +75,18 @@ class Incumbent:
         """Whether no placement can be better than the one that is known, as far as it is worth asking."""
         if self.fields is None:
             return False
-        if self._problem.heed is Heed.CONSTRAINTS:
+        if self._problem.goal is Goal.CONSTRAINTS:
             return True
         # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.
         return self._steps.taken > _FEW and self.fields <= self._lower()
 
-    def hopeful(self, knot: Knot | None = None, distance: int = 0) -> bool:
+    def hopeful(self, group: GroupVar | None = None, distance: int = 0) -> bool:
         """Whether the choices so far, and a distance to be added, can still lead to something better."""
         if self.fields is None:
             return True
         fields = self._cost()
-        if knot is not None and distance:
-            fields[1 + knot.preferred] += distance
+        if group is not None and distance:
+            fields[1 + group.preferred] += distance
         # The first comparison is cheap, and mostly enough.
         return (
             fields < self.fields
@@ -82,9 +97,9 @@ class Incumbent:
         """Whether it leaves out fewer pods than the choices so far and so many more."""
         return self.fields is not None and self.fields[0] < self._made.left_out + more
 
-    def strike_hopeless(self, stream: Candidates, knot: Knot, level: int, distance: int) -> None:
+    def strike_hopeless(self, stream: Candidates, group: GroupVar, level: int, distance: int) -> None:
         """Take candidates out of the stream whose bounds reach the best placement known."""
-        if self.fields is None:
+        if self.fields is None or not self._rules.hopeless_domains:
             return
         base, depth = self._cost(), self._problem.tree.depth
         lower = [0] * len(base)
@@ -94,7 +109,7 @@ class Incumbent:
                 # Pods that a candidate leaves out may be among those that the cluster lacks room for.
                 value = _larger(own + self._made.left_out, base[0])
             elif field <= depth:
-                value = base[field] + (distance if knot.preferred == field - 1 else 0)
+                value = base[field] + (distance if group.preferred == field - 1 else 0)
             elif field - 1 - depth <= level:
                 value = own + base[field]
             else:
@@ -113,15 +128,15 @@ class Incumbent:
 
     def _cost(self) -> list[int]:
         mixed = len(self._problem.tables) > 1 and self.drags_on()
-        return self._made.cost(self._pool if mixed else None)
+        return self._made.cost(self._mixed if mixed else None)
 
     def _lower(self) -> list[int]:
         """What any placement better than the best known costs at least, field by field."""
-        if self._floor is None:
-            if self.fields is None or not self.drags_on():
+        if self._bound is None:
+            if self.fields is None or not self._rules.floor or not self.drags_on():
                 return [0] * (2 * self._problem.tree.depth + 2)
-            self._floor = floor.fields(self._problem, self._pool, self.fields)
-        return self._floor
+            self._bound = self._floor.fields(self.fields)
+        return self._bound
 
 
 def _larger(a: Ints | int, b: int) -> Ints | int:

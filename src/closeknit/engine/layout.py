@@ -6,23 +6,27 @@ less might do and the component is small, exactly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from closeknit.engine.budget import OutOfBudgetError, Steps
-from closeknit.engine.component import Component
-from closeknit.engine.pack import Item, Weights
-from closeknit.engine.pieces import fewest
+from closeknit.engine.component import Component, Item
+from closeknit.engine.exact_bound import Weights
+from closeknit.engine.exact_layout import ExactLayout
+from closeknit.engine.layout_nodes import FEW_NODES, MOST_NODES, layout_nodes
+from closeknit.engine.packed_layout import packed
+from closeknit.engine.piece_bound import fewest
 from closeknit.engine.problem import Problem
-from closeknit.engine.room import Room
-from closeknit.engine.sites import FEW_SITES, MOST_SITES, packing
+from closeknit.engine.quick_layout import QuickLayout
 from closeknit.engine.tree import Ints
 
 _BITS = 24
 """Room for one count in a packed cost; more than any cluster has nodes."""
 _TO_IMPROVE = 2_000
-"""Steps that one layout may take to become better than the quick one."""
+"""Steps that an exact layout may take where another will do."""
+_TO_FIND = 5_000
+"""Steps that an exact layout may take where no other is found, until somebody insists."""
 _ANY_COST = 1 << 2048
 """More than any layout costs."""
 
@@ -57,6 +61,9 @@ class Layouts:
         self._in_use = [set(domains) for domains in problem.tree.holding(problem.root.bound)]
         """By level, the domains of running pods; using them costs nothing."""
         self._known: dict[Component, Layout | None] = {}
+        self._undecided: set[Component] = set()
+        """Those for which all that was tried was not enough."""
+        self._to_find = _TO_FIND
 
     def lay_out(self, component: Component, steps: Steps) -> Layout | None:
         """The best layout found for a component, or None where none exists.
@@ -65,13 +72,40 @@ class Layouts:
         """
         if component in self._known:
             return self._known[component]
+        if component in self._undecided:
+            raise OutOfBudgetError
         layout = None
         if not self._ruled_out(component):
             layout = self._quick(component)
             if layout is None or not layout.exact:
-                layout = self._exactly(component, layout, steps)
+                layout = self._better(component, layout, steps)
         self._known[component] = layout
         return layout
+
+    def insist(self) -> None:
+        """From here on, give up no layout before the budget is used up."""
+        self._undecided.clear()
+        self._to_find = 1 << 60
+
+    def _better(self, component: Component, quick: Layout | None, steps: Steps) -> Layout | None:
+        """A layout at least as good as the quick one, or one where that found none."""
+        start, end = self._problem.tree.bounds(component.level, component.domain)
+        packed = None
+        if end - start > FEW_NODES and (quick is None or quick.cost >= self._left_out):
+            packed = self._packed(component, steps)
+        known = min(filter(None, (quick, packed)), key=_cost, default=None)
+        try:
+            return self._exactly(component, known, steps, _TO_IMPROVE)
+        except OutOfBudgetError:
+            if known is None and end - start <= FEW_NODES:
+                known = self._packed(component, steps)
+            if known is not None:
+                return known
+        try:
+            return self._exactly(component, None, steps, self._to_find)
+        except OutOfBudgetError:
+            self._undecided.add(component)
+            raise
 
     def fits(self, component: Component, steps: Steps) -> bool:
         """Whether a component can be laid out at all; raises like ``lay_out``."""
@@ -92,10 +126,9 @@ class Layouts:
     def _quick(self, component: Component) -> Layout | None:
         """Lay out items in turn, the most confined and the bulkiest first; None where one is stuck."""
         items, homes = component.items, component.homes
-        room = Room(self._problem, self._free, self._in_use)
+        room = QuickLayout(self._problem, self._free, self._in_use)
         pieces: list[list[tuple[Ints, Ints]]] = [[] for _ in items]
         alone = len(items) == 1
-        placed = 0
         order = sorted(
             range(len(items)), key=lambda i: (items[i].last - items[i].first, -self._bulk(items[i]), i)
         )
@@ -104,12 +137,21 @@ class Layouts:
         for i, count in needed:
             if room.capacity(items[i].shape, *homes[i]) < count:
                 return None
-            placed += room.place(items[i].shape, homes[i], count, pieces[i], alone=alone)
+            room.place(items[i].shape, homes[i], count, pieces[i], alone=alone)
         for i, count in wished:
             fitting = min(count, room.capacity(items[i].shape, *homes[i]))
-            placed += room.place(items[i].shape, homes[i], fitting, pieces[i], alone=alone)
-        takes = [_joined(parts) for parts in pieces]
-        cost = (sum(item.open for item in items) - placed) * self._left_out + self._cost(component, takes)
+            room.place(items[i].shape, homes[i], fitting, pieces[i], alone=alone)
+        return self._layout(component, [_joined(parts) for parts in pieces])
+
+    def _packed(self, component: Component, steps: Steps) -> Layout | None:
+        """Lay out items on nodes that they nearly fill; None where that was not found."""
+        takes = packed(self._problem, self._free, component, steps)
+        return None if takes is None else self._layout(component, takes)
+
+    def _layout(self, component: Component, takes: list[tuple[Ints, Ints]]) -> Layout:
+        placed = sum(int(counts.sum()) for _, counts in takes)
+        left_out = sum(item.open for item in component.items) - placed
+        cost = left_out * self._left_out + self._cost(component, takes)
         return Layout(cost, cost <= self._bound(component), takes)
 
     def _bulk(self, item: Item) -> float:
@@ -157,42 +199,45 @@ class Layouts:
                 cost += self._preferences[color.level]
         return cost
 
-    def _exactly(self, component: Component, quick: Layout | None, steps: Steps) -> Layout | None:
-        """The cheapest layout, or the quick one where finding it out would take too long."""
+    def _exactly(
+        self, component: Component, known: Layout | None, steps: Steps, most_steps: int
+    ) -> Layout | None:
+        """The cheapest layout; raises ``OutOfBudgetError`` where finding it out would take too long."""
         weights = Weights(
             self._left_out,
             tuple(self._domains[component.level + 1 :]),
             tuple(self._preferences[color.level] for color in component.colors),
         )
+        nodes = layout_nodes(
+            self._problem,
+            self._free,
+            component,
+            in_use=self._in_use,
+            most=MOST_NODES if known is None else FEW_NODES,
+        )
         # What is laid out already must not be lost to a search for something better.
-        allowed = steps if quick is None else Steps(_TO_IMPROVE)
+        allowed = steps if known is None else Steps(most_steps)
         try:
-            exact = packing(
-                self._problem,
-                self._free,
-                component,
-                weights=weights,
-                in_use=self._in_use,
-                most=MOST_SITES if quick is None else FEW_SITES,
-                steps=allowed,
+            exact = ExactLayout(
+                list(component.items), nodes, self._problem.demand, weights, allowed, most_steps=most_steps
             )
-            found = exact.best(quick.cost if quick is not None else _ANY_COST)
-        except OutOfBudgetError:
-            if quick is None:
-                raise
-            return quick
+            found = exact.best(known.cost if known is not None else _ANY_COST)
         finally:
             if allowed is not steps:
                 steps.add(allowed)
         if found is None:
-            return Layout(quick.cost, exact=True, takes=quick.takes) if quick is not None else None
-        cost, layout = found
+            return replace(known, exact=True) if known is not None else None
+        cost, walked = found
         takes = []
         for i in range(len(component.items)):
-            rows = sorted((position, pattern[i]) for position, pattern in layout if pattern[i])
+            rows = sorted((position, pattern[i]) for position, pattern in walked if pattern[i])
             positions = np.array([position for position, _ in rows], dtype=np.int64)
             takes.append((positions, np.array([count for _, count in rows], dtype=np.int64)))
         return Layout(cost, exact=True, takes=takes)
+
+
+def _cost(layout: Layout) -> int:
+    return layout.cost
 
 
 def _joined(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

@@ -7,26 +7,29 @@ bring it up to date by looking only at what changed since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from closeknit.engine.holdings import Holdings
+from closeknit.engine.labels import Labels
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.cluster import Cluster, Holding, amount_problems, holding_problems, problems, uncountable
 from closeknit.hub.nodes import Effect, Node, Taint
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.problems import InvalidError
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import hub as sentences
 
 PODS = "pods"
 UNLIMITED = 2**40
 """Stands for the ``pods`` of a node that does not list any."""
+Demand: TypeAlias = tuple[tuple[int, int], ...]
+"""Amounts as pairs of row and units, each row once."""
 _LONGEST_JOURNAL = 1 << 20
-_MOST_COLUMNS = 32
-"""Labels that get a column before anyone asks for it."""
+_MOST_DEMANDS = 4096
 
 
 def port_resource(port: HostPort) -> str:
@@ -34,17 +37,8 @@ def port_resource(port: HostPort) -> str:
     return f"host port {port.port} {port.protocol}"
 
 
-@dataclass(slots=True)
-class _Column:
-    """One label over all slots: each value as a small number, -1 where the label is missing."""
-
-    codes: NDArray[np.int32]
-    code_of: dict[str, int]
-    values: list[str]
-
-
 class Ledger:
-    """Nodes, free amounts and holdings; the only mutable truth of an engine."""
+    """Nodes, free amounts and holdings: all that an engine knows of its cluster; the rest is derived."""
 
     def __init__(self, cluster: Cluster) -> None:
         if broken := list(problems(cluster)):
@@ -54,31 +48,32 @@ class Ledger:
         self.nodes: list[Node | None] = list(nodes)
         self.slot_of = {node.name: slot for slot, node in enumerate(nodes)}
         self._vacant: list[int] = []
-        names = sorted({PODS}.union(*(node.allocatable for node in nodes)))
+        # Most machines offer what others offer, so amounts are written once for all that are alike.
+        alike: dict[tuple[Resources, bool], list[int]] = {}
+        for slot, node in enumerate(nodes):
+            alike.setdefault((node.allocatable, node.no_pods), []).append(slot)
+        names = sorted({PODS}.union(*(offered for offered, _ in alike)))
         self.resources = {name: i for i, name in enumerate(names)}
         self.ports: set[str] = set()
         self.allocatable = np.zeros((len(names), size), dtype=np.int64)
-        for slot, node in enumerate(nodes):
-            for name, units in node.allocatable.items():
-                self.allocatable[self.resources[name], slot] = units
-            if PODS not in node.allocatable and not node.no_pods:
-                self.allocatable[self.resources[PODS], slot] = UNLIMITED
+        for (offered, no_pods), slots in alike.items():
+            for name, units in _offer(offered, no_pods=no_pods):
+                self.allocatable[self.resources[name], slots] = units
         self.free = self.allocatable.copy()
         self.usable: Flags = np.array([n.ready and not n.unschedulable for n in nodes], dtype=np.bool_)
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self._taint_code: dict[tuple[Taint, ...], int] = {(): 0}
         self.taints = np.array([self._taint_set(node) for node in nodes], dtype=np.int64)
-        self._columns: dict[str, _Column] = {}
-        for key in self._usual_labels():
-            self.label_column(key)
-        self.holdings: dict[str, list[Holding]] = {}
-        self.holders_on: dict[int, dict[str, None]] = {}
-        self._undo: list[tuple[str, tuple[int, ...], list[Holding], list[tuple[int, int, int]]]] | None = None
+        self.labels = Labels(self.nodes)
+        self.holdings = Holdings()
+        self._demands: dict[tuple[Resources, frozenset[HostPort]], Demand] = {}
+        self._undo: list[tuple[str, int, tuple[Holding, ...], Demand]] | None = None
         self._forks = 0
         self._journal: list[int] = []
         self._journal_base = 0
-        for holding in cluster.holdings:
-            self.hold(holding)
+        self.nodes_version = 0
+        """The version at which a node last came, went or changed; since then only holdings did."""
+        self._hold_all(cluster.holdings)
 
     # ---- the journal ----
 
@@ -87,17 +82,17 @@ class Ledger:
         """Grows with every change."""
         return self._journal_base + len(self._journal)
 
-    def changed_since(self, version: int) -> Ints | None:
+    def changed_since(self, version: int) -> list[int] | None:
         """The slots changed since a version, each once; None where that is too long ago to tell."""
         if version < self._journal_base:
             return None
         tail = self._journal[version - self._journal_base :]
         if len(tail) > len(self.nodes) // 2 + 64:
             return None
-        return np.array(sorted(set(tail)), dtype=np.int64)
+        return list(dict.fromkeys(tail))
 
-    def _note(self, slots: Iterable[int]) -> None:
-        self._journal.extend(slots)
+    def _note(self, slot: int) -> None:
+        self._journal.append(slot)
         if len(self._journal) > _LONGEST_JOURNAL:
             self._journal_base += len(self._journal)
             self._journal.clear()
@@ -107,8 +102,7 @@ class Ledger:
     def add_node(self, node: Node) -> int:
         """Give a new node a slot."""
         if node.name in self.slot_of:
-            message = f"There is a node {shown(node.name)} already. Change it instead."
-            raise InvalidError([Problem("node.name", message)])
+            raise InvalidError([sentences.NODE_EXISTS.at(("node", "name"), node=node.name)])
         self._refuse_change(node)
         for name in node.allocatable:
             self.column_of(name)
@@ -121,8 +115,7 @@ class Ledger:
             self.free = _wider(self.free)
             self.usable = np.append(self.usable, False)
             self.taints = np.append(self.taints, 0)
-            for column in self._columns.values():
-                column.codes = np.append(column.codes, np.int32(-1))
+            self.labels.add_slot()
         self.slot_of[node.name] = slot
         self._write(slot, node)
         return slot
@@ -140,53 +133,50 @@ class Ledger:
         """Forget a node and all that was held on it; returns the slot, now vacant."""
         slot = self.slot(name)
         self._refuse_change(None)
-        for workload in self.holders_on.pop(slot, {}):
-            kept = [holding for holding in self.holdings[workload] if holding.node != name]
-            if kept:
-                self.holdings[workload] = kept
-            else:
-                del self.holdings[workload]
+        for workload in list(self.holdings.on(slot)):
+            self.holdings.put(workload, slot, ())
         del self.slot_of[name]
         self.nodes[slot] = None
         self.allocatable[:, slot] = 0
         self.free[:, slot] = 0
         self.usable[slot] = False
         self._vacant.append(slot)
-        self._note((slot,))
+        self._note(slot)
+        self.nodes_version = self.version
         return slot
 
     def _refuse_change(self, node: Node | None) -> None:
-        """Say no before anything is changed."""
+        """Raise where a node must not come, go or change, before anything is written."""
         if self._forks:
             raise RuntimeError("Nodes must not come, go or change inside a fork; end it first.")
-        if node is not None and (found := list(amount_problems("node.allocatable", node.allocatable))):
+        if node is not None and (found := list(amount_problems(("node", "allocatable"), node.allocatable))):
             raise InvalidError(found)
 
     def slot(self, name: str) -> int:
         """The slot of a node; raises for an unknown name."""
         slot = self.slot_of.get(name)
         if slot is None:
-            raise InvalidError([Problem("node.name", f"There is no node {shown(name)}.")])
+            raise InvalidError([sentences.UNKNOWN_NODE.at(("node", "name"), node=name)])
         return slot
 
     def _write(self, slot: int, node: Node) -> None:
         held = self.allocatable[:, slot] - self.free[:, slot] if self.nodes[slot] is not None else 0
         self.allocatable[:, slot] = 0
-        for name, units in node.allocatable.items():
+        for name, units in _offer(node.allocatable, no_pods=node.no_pods):
             self.allocatable[self.resources[name], slot] = units
-        if PODS not in node.allocatable and not node.no_pods:
-            self.allocatable[self.resources[PODS], slot] = UNLIMITED
         for port in self.ports:
             self.allocatable[self.resources[port], slot] = 1
         self.free[:, slot] = self.allocatable[:, slot] - held
         self.nodes[slot] = node
         self.usable[slot] = node.ready and not node.unschedulable
         self.taints[slot] = self._taint_set(node)
-        for key, column in self._columns.items():
-            column.codes[slot] = _code(column, node.labels.get(key))
-        self._note((slot,))
+        self.labels.write(slot, node)
+        self._note(slot)
+        self.nodes_version = self.version
 
     def _taint_set(self, node: Node) -> int:
+        if not node.taints:
+            return 0
         # The order in which taints are listed has no meaning, so equal sets share a number.
         taints = tuple(
             sorted(set(node.taints), key=lambda taint: (taint.key, taint.value, taint.effect.value))
@@ -195,30 +185,6 @@ class Ledger:
         if code == len(self.taint_sets):
             self.taint_sets.append(taints)
         return code
-
-    def _usual_labels(self) -> list[str]:
-        """Labels worth a column from the start: not too many, and none with a value of its own for each node.
-
-        Going over all nodes for a label takes longer than a decision may, so it should not wait for one.
-        """
-        values: dict[str, set[str]] = {}
-        # A thousand nodes tell which labels there are; any other gets its column when asked for.
-        sample = self.nodes[:: len(self.nodes) // 1024 + 1]
-        for node in sample:
-            for key, value in (node.labels if node is not None else {}).items():
-                values.setdefault(key, set()).add(value)
-        few = [key for key, found in values.items() if len(found) * 2 <= len(sample) or len(sample) < 16]
-        return sorted(few)[:_MOST_COLUMNS]
-
-    def label_column(self, key: str) -> _Column:
-        """One label over all slots; made when first asked for, kept up to date from then on."""
-        column = self._columns.get(key)
-        if column is None:
-            column = _Column(np.zeros(0, dtype=np.int32), {}, [])
-            codes = [-1 if node is None else _code(column, node.labels.get(key)) for node in self.nodes]
-            column.codes = np.array(codes, dtype=np.int32)
-            self._columns[key] = column
-        return column
 
     # ---- resources ----
 
@@ -238,12 +204,17 @@ class Ledger:
         self.ports.add(name)
         return self.column_of(name, each_node_has=1)
 
-    def demand(self, resources: Resources, ports: frozenset[HostPort]) -> tuple[tuple[int, int], ...]:
-        """What one pod takes, as pairs of row and units, ``pods`` and host ports included."""
-        rows = {self.column_of(name): units for name, units in resources.items() if name != PODS}
-        rows[self.resources[PODS]] = 1
-        rows.update((self.port_row(port), 1) for port in ports)
-        return tuple(sorted(rows.items()))
+    def demand(self, resources: Resources, ports: frozenset[HostPort]) -> Demand:
+        """What one pod takes, ``pods`` and host ports included."""
+        known = self._demands.get((resources, ports))
+        if known is None:
+            rows = {self.column_of(name): units for name, units in resources.items() if name != PODS}
+            rows[self.resources[PODS]] = 1
+            rows.update((self.port_row(port), 1) for port in ports)
+            if len(self._demands) >= _MOST_DEMANDS:
+                self._demands.clear()
+            known = self._demands[resources, ports] = tuple(sorted(rows.items()))
+        return known
 
     # ---- holdings ----
 
@@ -256,72 +227,86 @@ class Ledger:
 
     def undo(self, mark: int) -> None:
         """Take back everything since a mark, newest first."""
-        assert self._undo is not None
-        while len(self._undo) > mark:
-            workload, slots, before, amounts = self._undo.pop()
-            if before:
-                self.holdings[workload] = before
-            else:
-                self.holdings.pop(workload, None)
-            for slot in slots:
-                holders = self.holders_on.setdefault(slot, {})
-                name = self.nodes[slot].name  # type: ignore[union-attr]
-                if any(holding.node == name for holding in before):
-                    holders[workload] = None
-                else:
-                    holders.pop(workload, None)
-            for row, slot, units in amounts:
-                self.free[row, slot] += units
-            self._note(slots)
+        log = self._undo
+        assert log is not None
+        self._undo = None
+        while len(log) > mark:
+            workload, slot, before, taken = log.pop()
+            self._change(workload, slot, before, tuple((row, -units) for row, units in taken))
         self._forks -= 1
-        if not self._forks:
-            self._undo = None
+        self._undo = log if self._forks else None
 
     def hold(self, holding: Holding) -> None:
         """Take what a workload's pods hold out of a node's free amounts."""
-        self._refuse_holding(holding)
-        before = self.holdings.get(holding.workload, [])
-        taken = self._take(holding, 1)
-        if self._undo is not None:
-            self._undo.append((holding.workload, (taken[0][1],), before, taken))
-        # A new list, not a longer one: a fork may have to bring the old one back.
-        self.holdings[holding.workload] = [*before, holding] if self._undo is not None else before
-        if self._undo is None:
-            self.holdings[holding.workload].append(holding)
-        self.holders_on.setdefault(self.slot_of[holding.node], {})[holding.workload] = None
-
-    def _refuse_holding(self, holding: Holding) -> None:
         slot = self.slot(holding.node)
-        found = list(holding_problems("holding", holding))
-        if not found:
-            for row, units in self.demand(holding.resources, holding.host_ports):
-                if int(self.free[row, slot]) - units * holding.pods < -LARGEST:
-                    found.append(Problem("holding.resources", uncountable(holding.node)))
+        found = list(holding_problems(("holding",), holding))
+        taken = self._amounts(holding) if not found else ()
+        for row, units in taken:
+            if self.free.item(row, slot) - units < -LARGEST:
+                found.append(uncountable(("holding", "resources"), holding.node))
         if found:
             raise InvalidError(found)
+        before = self.holdings.there(holding.workload, slot)
+        self._change(holding.workload, slot, (*before, holding), taken)
 
-    def release(self, workload: str) -> tuple[Holding, ...]:
-        """Give back all that a workload holds; returns it, empty where it held nothing."""
-        before = self.holdings.pop(workload, [])
-        amounts: list[tuple[int, int, int]] = []
-        for holding in before:
-            amounts += self._take(holding, -1)
-            self.holders_on[self.slot_of[holding.node]].pop(workload, None)
-        if self._undo is not None and before:
-            slots = tuple(dict.fromkeys(slot for _, slot, _ in amounts))
-            self._undo.append((workload, slots, before, amounts))
-        return tuple(before)
+    def release(self, workload: str) -> None:
+        """Give back all that a workload holds; harmless where it holds nothing."""
+        for slot, holdings in list(self.holdings.of.get(workload, {}).items()):
+            given: dict[int, int] = {}
+            for holding in holdings:
+                for row, units in self._amounts(holding):
+                    given[row] = given.get(row, 0) - units
+            self._change(workload, slot, (), tuple(given.items()))
 
-    def _take(self, holding: Holding, sign: int) -> list[tuple[int, int, int]]:
-        """Take, or with -1 give back; returns what would undo it as rows, slots and units."""
-        slot = self.slot(holding.node)
-        taken = []
-        for row, units in self.demand(holding.resources, holding.host_ports):
-            amount = sign * units * holding.pods
-            self.free[row, slot] -= amount
-            taken.append((row, slot, amount))
-        self._note((slot,))
-        return taken
+    def release_pods(self, gone: Holding) -> None:
+        """Give back what some of a workload's pods hold on a node; the others stay.
+
+        Raises ``InvalidError`` where the workload holds fewer such pods there.
+        """
+        slot = self.slot(gone.node)
+        kept = self.holdings.without(gone, slot)
+        given = tuple((row, -units) for row, units in self._amounts(gone))
+        self._change(gone.workload, slot, kept, given)
+
+    def _amounts(self, holding: Holding) -> Demand:
+        """What all pods of a holding take."""
+        demand = self.demand(holding.resources, holding.host_ports)
+        return tuple((row, units * holding.pods) for row, units in demand)
+
+    def _change(self, workload: str, slot: int, now: tuple[Holding, ...], taken: Demand) -> None:
+        """Let a workload hold something else on a slot, which takes so much more there."""
+        before = self.holdings.put(workload, slot, now)
+        for row, units in taken:
+            self.free[row, slot] -= units
+        if self._undo is not None:
+            self._undo.append((workload, slot, before, taken))
+        self._note(slot)
+
+    def _hold_all(self, holdings: Sequence[Holding]) -> None:
+        """Like ``hold`` for each, with one pass over the free amounts for all pods that are alike."""
+        if sum(holding.pods for holding in holdings) > LARGEST:
+            for holding in holdings:
+                self.hold(holding)
+            return
+        alike: dict[tuple[Resources, frozenset[HostPort]], tuple[list[int], list[int]]] = {}
+        for holding in holdings:
+            slot = self.slot_of[holding.node]
+            there = self.holdings.there(holding.workload, slot)
+            self.holdings.put(holding.workload, slot, (*there, holding))
+            slots, pods = alike.setdefault((holding.resources, holding.host_ports), ([], []))
+            slots.append(slot)
+            pods.append(holding.pods)
+        for (resources, ports), (slots, pods) in alike.items():
+            at, times = np.array(slots, dtype=np.int64), np.array(pods, dtype=np.int64)
+            for row, units in self.demand(resources, ports):
+                np.subtract.at(self.free[row], at, times * units)
+
+
+def _offer(allocatable: Resources, *, no_pods: bool) -> Iterator[tuple[str, int]]:
+    """What a node offers, with a number of pods where it lists none."""
+    yield from allocatable.items()
+    if PODS not in allocatable and not no_pods:
+        yield PODS, UNLIMITED
 
 
 def hard(taint: Taint) -> bool:
@@ -331,12 +316,3 @@ def hard(taint: Taint) -> bool:
 
 def _wider(rows: Ints) -> Ints:
     return np.concatenate([rows, np.zeros((rows.shape[0], 1), dtype=np.int64)], axis=1)
-
-
-def _code(column: _Column, value: str | None) -> int:
-    if value is None:
-        return -1
-    code = column.code_of.setdefault(value, len(column.values))
-    if code == len(column.values):
-        column.values.append(value)
-    return code

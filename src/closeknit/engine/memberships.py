@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from closeknit.engine.problem import Heed, Knot, Leaf, Part, formed, need_of
+from closeknit.engine.problem import Goal, GroupVar, Part, PodSetVar, formed, need_of
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Capacity:
     """What a domain has left for a group, by counts."""
 
     by_shape: Sequence[int]
@@ -29,24 +29,24 @@ class Room:
         return sum(needs) <= self.pods and all(a <= b for a, b in zip(needs, self.by_shape, strict=True))
 
 
-def has_choice(knot: Knot) -> bool:
+def has_choice(group: GroupVar) -> bool:
     """Whether fewer than all members form the group."""
-    return knot.least < len(knot.members)
+    return group.least < len(group.members)
 
 
-def memberships(knot: Knot, heed: Heed, room: Room) -> Iterator[tuple[list[Part] | None, int]]:
+def memberships(group: GroupVar, goal: Goal, room: Capacity) -> Iterator[tuple[list[Part] | None, int]]:
     """The members to form, in name order, and the number of pods left out.
 
     None stands for a way that has no room; it is told so that whoever asks can stop in time.
     Members formed by running pods alone are always in. Of twins, those first by name are in.
     """
-    if not has_choice(knot):
-        yield knot.members, 0
+    if not has_choice(group):
+        yield group.members, 0
         return
-    fixed = [part for part in knot.members if formed(part)]
-    lacking = [part for part in knot.members if not formed(part)]
+    fixed = [part for part in group.members if formed(part)]
+    lacking = [part for part in group.members if not formed(part)]
     fitting = [part for part in lacking if room.takes(need_of(part, len(room.by_shape)))]
-    spare = min(len(fixed) + len(fitting) - knot.least, len(fitting))
+    spare = min(len(fixed) + len(fitting) - group.least, len(fitting))
     if spare < 0:
         return
     lost = sum(map(_open_pods, lacking)) - sum(map(_open_pods, fitting))
@@ -58,7 +58,7 @@ def memberships(knot: Knot, heed: Heed, room: Room) -> Iterator[tuple[list[Part]
     by_shape = [[need[shape] for need in needs] for shape in range(len(room.by_shape))]
     sizes = [_open_pods(parts[0]) for parts in kinds]
     counts = [len(parts) for parts in kinds]
-    if heed is Heed.CONSTRAINTS:
+    if goal is Goal.CONSTRAINTS:
         # Only what must be placed counts: no more is formed than that, and the smallest members first.
         numbers, costs = range(spare, spare + 1), [-size for size in sizes]
     else:
@@ -78,10 +78,10 @@ def _times(number: int, need: int) -> int:
 
 
 def _open_pods(part: Part) -> int:
-    return part.open if isinstance(part, Leaf) else sum(part.open)
+    return part.open if isinstance(part, PodSetVar) else sum(part.open)
 
 
-def _may_fit(counts: Sequence[int], needs: Sequence[Sequence[int]], number: int, room: Room) -> bool:
+def _may_fit(counts: Sequence[int], needs: Sequence[Sequence[int]], number: int, room: Capacity) -> bool:
     """Whether so many members can be dropped that the others have room, by one bound at a time."""
     whole = [sum(each) for each in zip(*needs, strict=True)]
     bounds = [(whole, room.pods), *zip(needs, room.by_shape, strict=True)]

@@ -1,5 +1,9 @@
 """A request, compiled: levels as numbers, shapes as tables, members in name order.
 
+In the engine a *problem* is such a request, which a search has to solve; what is wrong with
+input is a problem of the hub. A *wish* is one by which placements are compared, in the order
+of ``hub.outcome.Wishes``; what a placement must satisfy is a constraint.
+
 Sorting members by name is what keeps the order in which they were listed out of
 every decision that follows.
 """
@@ -11,19 +15,20 @@ from enum import Enum
 from hashlib import blake2b
 from typing import TypeAlias
 
-from closeknit.engine.shapes import Table
+from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.tree import Tree
 from closeknit.hub.request import Group, PodSet
 
 
 @dataclass(slots=True, eq=False)
-class Leaf:
-    """A pod set."""
+class PodSetVar:
+    """A pod set of a problem: which nodes its pods get is to be decided."""
 
     index: int
     name: str
     pods: PodSet
     shape: int
+    """The number of its pods' shape, which tables and demands are listed by."""
     need: int
     """Pods that must still be placed for the set to be formed."""
     open: int
@@ -35,20 +40,20 @@ class Leaf:
 
 
 @dataclass(slots=True, eq=False)
-class Knot:
-    """A group."""
+class GroupVar:
+    """A group of a problem: which domain it gets is to be decided."""
 
     index: int
     name: str
     group: Group
-    parent: Knot | None
+    parent: GroupVar | None
     required: int
     """The level, or -1."""
     preferred: int
     """The level, or -1."""
     least: int
     members: list[Part] = field(default_factory=list)
-    leaves: list[Leaf] = field(default_factory=list)
+    pod_sets: list[PodSetVar] = field(default_factory=list)
     """All pod sets of the subtree."""
     bound: list[int] = field(default_factory=list)
     """Positions of all running pods of the subtree."""
@@ -64,17 +69,17 @@ class Knot:
         return sum(self.need)
 
 
-Part: TypeAlias = Knot | Leaf
+Part: TypeAlias = GroupVar | PodSetVar
 
 
 def formed(part: Part) -> bool:
     """Whether running pods alone form it."""
-    if isinstance(part, Leaf):
+    if isinstance(part, PodSetVar):
         return part.need == 0
     return sum(formed(member) for member in part.members) >= part.least
 
 
-class Heed(Enum):
+class Goal(Enum):
     """What a problem keeps of a request."""
 
     WISHES = "wishes"
@@ -91,46 +96,46 @@ class Problem:
     """All that a search needs to know."""
 
     tree: Tree
-    tables: list[Table]
+    tables: list[FitTable]
     """By shape."""
     rows: list[int]
     """The ledger rows that any of the shapes asks for."""
     demand: list[list[int]]
     """By shape, units per pod for each of the rows."""
-    root: Knot
-    knots: list[Knot]
-    leaves: list[Leaf]
-    heed: Heed
+    root: GroupVar
+    groups: list[GroupVar]
+    pod_sets: list[PodSetVar]
+    goal: Goal
 
 
 def compile_request(
     root: Group,
     tree: Tree,
-    tables: list[Table],
+    tables: list[FitTable],
     *,
     shape_of: dict[str, int],
     slot_of: dict[str, int],
-    heed: Heed = Heed.WISHES,
+    goal: Goal = Goal.WISHES,
 ) -> Problem:
     """Number everything; ``shape_of`` gives each pod set's shape by the set's name."""
-    wishful = heed is Heed.WISHES
-    knots: list[Knot] = []
-    leaves: list[Leaf] = []
+    wishful = goal is Goal.WISHES
+    groups: list[GroupVar] = []
+    pod_sets: list[PodSetVar] = []
     level_of = {label: i for i, label in enumerate(tree.labels)}
 
-    def leaf(pods: PodSet) -> Leaf:
+    def pod_set_var(pods: PodSet) -> PodSetVar:
         bound = sorted(int(tree.positions[slot_of[node]]) for node in pods.bound)
         need = max(pods.least - len(bound), 0)
-        made = Leaf(
-            len(leaves), pods.name, pods, shape_of[pods.name], need, pods.open if wishful else need, bound
+        made = PodSetVar(
+            len(pod_sets), pods.name, pods, shape_of[pods.name], need, pods.open if wishful else need, bound
         )
         made.twin = _digest((made.shape, need, made.open) if not bound else ("only", pods.name))
-        leaves.append(made)
+        pod_sets.append(made)
         return made
 
-    def knot(group: Group, parent: Knot | None) -> Knot:
-        made = Knot(
-            len(knots),
+    def group_var(group: Group, parent: GroupVar | None) -> GroupVar:
+        made = GroupVar(
+            len(groups),
             group.name,
             group,
             parent,
@@ -138,15 +143,15 @@ def compile_request(
             level_of[group.preferred] if group.preferred is not None and wishful else -1,
             group.least,
         )
-        knots.append(made)
+        groups.append(made)
         for member in sorted(group.members, key=lambda member: member.name):
-            part: Part = leaf(member) if isinstance(member, PodSet) else knot(member, made)
+            part: Part = pod_set_var(member) if isinstance(member, PodSet) else group_var(member, made)
             made.members.append(part)
-            made.leaves.extend([part] if isinstance(part, Leaf) else part.leaves)
+            made.pod_sets.extend([part] if isinstance(part, PodSetVar) else part.pod_sets)
             made.bound.extend(part.bound)
         made.bound.sort()
         shapes = range(len(tables))
-        made.open = [sum(leaf.open for leaf in made.leaves if leaf.shape == s) for s in shapes]
+        made.open = [sum(pods.open for pods in made.pod_sets if pods.shape == s) for s in shapes]
         missing = made.least - sum(formed(part) for part in made.members)
         lacking = [need_of(part, len(tables)) for part in made.members if not formed(part)]
         made.need = [sum(sorted(need[s] for need in lacking)[: max(missing, 0)]) for s in shapes]
@@ -154,10 +159,10 @@ def compile_request(
         made.twin = _digest(alike if not made.bound else ("only", made.name))
         return made
 
-    top = knot(root, None)
-    rows = sorted({row for table in tables for row, _ in table.shape.demand})
-    demand = [[dict(table.shape.demand).get(row, 0) for row in rows] for table in tables]
-    return Problem(tree, tables, rows, demand, top, knots, leaves, heed)
+    top = group_var(root, None)
+    rows = sorted({row for table in tables for row, _ in table.fits.demand})
+    demand = [[dict(table.fits.demand).get(row, 0) for row in rows] for table in tables]
+    return Problem(tree, tables, rows, demand, top, groups, pod_sets, goal)
 
 
 def _digest(facts: tuple[object, ...]) -> str:
@@ -167,6 +172,6 @@ def _digest(facts: tuple[object, ...]) -> str:
 
 def need_of(part: Part, shapes: int) -> list[int]:
     """Per shape, the fewest pods that must be placed for a member to be formed."""
-    if isinstance(part, Knot):
+    if isinstance(part, GroupVar):
         return part.need
     return [part.need if s == part.shape else 0 for s in range(shapes)]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from closeknit.engine.problem import Knot, Leaf, Problem
+from closeknit.engine.problem import GroupVar, PodSetVar, Problem
 from closeknit.engine.tree import Ints, Tree
 from closeknit.hub.outcome import GroupReach, Wishes
 
 Spread = dict[int, tuple[Ints, Ints]]
-"""By leaf index: positions, and how many new pods go to each."""
+"""By pod set index: positions, and how many new pods go to each."""
 
 
-def positions_of(leaves: list[Leaf], spread: Spread) -> Ints:
+def positions_of(pod_sets: list[PodSetVar], spread: Spread) -> Ints:
     """Every position that the leaves use, running pods included, each once."""
-    parts = [spread[leaf.index][0] for leaf in leaves if leaf.index in spread]
-    running = [position for leaf in leaves for position in leaf.bound]
+    parts = [spread[pod_set.index][0] for pod_set in pod_sets if pod_set.index in spread]
+    running = [position for pod_set in pod_sets for position in pod_set.bound]
     if len(parts) == 1 and not running:
         # What one pod set got is in order already, and each position stands there once.
         return parts[0]
@@ -45,14 +45,14 @@ def wishes(problem: Problem, spread: Spread) -> Wishes:
     """Score a placement."""
     tree = problem.tree
     placed = sum(int(counts.sum()) for _, counts in spread.values())
-    left_out = sum(leaf.open for leaf in problem.leaves) - placed
+    left_out = sum(pod_set.open for pod_set in problem.pod_sets) - placed
     preferences = [0] * tree.depth
-    for knot in problem.knots:
-        if knot.preferred >= 0:
-            positions = positions_of(knot.leaves, spread)
+    for group in problem.groups:
+        if group.preferred >= 0:
+            positions = positions_of(group.pod_sets, spread)
             if len(positions):
-                preferences[knot.preferred] += distance(tree, knot.preferred, positions)
-    used = positions_of(problem.leaves, spread)
+                preferences[group.preferred] += distance(tree, group.preferred, positions)
+    used = positions_of(problem.pod_sets, spread)
     # Sorted positions give sorted domains, so a domain is new where it differs from the one before.
     domains = [_distinct(tree.dom[level][used]) for level in range(tree.depth)]
     return Wishes(left_out, tuple(preferences), (*domains, len(used)))
@@ -65,29 +65,33 @@ def _distinct(ordered: Ints) -> int:
 def reaches(problem: Problem, spread: Spread) -> tuple[GroupReach, ...]:
     """How close every group came, parents first, then by name."""
     found = []
-    for knot in problem.knots:
-        placed = sum(int(spread[leaf.index][1].sum()) for leaf in knot.leaves if leaf.index in spread)
-        found.append(_reach(problem.tree, knot, positions_of(knot.leaves, spread), placed + len(knot.bound)))
+    for group in problem.groups:
+        placed = sum(
+            int(spread[pod_set.index][1].sum()) for pod_set in group.pod_sets if pod_set.index in spread
+        )
+        found.append(
+            _reach(problem.tree, group, positions_of(group.pod_sets, spread), placed + len(group.bound))
+        )
     return tuple(found)
 
 
-def _reach(tree: Tree, knot: Knot, positions: Ints, pods: int) -> GroupReach:
+def _reach(tree: Tree, group: GroupVar, positions: Ints, pods: int) -> GroupReach:
     level: int = -1
     domains: list[int] = []
     satisfied = True
     if len(positions):
         level = shared_level(tree, positions)
-        if knot.preferred >= 0 and level < knot.preferred:
-            level, satisfied = knot.preferred, False
+        if group.preferred >= 0 and level < group.preferred:
+            level, satisfied = group.preferred, False
             used = np.unique(tree.dom[level][positions])
             domains = used[tree.real[level][used]].tolist()
         elif level >= 0:
             domains = [int(tree.dom[level][positions[0]])]
     return GroupReach(
-        knot.name,
-        knot.parent.name if knot.parent is not None else None,
-        knot.group.required,
-        knot.group.preferred,
+        group.name,
+        group.parent.name if group.parent is not None else None,
+        group.group.required,
+        group.group.preferred,
         tree.labels[level] if level >= 0 else None,
         tuple(tree.path(level, domain) for domain in domains),
         satisfied,

@@ -79,6 +79,10 @@ class Tree:
     def __len__(self) -> int:
         return len(self._keys)
 
+    def level(self, label: str | None) -> int:
+        """The level that is read from a label; -1 for None."""
+        return self.labels.index(label) if label is not None else -1
+
     def count(self, level: int) -> int:
         """How many domains a level has."""
         return 1 if level < 0 else len(self.start[level])

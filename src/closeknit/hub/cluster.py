@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import Problem, shown
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, Problem
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import Topology
 
 
@@ -40,59 +42,72 @@ class Cluster:
 
 def problems(cluster: Cluster) -> Iterator[Problem]:
     """Whatever makes no sense about a cluster, all of it."""
+    # Machines and pods come in few kinds, so amounts are looked at once for all that are alike.
+    amounts = {node.allocatable for node in cluster.nodes} | {held.resources for held in cluster.holdings}
+    fine = {each for each in amounts if not any(amount_problems((), each))}
     seen: set[str] = set()
     for i, node in enumerate(cluster.nodes):
         if node.name in seen:
-            yield Problem(
-                f"nodes[{i}].name", f"Two nodes are called {shown(node.name)}. Give each its own name."
-            )
+            yield sentences.NODE_TWICE.at(("nodes", i, "name"), node=node.name)
         seen.add(node.name)
-        yield from amount_problems(f"nodes[{i}].allocatable", node.allocatable)
+        if node.allocatable not in fine:
+            yield from amount_problems(("nodes", i, "allocatable"), node.allocatable)
     held: dict[tuple[str, str], int] = {}
+    crowded = _crowded(cluster.holdings)
     for i, holding in enumerate(cluster.holdings):
         if holding.node not in seen:
-            yield Problem(f"holdings[{i}].node", f"There is no node {shown(holding.node)}.")
-        yield from holding_problems(f"holdings[{i}]", holding)
-        for name, units in holding.resources.items():
+            yield sentences.UNKNOWN_NODE.at(("holdings", i, "node"), node=holding.node)
+        if holding.pods < 0 or holding.resources not in fine:
+            yield from holding_problems(("holdings", i), holding)
+        for name, units in holding.resources.items() if crowded else ():
             total = held[holding.node, name] = held.get((holding.node, name), 0) + units * holding.pods
             if total > LARGEST:
-                yield Problem(f"holdings[{i}].resources.{name}", uncountable(holding.node))
+                yield uncountable(("holdings", i, "resources", name), holding.node)
     names: set[str] = set()
     for i, topology in enumerate(cluster.topologies):
         if topology.name in names:
-            message = f"Two topologies are called {shown(topology.name)}. Give each its own name."
-            yield Problem(f"topologies[{i}].name", message)
+            yield sentences.TOPOLOGY_TWICE.at(("topologies", i, "name"), topology=topology.name)
         names.add(topology.name)
-        yield from _level_problems(f"topologies[{i}]", topology)
+        yield from _level_problems(("topologies", i), topology)
 
 
-def _level_problems(path: str, topology: Topology) -> Iterator[Problem]:
+def _crowded(holdings: tuple[Holding, ...]) -> bool:
+    """Whether more is held than can be counted, if it were all on one node."""
+    alike: dict[Resources, int] = {}
+    for holding in holdings:
+        alike[holding.resources] = alike.get(holding.resources, 0) + max(holding.pods, 0)
+    totals: dict[str, int] = {}
+    for resources, pods in alike.items():
+        for name, units in resources.items():
+            totals[name] = totals.get(name, 0) + pods * max(units, 0)
+    return any(total > LARGEST for total in totals.values())
+
+
+def _level_problems(path: Path, topology: Topology) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for i, label in enumerate(topology.labels):
         if label in first:
-            message = f"levels[{first[label]}] has the label {shown(label)} as well. Give each level its own."
-            yield Problem(f"{path}.levels[{i}].label", message)
+            other = Field(("levels", first[label]))
+            yield sentences.LEVEL_TWICE.at((*path, "levels", i, "label"), field=other, label=label)
         first.setdefault(label, i)
 
 
-def amount_problems(path: str, amounts: Resources) -> Iterator[Problem]:
+def amount_problems(path: Path, amounts: Resources) -> Iterator[Problem]:
     """Amounts that cannot be counted: negative ones, and those that no 64-bit integer holds."""
     for name, units in amounts.items():
         if units < 0:
-            yield Problem(f"{path}.{name}", f"{units} is negative. Write zero or more.")
+            yield sentences.NEGATIVE.at((*path, name), value=units)
         elif units > LARGEST:
-            yield Problem(
-                f"{path}.{name}", f"{units} is too large. The most that can be counted is {LARGEST}."
-            )
+            yield sentences.TOO_LARGE.at((*path, name), value=units, most=LARGEST)
 
 
-def holding_problems(path: str, holding: Holding) -> Iterator[Problem]:
+def holding_problems(path: Path, holding: Holding) -> Iterator[Problem]:
     """Whatever cannot be counted about a holding."""
     if holding.pods < 0:
-        yield Problem(f"{path}.pods", f"{holding.pods} is negative. Write zero or more.")
-    yield from amount_problems(f"{path}.resources", holding.resources)
+        yield sentences.NEGATIVE.at((*path, "pods"), value=holding.pods)
+    yield from amount_problems((*path, "resources"), holding.resources)
 
 
-def uncountable(node: str) -> str:
-    """What to say where more is held on a node than an integer of the ledger holds."""
-    return f"More is held on node {shown(node)} than can be counted; the most is {LARGEST} units."
+def uncountable(path: Path, node: str) -> Problem:
+    """More is held on a node than an integer of the ledger holds."""
+    return sentences.UNCOUNTABLE.at(path, node=node, most=LARGEST)

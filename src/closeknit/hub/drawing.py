@@ -29,7 +29,9 @@ from dataclasses import dataclass
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.drawn_host import GPU, HostReader, host_words
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
+from closeknit.hub.paths import Path, Verbatim
+from closeknit.hub.problems import InvalidError, OneOf, Problem
+from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import HOSTNAME, DomainPath, Level, Topology
 
 __all__ = ["GPU", "HOSTNAME", "USUAL_LEVELS", "draw", "parse"]
@@ -63,7 +65,7 @@ def parse(
             found.extend(reader.problems)
             holdings.extend(reader.holdings)
     if found:
-        raise InvalidError(sorted(found, key=lambda problem: int(problem.path.removeprefix("line "))))
+        raise InvalidError(sorted(found, key=_line_number))
     named = tuple(Level(label, label) for label in labels)
     if host_level:
         named += (Level(HOSTNAME, "host"),)
@@ -78,8 +80,9 @@ def draw(cluster: Cluster, topology: str | None = None) -> str:
     """
     chosen = cluster.topologies[0] if topology is None else cluster.topology(topology)
     if chosen is None:
-        remedy = suggestion(topology or "", [each.name for each in cluster.topologies])
-        raise InvalidError([Problem("topology", f"There is no topology {shown(topology)}. {remedy}")])
+        assert topology is not None
+        remedy = OneOf.among(topology, [each.name for each in cluster.topologies])
+        raise InvalidError([sentences.UNKNOWN_TOPOLOGY.at(("topology",), topology=topology, remedy=remedy)])
     labels = tuple(label for label in chosen.labels if label != HOSTNAME)
     above = Topology(chosen.name, tuple(Level(label) for label in labels))
     held: dict[str, list[Holding]] = {}
@@ -107,8 +110,8 @@ class _Line:
     words: tuple[str, ...] = ()
 
     @property
-    def where(self) -> str:
-        return f"line {self.number}"
+    def where(self) -> Path:
+        return (Verbatim(f"line {self.number}"),)
 
 
 def _lines(text: str, found: list[Problem]) -> Iterator[_Line]:
@@ -118,40 +121,23 @@ def _lines(text: str, found: list[Problem]) -> Iterator[_Line]:
         stripped = raw.strip()
         if not stripped or stripped.startswith("#"):
             continue
-        where = f"line {number}"
+        where: Path = (Verbatim(f"line {number}"),)
         column = len(raw) - len(raw.lstrip())
         if "\t" in raw[:column]:
-            found.append(Problem(where, "The line is indented with a tab. Indent with spaces."))
+            found.append(sentences.INDENTED_WITH_TAB.at(where))
             continue
         closed: list[int] = []
         while above and above[-1][0] >= column:
             closed.append(above.pop()[0])
         if closed and closed[-1] != column:
             allowed = " or ".join(str(at) for at in (*(at for at, _ in above), *reversed(closed)))
-            found.append(
-                Problem(
-                    where,
-                    f"The line is indented by {column}, which matches no line above it. Indent by {allowed}.",
-                )
-            )
+            found.append(sentences.INDENTED_BETWEEN.at(where, column=column, allowed=allowed))
         if above and ":" in above[-1][1]:
             at, host = above.pop()
-            found.append(
-                Problem(
-                    where,
-                    f"Host {shown(host.removesuffix(':'))} holds nothing further. "
-                    f"Indent by {at}, or drop the colon to make it a domain.",
-                )
-            )
+            found.append(sentences.INSIDE_A_HOST.at(where, host=host.removesuffix(":"), column=at))
         name, colon, rest = stripped.partition(":")
         if len(name.split()) != 1:
-            found.append(
-                Problem(
-                    where,
-                    f"{shown(stripped)} does not start with one name. Write a domain as one word,"
-                    " or a host as one word, a colon and its GPUs.",
-                )
-            )
+            found.append(sentences.NOT_ONE_NAME.at(where, line=stripped))
             name = (*name.split(), f"line-{number}")[0]
         path = tuple(domain for _, domain in above)
         above.append((column, name + colon))
@@ -166,25 +152,23 @@ def _line_problems(
     if line.host is None and len(line.path) > len(allowed):
         known = f"The levels are {', '.join(allowed)}." if allowed else "There are no levels."
         remedy = f"{known} Name as many as are drawn." if levels is None else known
-        yield Problem(line.where, f"{shown(line.path[-1])} lies {len(line.path)} levels deep. {remedy}")
+        yield sentences.DRAWN_TOO_DEEP.at(
+            line.where, domain=line.path[-1], depth=len(line.path), remedy=remedy
+        )
     first = drawn.setdefault(line.host or line.path, line.number)
     if first == line.number:
         return
     if line.host is None:
-        yield Problem(
-            line.where,
-            f"Domain {shown('/'.join(line.path))} is already drawn on line {first}. "
-            "Draw all of it in one place, or give this one its own name.",
-        )
+        yield sentences.DOMAIN_DRAWN_TWICE.at(line.where, domain="/".join(line.path), line=first)
     else:
-        yield Problem(
-            line.where,
-            f"Host {shown(line.host)} is already drawn on line {first}. "
-            "Give each host of the cluster its own name.",
-        )
+        yield sentences.HOST_DRAWN_TWICE.at(line.where, host=line.host, line=first)
 
 
 def _by_path(placed: tuple[DomainPath, Node]) -> tuple[list[tuple[int, str]], str]:
     """Order hosts so that those without finer labels follow the domains beside them."""
     path, node = placed
     return [(0, value) for value in path] + [(1, "")], node.name
+
+
+def _line_number(problem: Problem) -> int:
+    return int(str(problem.path[0]).removeprefix("line "))

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from closeknit.hub import quantities
 from closeknit.hub.cluster import Holding
 from closeknit.hub.nodes import Effect, Node, Taint
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import InvalidError, OneOf, Problem
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import HOSTNAME
 
 GPU = "nvidia.com/gpu"
@@ -29,7 +31,7 @@ _NO_RESOURCES = "none"
 class HostReader:
     """Reads the words of one host, and gathers what is wrong with them."""
 
-    def __init__(self, where: str, name: str, labels: Mapping[str, str]) -> None:
+    def __init__(self, where: Path, name: str, labels: Mapping[str, str]) -> None:
         self.problems: list[Problem] = []
         self.holdings: list[Holding] = []
         self._where = where
@@ -58,8 +60,8 @@ class HostReader:
             ready="not-ready" not in self._flags,
         )
 
-    def _problem(self, message: str) -> None:
-        self.problems.append(Problem(self._where, f"Host {shown(self._name)}: {message}"))
+    def _problem(self, problem: Problem) -> None:
+        self.problems.append(sentences.DRAWN_HOST.at(self._where, host=self._name, problem=problem))
 
     def _word(self, word: str) -> None:
         key, equals, value = word.partition("=")
@@ -74,35 +76,35 @@ class HostReader:
         elif equals and ":" not in key and (key in _NATIVE or "/" in key):
             self._offer(key, value)
         else:
-            remedy = suggestion(key.partition(":")[0], _WORDS)
-            self._problem(
-                f"{shown(word)} is not understood. {remedy} A resource of another name needs a slash in it."
-            )
+            remedy = OneOf.among(key.partition(":")[0], _WORDS)
+            self._problem(sentences.UNKNOWN_WORD.at((), word=word, remedy=remedy))
 
     def _offer(self, resource: str, text: str) -> None:
         if resource in self._offered:
-            self._problem(f"{resource} is written twice. Write it once.")
+            self._problem(sentences.RESOURCE_TWICE.at((), resource=resource))
         units = self._units(resource, text, Rounding.DOWN)
         if units == 0 and resource == "pods":
             # Amounts of zero are not kept, and a node without an entry for pods takes any number.
-            self._problem("pods=0 cannot be drawn. Write unschedulable instead.")
+            self._problem(sentences.NO_PODS_DRAWN.at())
         if units is not None:
             self._offered[resource] = units
 
     def _units(self, resource: str, text: str, rounding: Rounding) -> int | None:
         try:
             return quantities.amount(resource, text, rounding)
-        except ValueError as error:
-            self._problem(f"{resource}: {error}")
+        except InvalidError as error:
+            for problem in error.problems:
+                self._problem(sentences.RESOURCE_AMOUNT.at((), resource=resource, problem=problem))
             return None
 
     def _taint(self, word: str) -> None:
         rest, _, effect = word.removeprefix("taint:").rpartition(":")
         key, _, value = rest.partition("=")
         if not key:
-            self._problem(f"{shown(word)} is not a taint. Write taint:KEY=VALUE:EFFECT or taint:KEY:EFFECT.")
+            self._problem(sentences.NOT_A_TAINT.at((), word=word))
         elif effect not in _EFFECTS:
-            self._problem(f"{shown(effect)} is not a taint's effect. {suggestion(effect, _EFFECTS)}")
+            remedy = OneOf.among(effect, _EFFECTS)
+            self._problem(sentences.UNKNOWN_EFFECT.at((), effect=effect, remedy=remedy))
         else:
             self._taints.append(Taint(key, _EFFECTS[effect], value))
 
@@ -110,10 +112,7 @@ class HostReader:
         count, _, rest = text.partition(":")
         workload, _, asked = rest.partition(":")
         if not _is_number(count, digits=9):
-            self._problem(
-                f"{shown(word)} does not start with a number of pods. "
-                "Write used=3, used=3:train or used=3:train:cpu=4,port=80/TCP."
-            )
+            self._problem(sentences.USED_WITHOUT_NUMBER.at((), word=word))
             return
         resources: dict[str, int] = {} if asked else {GPU: 1}
         ports: set[HostPort] = set()
@@ -125,7 +124,7 @@ class HostReader:
             elif _is_number(number, digits=5):
                 ports.add(HostPort(int(number), protocol or "TCP"))
             else:
-                self._problem(f"{shown(part)} is not a port. Write port=80 or port=80/UDP.")
+                self._problem(sentences.NOT_A_PORT.at((), word=part))
         self.holdings.append(
             Holding(workload or "used", self._name, Resources(resources), int(count), frozenset(ports))
         )
@@ -138,9 +137,11 @@ class HostReader:
             limit = self._offered.get(resource, 0)
             # A host that lists no pods takes any number of them.
             if total > limit and (resource != "pods" or "pods" in self._offered):
+                used_text, offered = (quantities.written(resource, each) for each in (total, limit))
                 self._problem(
-                    f"{quantities.written(resource, total)} of {resource} are used,"
-                    f" but it has {quantities.written(resource, limit)}."
+                    sentences.MORE_USED_THAN_OFFERED.at(
+                        (), used=used_text, resource=resource, offered=offered
+                    )
                 )
 
 

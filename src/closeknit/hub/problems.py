@@ -1,26 +1,135 @@
 """What is wrong with something a person wrote, as data.
 
-A problem names the place and says what was found, what is allowed and, where
-one is near, the value that was probably meant. Readers do the wording around
-it: the command line prints lines, a webhook joins them into a denial.
+A problem is a path, a code and facts. Its sentence is made from the code's template when somebody reads
+it: the command line prints lines, a webhook joins them into a denial, a condition carries them. All
+templates stand in ``closeknit.hub.sentences``. Since paths are tuples of steps, a problem of an object that
+was made from another is moved to the field that its author wrote by a function on tuples.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass
+import string
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from closeknit.hub.paths import Path, text_of
 
 
-@dataclass(frozen=True, slots=True, order=True)
+class Severity(Enum):
+    """What follows from it."""
+
+    PROBLEM = "problem"
+    """The object is refused."""
+    NOTE = "note"
+    """It is worth knowing, and no reason to refuse anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A fact: another field of the same object, written as its path."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A fact: what was found, and what would be allowed instead. Written as the remedy."""
+
+    found: str
+    allowed: tuple[str, ...]
+
+    @classmethod
+    def among(cls, found: str, allowed: Iterable[str]) -> OneOf:
+        """The same of any collection of names."""
+        return cls(found, tuple(sorted(set(allowed))))
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A fact: the least and the most that is allowed. Written as the remedy."""
+
+    least: int
+    most: int
+
+
+Fact: TypeAlias = "str | int | float | tuple[str, ...] | Field | OneOf | Range | Problem"
+"""A text is quoted in the sentence unless its template says ``:raw``; several are listed."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kind of problem: its name for programs, and its sentence for people."""
+
+    name: str
+    """Lower-case words with dashes; scripts rely on it."""
+    sentence: str
+    """A template with the names of the facts in braces."""
+    severity: Severity = Severity.PROBLEM
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The facts that the sentence needs."""
+        return frozenset(name for _, name, _, _ in string.Formatter().parse(self.sentence) if name)
+
+    def at(self, path: Path = (), /, **facts: Fact) -> Problem:
+        """A problem of this kind. Exactly the facts of the sentence must be given."""
+        if facts.keys() != self.fields:
+            raise TypeError(f"{self.name} needs the facts {sorted(self.fields)}, not {sorted(facts)}.")
+        return Problem(path, self, tuple(facts.items()))
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, at the path a user would type to reach it."""
+    """One thing that is wrong or worth knowing, at the field a user would change."""
 
-    path: str
-    message: str
+    path: Path
+    code: Code
+    facts: tuple[tuple[str, Fact], ...] = ()
+    object: str = ""
+    """Whose field it is, as in ``Pod trainer-0``; empty for the object that the problem is reported for."""
+
+    @property
+    def where(self) -> str:
+        """The path as a user would type it."""
+        text = text_of(self.path)
+        return ": ".join(filter(None, (self.object, text)))
+
+    @property
+    def message(self) -> str:
+        """The sentence, made from the facts."""
+        return _FORMATTER.vformat(self.code.sentence, (), dict(self.facts))
+
+    @property
+    def severity(self) -> Severity:
+        """What follows from it."""
+        return self.code.severity
+
+    def moved(self, new: Callable[[Path], Path]) -> Problem:
+        """The same problem, told at another field; so are the fields that its facts name."""
+        facts = tuple((name, _moved(fact, new)) for name, fact in self.facts)
+        return replace(self, path=new(self.path), facts=facts)
+
+    def under(self, *prefix: str | int) -> Problem:
+        """The problem of an object that stands at this path of a larger one."""
+        return self.moved(lambda path: (*prefix, *path))
+
+    def of(self, kind: str, name: str) -> Problem:
+        """The problem of one object, told for another."""
+        return replace(self, object=f"{kind} {name}")
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
+        return f"{where}: {self.message}" if (where := self.where) else self.message
+
+
+def parted(found: Iterable[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """The problems, and the notes."""
+    every = tuple(found)
+    notes = tuple(each for each in every if each.severity is Severity.NOTE)
+    return tuple(each for each in every if each.severity is Severity.PROBLEM), notes
 
 
 class InvalidError(ValueError):
@@ -29,6 +138,40 @@ class InvalidError(ValueError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+def _moved(fact: Fact, new: Callable[[Path], Path]) -> Fact:
+    match fact:
+        case Field(path):
+            return Field(new(path))
+        case Problem():
+            return fact.moved(new)
+        case _:
+            return fact
+
+
+class _Sentences(string.Formatter):
+    """Writes each fact as its type asks for."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        match value:
+            case str():
+                return value if format_spec == "raw" else shown(value)
+            case Field(path):
+                return text_of(path)
+            case OneOf(found, allowed):
+                return suggestion(found, allowed)
+            case Range(least, most):
+                return between(least, most)
+            case Problem():
+                return value.message
+            case tuple():
+                return ", ".join(self.format_field(each, format_spec) for each in value)
+            case _:
+                return str(value)
+
+
+_FORMATTER = _Sentences()
 
 
 def nearest(found: str, allowed: Iterable[str]) -> str | None:

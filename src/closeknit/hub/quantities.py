@@ -11,7 +11,8 @@ import re
 from enum import Enum
 from fractions import Fraction
 
-from closeknit.hub.problems import shown
+from closeknit.hub.problems import InvalidError, shown
+from closeknit.hub.sentences import hub as sentences
 
 LARGEST = 2**63 - 1
 """The largest amount, in units: what fits a signed 64-bit integer."""
@@ -53,19 +54,16 @@ class Rounding(Enum):
 def parse(text: str | int | float) -> Fraction:
     """Return the exact number that a quantity stands for.
 
-    Raises ``ValueError`` with a complete sentence for anything that is not one.
+    Raises ``InvalidError`` for anything that is not one.
     """
     if isinstance(text, bool) or not isinstance(text, str | int | float):
-        raise ValueError(f"{shown(text)} is not a quantity. Write a number, such as 8, 500m or 1.5Gi.")
+        raise InvalidError([sentences.NOT_A_QUANTITY.at((), value=shown(text))])
     written = text if isinstance(text, str) else repr(text)
     if len(written) > 64:
-        raise ValueError(f"{shown(written)} is too long for a quantity. Write at most 64 characters.")
+        raise InvalidError([sentences.QUANTITY_TOO_LONG.at((), value=written)])
     match = _QUANTITY.fullmatch(written)
     if match is None:
-        raise ValueError(
-            f"{shown(written)} is not a quantity. Write a number with an optional suffix"
-            " (n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei), such as 8, 500m or 1.5Gi."
-        )
+        raise InvalidError([sentences.UNKNOWN_SUFFIX.at((), value=written)])
     number = Fraction(match["number"])
     exponent = match["exponent"]
     scale = Fraction(10) ** int(exponent) if exponent is not None else _SUFFIXES[match["suffix"]]
@@ -80,15 +78,15 @@ def units(resource: str) -> int:
 def amount(resource: str, text: str | int | float, rounding: Rounding = Rounding.UP) -> int:
     """Parse a quantity of a resource into whole units.
 
-    Raises ``ValueError`` with a complete sentence for a negative, overflowing or malformed one.
+    Raises ``InvalidError`` for a negative, overflowing or malformed one.
     """
     exact = parse(text) * units(resource)
     if exact < 0:
-        raise ValueError(f"{shown(text)} is negative. Write zero or more.")
+        raise InvalidError([sentences.NEGATIVE.at((), value=text)])
     whole = -(-exact.numerator // exact.denominator) if rounding is Rounding.UP else int(exact)
     if whole > LARGEST:
         largest = LARGEST // units(resource)
-        raise ValueError(f"{shown(text)} is too large. The most that can be counted is {largest}.")
+        raise InvalidError([sentences.TOO_LARGE.at((), value=text, most=largest)])
     return whole
 
 

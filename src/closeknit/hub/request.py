@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from closeknit.hub.nodes import NodeFilter
-from closeknit.hub.problems import Problem, between, shown, suggestion
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import OneOf, Problem, Range
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import Topology
 
 DEEPEST = 64
@@ -119,113 +121,60 @@ def problems(request: Request, topology: Topology | None) -> tuple[Problem, ...]
     """
     found: list[Problem] = []
     if request.topology is not None and topology is None:
-        found.append(Problem("topology", f"There is no topology {shown(request.topology)}."))
+        found.append(sentences.NO_SUCH_TOPOLOGY.at(("topology",), topology=request.topology))
     names: set[str] = set()
-    pending: list[tuple[str, Member, int | None, int | None]] = [("root", request.root, None, None)]
+    pending: list[tuple[Path, Member, int | None]] = [(("root",), request.root, None)]
     while pending:
-        path, member, above_required, above_preferred = pending.pop()
+        path, member, above = pending.pop()
         if member.name in names:
-            found.append(
-                Problem(
-                    f"{path}.name", f"The name {shown(member.name)} is used twice; give each member its own."
-                )
-            )
+            found.append(sentences.NAME_USED_TWICE.at((*path, "name"), name=member.name))
         names.add(member.name)
         size = member.count if isinstance(member, PodSet) else len(member.members)
         if isinstance(member, PodSet):
             found.extend(_pod_set_problems(path, member))
         if not 0 <= member.least <= max(size, 0):
+            remedy = Range(0, max(size, 0))
             found.append(
-                Problem(f"{path}.minimum", f"{member.least} is not possible. {between(0, max(size, 0))}")
+                sentences.IMPOSSIBLE_MINIMUM.at((*path, "minimum"), value=member.least, remedy=remedy)
             )
         if isinstance(member, PodSet):
             continue
-        required = _depth(f"{path}.required", member.required, topology, found)
-        preferred = _depth(f"{path}.preferred", member.preferred, topology, found)
-        found.extend(_order_problems(path, member, topology, above_required, above_preferred))
-        deepest = required if required is not None else above_required
-        wished = preferred if preferred is not None else above_preferred
-        if path.count(".members[") >= DEEPEST:
-            found.append(
-                Problem(f"{path}.members", f"Groups are nested more than {DEEPEST} deep. Leave some out.")
-            )
+        required = _depth((*path, "required"), member.required, topology, found)
+        _depth((*path, "preferred"), member.preferred, topology, found)
+        if topology is not None and required is not None and above is not None and required < above:
+            coarser, finer = topology.labels[required], topology.labels[above]
+            found.append(sentences.COARSER_THAN_ABOVE.at((*path, "required"), level=coarser, bound=finer))
+        # Each level of nesting adds two steps: "members" and an index.
+        if len(path) > 2 * DEEPEST:
+            found.append(sentences.NESTED_TOO_DEEP.at((*path, "members"), most=DEEPEST))
             continue
         for i, inner in reversed(list(enumerate(member.members))):
-            pending.append((f"{path}.members[{i}]", inner, deepest, wished))
+            pending.append(((*path, "members", i), inner, required if required is not None else above))
     return tuple(found)
 
 
-def _pod_set_problems(path: str, pods: PodSet) -> Iterator[Problem]:
+def _pod_set_problems(path: Path, pods: PodSet) -> Iterator[Problem]:
     if pods.count < 0:
-        yield Problem(f"{path}.count", f"{pods.count} is negative. Write zero or more.")
+        yield sentences.NEGATIVE.at((*path, "count"), value=pods.count)
     if len(pods.bound) > max(pods.count, 0):
-        yield Problem(
-            f"{path}.bound", f"{len(pods.bound)} pods run already, but count is {pods.count}. Raise count."
-        )
+        yield sentences.MORE_BOUND_THAN_COUNT.at((*path, "bound"), bound=len(pods.bound), count=pods.count)
     if pods.pods and len(pods.pods) != pods.open:
-        yield Problem(
-            f"{path}.pods",
-            f"{len(pods.pods)} names are given for {pods.open} pods. Name all of them or none.",
-        )
+        yield sentences.NAMES_DO_NOT_MATCH.at((*path, "pods"), names=len(pods.pods), pods=pods.open)
     for name, units in pods.resources.items():
         if units < 0:
-            yield Problem(f"{path}.resources.{name}", f"{units} is negative. Write zero or more.")
+            yield sentences.NEGATIVE.at((*path, "resources", name), value=units)
         elif units > LARGEST:
-            message = f"{units} is too large. The most that can be counted is {LARGEST}."
-            yield Problem(f"{path}.resources.{name}", message)
+            yield sentences.TOO_LARGE.at((*path, "resources", name), value=units, most=LARGEST)
 
 
-def _depth(path: str, label: str | None, topology: Topology | None, found: list[Problem]) -> int | None:
+def _depth(path: Path, label: str | None, topology: Topology | None, found: list[Problem]) -> int | None:
     if label is None:
         return None
     if topology is None:
-        found.append(
-            Problem(path, f"The level {shown(label)} is named, but the request names no known topology.")
-        )
+        found.append(sentences.LEVEL_WITHOUT_TOPOLOGY.at(path, level=label))
         return None
     depth = topology.index(label)
     if depth is None:
-        found.append(
-            Problem(
-                path,
-                f"Topology {shown(topology.name)} has no level {shown(label)}."
-                f" {suggestion(label, topology.labels)}",
-            )
-        )
+        remedy = OneOf.among(label, topology.labels)
+        found.append(sentences.UNKNOWN_LEVEL.at(path, topology=topology.name, level=label, remedy=remedy))
     return depth
-
-
-def _order_problems(
-    path: str,
-    group: Group,
-    topology: Topology | None,
-    above_required: int | None,
-    above_preferred: int | None,
-) -> Iterator[Problem]:
-    """A child's level is equal to or finer than its parent's, like kind with like kind.
-
-    A preference coarser than the requirement that binds it anyway says nothing,
-    so it is taken for a mistake as well.
-    """
-    if topology is None:
-        return
-    required = topology.index(group.required) if group.required is not None else None
-    preferred = topology.index(group.preferred) if group.preferred is not None else None
-    checks = (
-        ("required", required, "the level required above it", above_required),
-        (
-            "preferred",
-            preferred,
-            "the level required of it",
-            required if required is not None else above_required,
-        ),
-        ("preferred", preferred, "the level preferred above it", above_preferred),
-    )
-    for field, mine, whose, bound in checks:
-        if mine is not None and bound is not None and mine < bound:
-            coarser, finer = topology.labels[mine], topology.labels[bound]
-            yield Problem(
-                f"{path}.{field}",
-                f"{shown(coarser)} is coarser than {shown(finer)}, {whose}. "
-                f"Name {shown(finer)} or a finer level, or leave it out.",
-            )

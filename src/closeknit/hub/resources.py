@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 
 from closeknit.hub import quantities
 from closeknit.hub.quantities import Rounding
@@ -43,6 +43,10 @@ class Resources(Mapping[str, int]):
 
     def __len__(self) -> int:
         return len(self._amounts)
+
+    def items(self) -> ItemsView[str, int]:
+        """Names and units, by name; the dictionary's own view is several times faster than the mixin's."""
+        return self._amounts.items()
 
     def __hash__(self) -> int:
         return self._hash

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.quota import Option
 from closeknit.hub.request import Request
@@ -17,6 +18,11 @@ class ObjectName:
     kind: str
     namespace: str
     name: str
+
+    @property
+    def key(self) -> Key:
+        """The same identity in every version."""
+        return Key(self.api_version.rpartition("/")[0], self.kind, self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +44,12 @@ class Workload:
 
     Empty where there is only one, which costs nothing; else ``request`` is that of the first.
     """
+    maker: Key | None = None
+    """The object that it was compiled from, where that has another name; see ``key``."""
     notes: tuple[Problem, ...] = ()
     """What is worth knowing about it, and no reason to refuse it."""
+
+    @property
+    def key(self) -> Key:
+        """The object that asks for it."""
+        return self.maker or self.object.key

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import kube as sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,10 @@ class InvalidObjectError(ApiError):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Every cause, with the path of its field."""
-        return tuple(Problem(cause.field, cause.message) for cause in self.status.causes)
+        return tuple(
+            sentences.REFUSED.at((Verbatim(cause.field),), message=cause.message)
+            for cause in self.status.causes
+        )
 
 
 class TooManyRequestsError(ApiError):

@@ -120,7 +120,9 @@ class Grower:
             required = rng.randint(above_required or 0, len(self._labels) - 1)
             group.required = self._labels[required]
         if self._constrained and rng.random() < 0.35:
-            preferred = rng.randint(max(required or 0, above_preferred or 0), len(self._labels) - 1)
+            # A preference may be coarser than what is around it, though few people write it so.
+            least = max(required or 0, above_preferred or 0) if rng.random() < 0.8 else 0
+            preferred = rng.randint(least, len(self._labels) - 1)
             group.preferred = self._labels[preferred]
         while (
             depth < 3

@@ -13,7 +13,7 @@ import pytest
 from closeknit import apis
 from closeknit.apis import core_v1
 from closeknit.apis.wire import Wire
-from closeknit.dialects.shapes import decode
+from closeknit.dialects.wire.decoding import decode
 
 MODULES: tuple[ModuleType, ...] = tuple(
     import_module(f"{apis.__name__}.{found.name}") for found in pkgutil.iter_modules(apis.__path__)
@@ -39,7 +39,7 @@ def test_every_shape_can_be_checked(shape: type[Wire]) -> None:
     required = [field.encode_name for field in msgspec.structs.fields(shape) if field.required]
     value, problems = decode(shape, {})
 
-    assert [problem.path for problem in problems] == required
+    assert [problem.where for problem in problems] == required
     assert (value is None) == bool(required)
 
 

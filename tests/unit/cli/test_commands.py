@@ -65,7 +65,7 @@ def test_control_characters_in_names_stay_out_of_the_terminal(tmp_path: Path) ->
 def test_validate_lists_every_problem_of_every_file(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(pod_group("a", -1) + pod_group("b", 1, "rack"))
     (tmp_path / "b.yaml").write_text(
-        "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {alocatable: {}}\n"
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {alocatable: {}}\n"
     )
     run = Run("validate", "-f", str(tmp_path))
 
@@ -79,7 +79,7 @@ def test_validate_lists_every_problem_of_every_file(tmp_path: Path) -> None:
 
 
 def test_lenient_passes_over_unknown_fields() -> None:
-    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {alocatable: {}}\n"
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {alocatable: {}}\n"
 
     assert Run("validate", "-f", "-", stdin=node).status == 2
     assert Run("validate", "-f", "-", "--lenient", stdin=node).status == 0

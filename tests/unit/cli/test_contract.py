@@ -10,7 +10,6 @@ import jsonschema
 import pytest
 
 from closeknit.cli import contract
-from closeknit.cli.planning import Verdict
 from closeknit.hub.outcome import (
     Assignment,
     CountChange,
@@ -28,10 +27,11 @@ from closeknit.hub.outcome import (
     Unplaceable,
     Wishes,
 )
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Code, Problem
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import Level, Topology
 from closeknit.hub.workload import ObjectName, Workload
+from closeknit.scheduler.planning import Verdict
 
 SCHEMA = json.loads((Path(__file__).parent / "outcomes.schema.json").read_text())
 TOPOLOGY = Topology("t", (Level("topology/zone"), Level("topology/rack")))
@@ -178,11 +178,14 @@ def test_relaxations_keep_their_form(
 
 
 def test_an_invalid_workload_carries_its_problems_and_nothing_else() -> None:
-    entry = told(None, Problem("spec.subGroups[1].parent", "There is no such subgroup."))
+    entry = told(
+        None,
+        Code("no-subgroup", "There is no subgroup {name}.").at(("spec", "subGroups", 1, "parent"), name="a"),
+    )
 
     assert entry["status"] == "invalid"
     assert entry["problems"] == [
-        {"path": "spec.subGroups[1].parent", "message": "There is no such subgroup."}
+        {"path": "spec.subGroups[1].parent", "code": "no-subgroup", "message": 'There is no subgroup "a".'}
     ]
     assert entry["pods"] == entry["groups"] == entry["shortfalls"] == []
 

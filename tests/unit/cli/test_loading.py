@@ -44,7 +44,7 @@ def test_everything_that_cannot_be_read_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidError) as refused:
         list(sources_of([missing, empty, "-", "-"]))
 
-    assert {problem.path for problem in refused.value.problems} == {"-f -", missing, empty}
+    assert {problem.where for problem in refused.value.problems} == {"-f -", missing, empty}
     messages = " ".join(problem.message for problem in refused.value.problems)
     assert 'There is no such file or directory. Did you mean "nodes.yaml"?' in messages
     assert "The directory holds no file that ends in .yaml, .yml, .json." in messages

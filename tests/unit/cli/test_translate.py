@@ -39,7 +39,7 @@ POD = json.dumps(
             id="a workload of which nothing is left is named",
         ),
         pytest.param(
-            "{apiVersion: v1, kind: Node, metadata: {name: n}}",
+            "{apiVersion: v1, kind: Node, metadata: {name: n1}}",
             "kueue",
             "note: The files hold no workload, so there is nothing to write for kueue.\n",
             id="files without a workload are told of",

@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from textwrap import dedent
 from typing import Any
 
-from closeknit.dialects import Reading, Source, read
+from closeknit.dialects import DIALECTS, Reading, Source, read
+from closeknit.dialects.family import Status
+from closeknit.dialects.reading import load
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
 from closeknit.hub.request import Request
 
 TOPOLOGY = """
@@ -74,3 +78,40 @@ def pod(name: str, group: str = "", subgroup: str = "", phase: str = "", gpus: i
             "status": {"phase": phase} if phase else {},
         }
     )
+
+
+def view(*texts: str, lenient: bool = False) -> View:
+    """The objects of YAML texts in a store, which must be without problems of shape."""
+    source = Source("f", "\n---\n".join(dedent(text) for text in texts).encode())
+    loaded = load(DIALECTS, [source], lenient=lenient)
+    assert [str(problem) for problem in loaded.problems] == []
+    return loaded.view
+
+
+def only(seen: View, kind: str) -> Stored[Any]:
+    """The only object of a kind in a store."""
+    shapes = {each.shape for family in DIALECTS for each in family.kinds if each.kind == kind}
+    (found,) = (stored for shape in shapes for stored in seen.of(shape))  # type: ignore[type-var]
+    return found
+
+
+def status(kind: str, *texts: str) -> Status:
+    """The status of the only object of a kind."""
+    seen = view(*texts)
+    stored = only(seen, kind)
+    (tell,) = (each.status[stored.shape] for each in DIALECTS if stored.shape in each.status)
+    return tell(stored, seen)
+
+
+def changes(kind: str, old: str, new: str) -> list[str]:
+    """What may not change from one object to another of its kind."""
+    before, seen = only(view(old), kind), view(new)
+    after = only(seen, kind)
+    (compare,) = (each.update[after.shape] for each in DIALECTS if after.shape in each.update)
+    return [str(problem) for problem in compare(before, after, seen)]
+
+
+def stored(of: View, shape: type[Any]) -> Stored[Any]:
+    """The only object of this shape."""
+    (only,) = of.of(shape)
+    return only

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from closeknit.dialects import Reading, Source, read
@@ -195,7 +195,7 @@ def test_the_manifests_are_valid_to_begin_with() -> None:
     sound(found)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400)
 @given(st.lists(changes, min_size=1, max_size=4), st.booleans())
 def test_changed_manifests_never_raise(
     made: list[tuple[tuple[str | int, ...], str, Any]], lenient: bool
@@ -218,7 +218,7 @@ def test_every_place_takes_every_odd_value(odd: Any) -> None:
         sound(read([Source("f", text.encode())]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, 2**32), st.integers(1, 30), st.booleans())
 def test_damaged_text_never_raises(seed: int, hits: int, lenient: bool) -> None:
     rng = random.Random(seed)
@@ -240,7 +240,7 @@ def test_damaged_text_never_raises(seed: int, hits: int, lenient: bool) -> None:
     sound(read([Source("f", bytes(text))], lenient=lenient))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=200))
 @example(b"&a [*a]")
 @example(b'{"kind": "List", "items": [{"kind": "List", "items": []}]}')

@@ -64,7 +64,7 @@ def test_a_node_is_read_with_all_that_placing_needs() -> None:
 
 
 def test_a_bare_node_is_ready_and_offers_its_capacity() -> None:
-    text = "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {capacity: {cpu: 2}}}"
+    text = "{apiVersion: v1, kind: Node, metadata: {name: 'n'}, status: {capacity: {cpu: 2}}}"
 
     assert reading(text).cluster.nodes == (Node("n", {}, Resources({"cpu": 2 * 10**9})),)
 
@@ -358,7 +358,7 @@ def test_items_of_a_typed_list_need_not_say_what_they_are() -> None:
     found = reading(json.dumps({"apiVersion": "v1", "kind": "NodeList", "metadata": {}, "items": items}))
 
     assert [one.name for one in found.cluster.nodes] == ["a", "b"]
-    assert [(problem.problem.path, problem.object) for problem in found.problems] == [
+    assert [(problem.problem.where, problem.object) for problem in found.problems] == [
         ("items[0].spec.nope", ObjectName("v1", "Node", "", "a"))
     ]
 

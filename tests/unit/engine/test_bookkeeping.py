@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from closeknit.engine import Engine
-from closeknit.engine.agenda import needed_beside, pick, waiting, without_tried
 from closeknit.engine.contents import Content, Contents
-from closeknit.engine.problem import Heed, Problem
+from closeknit.engine.open_groups import needed_beside, pick, waiting, without_tried
+from closeknit.engine.problem import Goal, Problem
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.hub.request import Member
 from closeknit.testing.builders import group, pods, request
@@ -23,7 +23,7 @@ CLUSTER = parse("""
 
 
 def compiled(*members: Member) -> Problem:
-    return Engine(CLUSTER)._compile(request("w", *members), Heed.WISHES)
+    return Engine(CLUSTER)._compile(request("w", *members), Goal.WISHES)
 
 
 ALIKE = (
@@ -60,9 +60,9 @@ def test_loads_that_come_to_nothing_are_as_if_they_had_never_been() -> None:
 def test_contents_are_found_by_every_domain_around_them_until_they_are_cut() -> None:
     problem = compiled(*ALIKE)
     contents = Contents(problem.tree)
-    first = Content(1, 0, problem.leaves[0], ())
-    second = Content(1, 1, problem.leaves[1], ())
-    wide = Content(0, 0, problem.leaves[2], ())
+    first = Content(1, 0, problem.pod_sets[0], ())
+    second = Content(1, 1, problem.pod_sets[1], ())
+    wide = Content(0, 0, problem.pod_sets[2], ())
     contents.add([first, second])
     assert contents.outermost() == [(1, 0, [first]), (1, 1, [second])]
     contents.add([wide])
@@ -76,33 +76,33 @@ def test_contents_are_found_by_every_domain_around_them_until_they_are_cut() -> 
 
 def test_groups_alike_wait_as_one_and_go_in_name_order() -> None:
     problem = compiled(*ALIKE)
-    agenda = waiting(problem.knots[1:], -1, 0, ())
-    assert [(each.knot.name, each.count) for each in agenda] == [("a", 3), ("d", 1)]
+    open_groups = waiting(problem.groups[1:], -1, 0, ())
+    assert [(each.group.name, each.count) for each in open_groups] == [("a", 3), ("d", 1)]
 
-    first, rest = pick(agenda, lambda each: each.knot.name)
-    second, later = pick(rest, lambda each: each.knot.name)
+    first, rest = pick(open_groups, lambda each: each.group.name)
+    second, later = pick(rest, lambda each: each.group.name)
 
-    assert (first.knot.name, second.knot.name) == ("a", "b")
-    assert sorted((each.knot.name, each.count) for each in later) == [("c", 1), ("d", 1)]
+    assert (first.group.name, second.group.name) == ("a", "b")
+    assert sorted((each.group.name, each.count) for each in later) == [("c", 1), ("d", 1)]
     assert needed_beside(first, rest, 1) == [2 * 2 + 3]
 
 
 def test_what_a_group_has_been_through_is_struck_for_its_twins_only() -> None:
     problem = compiled(*ALIKE)
-    first, rest = pick(waiting(problem.knots[1:], -1, 0, ()), lambda each: each.knot.name)
+    first, rest = pick(waiting(problem.groups[1:], -1, 0, ()), lambda each: each.group.name)
     once = without_tried(first, rest, {1: {0}})
     twice = without_tried(first, once, {1: {1}})
 
-    assert {each.knot.name: dict(each.struck) for each in twice} == {"b": {1: {0, 1}}, "d": {}}
+    assert {each.group.name: dict(each.struck) for each in twice} == {"b": {1: {0, 1}}, "d": {}}
 
 
 def test_twins_inside_another_domain_may_try_everything() -> None:
     problem = compiled(*ALIKE)
-    here = waiting(problem.knots[1:3], 0, 0, ())
-    (elsewhere,) = waiting(problem.knots[3:4], -1, 0, ())
-    first, rest = pick([*here, elsewhere], lambda each: each.knot.name)
+    here = waiting(problem.groups[1:3], 0, 0, ())
+    (elsewhere,) = waiting(problem.groups[3:4], -1, 0, ())
+    first, rest = pick([*here, elsewhere], lambda each: each.group.name)
 
     spared = without_tried(first, rest, {1: {0}})
 
-    assert {each.knot.name: dict(each.struck) for each in spared} == {"b": {1: {0}}, "c": {}}
+    assert {each.group.name: dict(each.struck) for each in spared} == {"b": {1: {0}}, "c": {}}
     assert needed_beside(first, rest, 1) == [2]

@@ -15,9 +15,12 @@ from bench.clusters import BLOCK, RACK, ZONE, empty_cluster, half_full_cluster, 
 from bench.requests import gang, rack_gang, too_large_for_a_rack
 from closeknit.engine import Engine
 from closeknit.engine.explanation import variants
+from closeknit.engine.fit_tables import FitTable
+from closeknit.engine.node_fits import NodeFits
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.outcome import Placed, Statistics, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.resources import Resources
 
 SMALL = 1_000
 LARGE = [
@@ -84,6 +87,7 @@ PLAIN = [
     ),
     pytest.param(gang("asked", 4, pod(1)), id="four pods anywhere"),
     pytest.param(gang("asked", 32, pod(1), required=BLOCK), id="32 pods in a block"),
+    pytest.param(SPREAD, id="four pods that fill a node each"),
 ]
 
 
@@ -142,6 +146,11 @@ def held(asked: Asked) -> int:
     return 2
 
 
+def pods_released(asked: Asked) -> int:
+    asked.engine.release_pods(replace(cluster(asked.size).holdings[0], pods=1))
+    return 1
+
+
 def cordoned(asked: Asked) -> int:
     asked.engine.change_node(replace(cluster(asked.size).nodes[17], unschedulable=True))
     return 1
@@ -174,6 +183,7 @@ def nothing(asked: Asked) -> int:
         pytest.param(applied, id="a gang that comes is counted on its own nodes"),
         pytest.param(released, id="a gang that goes is counted on its own nodes"),
         pytest.param(held, id="holdings are counted on the nodes they name"),
+        pytest.param(pods_released, id="a pod that ends is counted on its own node"),
         pytest.param(nothing, id="releasing nothing costs nothing"),
     ],
 )
@@ -200,6 +210,22 @@ def test_a_change_of_a_node_touches_that_node_alone(small: Asked, change: Callab
     named = change(small)
 
     assert small.cost(rack_gang("asked")).nodes_touched == named
+
+
+def test_few_changed_nodes_are_followed_without_array_work(
+    large: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither all nodes nor the changed ones are counted by arrays, with and without prices."""
+    requests = [rack_gang("asked"), gang("asked", 2, Resources({"cpu": 1000}), required=RACK)]
+    for request in requests:
+        large.cost(request)
+    for change in (applied, held, pods_released):
+        change(large)
+        with monkeypatch.context() as patched:
+            for of, name in ((NodeFits, "_count"), (FitTable, "_gather")):
+                patched.setattr(of, name, lambda *_: pytest.fail("arrays were worked on"))
+            for request in requests:
+                assert large.cost(request).nodes_touched > 0
 
 
 def test_a_fork_touches_what_it_changed_on_the_way_in_and_on_the_way_out(large: Asked) -> None:

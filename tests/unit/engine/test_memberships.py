@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 from closeknit.engine import Engine
-from closeknit.engine.memberships import Room, memberships
-from closeknit.engine.problem import Heed, Knot, Part
+from closeknit.engine.memberships import Capacity, memberships
+from closeknit.engine.problem import Goal, GroupVar, Part
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Member
 from closeknit.testing.builders import group, pods, request
@@ -17,22 +17,22 @@ from closeknit.testing.drawings import parse
 CLUSTER = parse("r1\n  x1: 8 used=1:w\n")
 
 
-def tried(heed: Heed, minimum: int, *members: Member) -> list[tuple[str, int]]:
+def tried(goal: Goal, minimum: int, *members: Member) -> list[tuple[str, int]]:
     """The members kept, as one word, and the pods left out, in the order of trying."""
     return [
         ("".join(part.name for part in kept or ()), left_out)
-        for kept, left_out in ways(heed, minimum, *members)
+        for kept, left_out in ways(goal, minimum, *members)
     ]
 
 
-AMPLE = Room([100], 100)
+AMPLE = Capacity([100], 100)
 
 
 def ways(
-    heed: Heed, minimum: int, *members: Member, room: Room = AMPLE
+    goal: Goal, minimum: int, *members: Member, room: Capacity = AMPLE
 ) -> list[tuple[list[Part] | None, int]]:
-    problem = Engine(CLUSTER)._compile(request("w", *members, minimum=minimum), heed)
-    return list(memberships(problem.root, heed, room))
+    problem = Engine(CLUSTER)._compile(request("w", *members, minimum=minimum), goal)
+    return list(memberships(problem.root, goal, room))
 
 
 A, B, C = (group(name, pods(f"p{name}", size)) for name, size in (("a", 3), ("b", 1), ("c", 1)))
@@ -65,7 +65,7 @@ A, B, C = (group(name, pods(f"p{name}", size)) for name, size in (("a", 3), ("b"
 def test_the_ways_to_choose_members(
     minimum: int, members: tuple[Member, ...], want: list[tuple[str, int]]
 ) -> None:
-    assert tried(Heed.WISHES, minimum, *members) == want
+    assert tried(Goal.WISHES, minimum, *members) == want
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_the_ways_to_choose_members(
     ],
 )
 def test_what_must_be_placed_at_least(minimum: int, want: list[str]) -> None:
-    assert [kept for kept, _ in tried(Heed.CONSTRAINTS, minimum, A, B, C)] == want
+    assert [kept for kept, _ in tried(Goal.CONSTRAINTS, minimum, A, B, C)] == want
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,8 @@ def test_ways_that_cannot_be_better_are_not_tried(hosts: int, left_out: int, ste
 def test_ways_without_room_are_told_and_not_built() -> None:
     """Of three members with three pods and twice one, four pods have room."""
     assert [
-        (kept is not None, left_out) for kept, left_out in ways(Heed.WISHES, 1, A, B, C, room=Room([4], 4))
+        (kept is not None, left_out)
+        for kept, left_out in ways(Goal.WISHES, 1, A, B, C, room=Capacity([4], 4))
     ] == [
         (True, 1),
         (True, 2),
@@ -112,22 +113,22 @@ def test_ways_without_room_are_told_and_not_built() -> None:
 
 
 def test_a_member_without_room_by_itself_is_out_from_the_start() -> None:
-    kept = ways(Heed.WISHES, 1, A, B, C, room=Room([2], 2))
+    kept = ways(Goal.WISHES, 1, A, B, C, room=Capacity([2], 2))
 
     assert [("".join(part.name for part in parts or ()), left_out) for parts, left_out in kept] == [
         ("bc", 3),
         ("b", 4),
     ]
-    assert ways(Heed.CONSTRAINTS, 2, A, group("d", pods("pd", 5)), B, room=Room([2], 2)) == []
+    assert ways(Goal.CONSTRAINTS, 2, A, group("d", pods("pd", 5)), B, room=Capacity([2], 2)) == []
 
 
 @pytest.mark.parametrize("least", [0, 3, 7])
 def test_every_way_is_tried_once_by_the_pods_left_out(least: int) -> None:
     members = [group(f"m{i}", pods(f"p{i}", size)) for i, size in enumerate([2, 1, 2, 3, 1, 2, 4])]
-    found = ways(Heed.WISHES, least, *members)
+    found = ways(Goal.WISHES, least, *members)
     left_out = [pods for _, pods in found]
     sizes = [
-        tuple(sorted(part.leaves[0].open for part in parts or () if isinstance(part, Knot)))
+        tuple(sorted(part.pod_sets[0].open for part in parts or () if isinstance(part, GroupVar)))
         for parts, _ in found
     ]
     possible = {

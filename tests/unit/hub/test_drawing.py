@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.drawing import GPU, HOSTNAME, draw, parse
 from closeknit.hub.nodes import Effect, Node, Taint
-from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
@@ -256,21 +256,21 @@ def test_a_problem_is_found_at_its_line(text: str, line: int, message: str) -> N
     with pytest.raises(InvalidError) as caught:
         parse(text)
 
-    assert caught.value.problems == (Problem(f"line {line}", message),)
+    assert str(caught.value) == f"line {line}: {message}"
 
 
 def test_hosts_below_the_last_named_level_are_refused() -> None:
     with pytest.raises(InvalidError) as caught:
         parse("b1\n  r1\n    x1: 1", levels=("block",))
 
-    assert caught.value.problems == (Problem("line 2", '"r1" lies 2 levels deep. The levels are block.'),)
+    assert str(caught.value) == 'line 2: "r1" lies 2 levels deep. The levels are block.'
 
 
 def test_all_problems_come_at_once_in_the_order_of_lines() -> None:
     with pytest.raises(InvalidError) as caught:
         parse("r1\n  x1: x cpu=y\n  x1: 1\nr1\n  x3: used=1")
 
-    assert [problem.path for problem in caught.value.problems] == [
+    assert [problem.where for problem in caught.value.problems] == [
         "line 2",
         "line 2",
         "line 3",
@@ -283,8 +283,8 @@ def test_a_drawing_by_an_unknown_topology_is_refused() -> None:
     with pytest.raises(InvalidError) as caught:
         draw(parse("x1: 1"), "defualt")
 
-    assert caught.value.problems == (
-        Problem("topology", 'There is no topology "defualt". Did you mean "default"? Allowed: "default".'),
+    assert str(caught.value) == (
+        'topology: There is no topology "defualt". Did you mean "default"? Allowed: "default".'
     )
 
 

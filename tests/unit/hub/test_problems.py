@@ -2,7 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.hub.problems import InvalidError, Problem, between, nearest, shown, suggestion
+from closeknit.hub.problems import (
+    Code,
+    Field,
+    InvalidError,
+    OneOf,
+    Range,
+    between,
+    nearest,
+    shown,
+    suggestion,
+)
 
 LEVELS = ["block", "rack", "zone"]
 
@@ -76,7 +86,48 @@ def test_a_range_of_numbers(most: int, expected: str) -> None:
 
 
 def test_an_error_carries_every_problem_and_reads_as_one_line() -> None:
-    error = InvalidError([Problem("a.b", "First."), Problem("", "Second.")])
+    error = InvalidError([Code("first", "First.").at(("a", "b")), Code("second", "Second.").at()])
 
-    assert [problem.path for problem in error.problems] == ["a.b", ""]
+    assert [problem.where for problem in error.problems] == ["a.b", ""]
     assert str(error) == "a.b: First.; Second."
+
+
+PLAIN = Code("plain", "{name} has {count} of {names}; see {field}. {remedy} {range} {kind:raw} {inner}")
+
+
+def test_a_sentence_is_made_from_facts_by_their_type() -> None:
+    problem = PLAIN.at(
+        ("spec", "levels", 2, "example.com/rack"),
+        name="a",
+        count=3,
+        names=("x", "y"),
+        field=Field(("spec", "b", 0)),
+        remedy=OneOf.among("zzz", ["rack", "y"]),
+        range=Range(1, 4),
+        kind="Pod",
+        inner=Code("inner", "Inside {what}.").at((), what="it"),
+    )
+
+    assert problem.where == 'spec.levels[2]["example.com/rack"]'
+    assert problem.message == (
+        '"a" has 3 of "x", "y"; see spec.b[0]. Allowed: "rack", "y". Allowed are 1 to 4. Pod Inside "it".'
+    )
+
+
+def test_a_problem_needs_exactly_the_facts_of_its_sentence() -> None:
+    with pytest.raises(TypeError, match="inner needs the facts"):
+        Code("inner", "Inside {what}.").at((), who="it")
+
+
+def test_a_problem_moves_with_the_fields_that_its_facts_name() -> None:
+    problem = Code("twice", "It stands at {field} too.").at(("spec", "b", 1), field=Field(("spec", "b", 0)))
+
+    moved = problem.moved(lambda path: ("spec", "services", *path[2:])).under("items", 4)
+
+    assert str(moved) == "items[4].spec.services[1]: It stands at items[4].spec.services[0] too."
+
+
+def test_a_problem_of_a_pod_says_whose_it_is() -> None:
+    problem = Code("wrong", "It is wrong.").at(("spec",))
+
+    assert str(problem.of("Pod", "trainer-0")) == "Pod trainer-0: spec: It is wrong."

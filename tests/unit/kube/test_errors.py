@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.hub.problems import Problem
 from closeknit.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -96,7 +95,8 @@ def test_a_refused_object_names_every_field() -> None:
     )
 
     assert str(error) == 'Job.batch "j" is invalid: [spec.a: Required value, spec.b: Invalid value: 1]'
-    assert error.problems == (Problem("spec.a", "Required value"), Problem("spec.b", "Invalid value: 1"))
+    told = [(problem.where, problem.message) for problem in error.problems]
+    assert told == [("spec.a", "Required value"), ("spec.b", "Invalid value: 1")]
 
 
 def test_an_error_made_from_a_sentence_has_the_code_of_its_type() -> None:

@@ -122,7 +122,7 @@ def test_a_worse_placement_is_told_the_better_one() -> None:
     assert oracle.better(cluster, asked, Wishes(1, (0,), (1, 1))) is not None
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(instances(TINY))
 def test_the_oracle_agrees_with_brute_force(instance: tuple[Cluster, Request]) -> None:
     cluster, asked = instance
@@ -135,7 +135,7 @@ def test_the_oracle_agrees_with_brute_force(instance: tuple[Cluster, Request]) -
     assert brute.feasible(cluster, asked) is (best is not None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(instances())
 def test_what_the_oracle_finds_is_sound_and_strictly_better(instance: tuple[Cluster, Request]) -> None:
     cluster, asked = instance
@@ -150,7 +150,7 @@ def test_what_the_oracle_finds_is_sound_and_strictly_better(instance: tuple[Clus
     assert better is None or order(better) < order(wishes)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**9))
 def test_the_same_question_gets_the_same_answer(seed: int) -> None:
     cluster, asked = random_instance(Random(seed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from closeknit.hub.cluster import Cluster
@@ -23,7 +23,6 @@ def depth(group: Group) -> int:
     return 1 + max((depth(member) for member in group.members if isinstance(member, Group)), default=0)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from([TINY, USUAL]))
 def test_instances_are_valid_and_small(seed: int, size: Size) -> None:
     cluster, request = random_instance(Random(seed), size)

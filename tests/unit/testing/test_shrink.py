@@ -49,7 +49,7 @@ def test_a_minimum_shrinks_with_the_members() -> None:
     assert wanted == request("train", minimum=0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**9))
 def test_every_step_leaves_a_valid_instance(seed: int) -> None:
     for cluster, asked in smaller(random_instance(Random(seed))):

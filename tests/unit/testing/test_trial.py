@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,7 +14,8 @@ from closeknit.hub.request import Request
 from closeknit.testing import oracle_run
 from closeknit.testing.builders import pods, request
 from closeknit.testing.drawings import parse
-from closeknit.testing.trial import Trial, decided, instance_of, judged, seed_of
+from closeknit.testing.planted import Planted
+from closeknit.testing.trial import Trial, decided, instance_of, judged, judged_planted, seed_of
 
 CLUSTER = parse("""
     r1
@@ -85,6 +87,22 @@ def test_a_bad_engine_is_noticed(
     assert trial.failures == failures
 
 
+@pytest.mark.parametrize(
+    ("decide", "failures"),
+    [
+        pytest.param(decided, (), id="as good as planted"),
+        pytest.param(proven, ("false proofs",), id="worse than planted, and called proven"),
+        pytest.param(unproven, (), id="worse than planted, and not called proven"),
+    ],
+)
+def test_a_planted_placement_judges_like_the_oracle(
+    decide: Callable[[Cluster, Request], Outcome], failures: tuple[str, ...]
+) -> None:
+    planted = Planted(CLUSTER, REQUEST, {"a": Counter({"x1": 2})})
+
+    assert judged_planted(planted, decide=decide).failures == failures
+
+
 def test_a_second_best_placement_is_told_what_is_better() -> None:
     trial = judged(CLUSTER, REQUEST, decide=unproven)
 
@@ -119,6 +137,7 @@ def test_a_run_counts_and_names_what_failed(
     status = oracle_run.main(["-n", "6", "--seed", "3", "--processes", "1"])
 
     assert report(capsys, status) == [
+        "seed 3",
         "instances 6",
         "placed 3",
         "unplaceable 2",
@@ -155,6 +174,23 @@ def test_exit_status(
 
     assert oracle_run.main(["-n", "1", "--processes", "1"]) == status
     assert "instances 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kinds", "status"),
+    [
+        pytest.param(["placed"] * 100, 0, id="all placed, if worse than planted"),
+        pytest.param(["placed"] * 99 + ["undecided"], 0, id="one in a hundred undecided"),
+        pytest.param(["placed"] * 98 + ["undecided"] * 2, 1, id="two in a hundred undecided"),
+    ],
+)
+def test_a_planted_run_allows_few_to_stay_undecided(
+    kinds: list[str], status: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oracle_run, "planted_trial_of", lambda seed: Trial(seed, kinds[seed]))
+
+    assert oracle_run.main(["-n", "100", "--seed", "0", "--processes", "1", "--planted"]) == status
+    assert f"undecided {kinds.count('undecided')}" in capsys.readouterr().out.splitlines()
 
 
 def test_two_processes_count_like_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from closeknit.apis import grove_io_v1alpha1 as grove
 from closeknit.apis import scheduler_grove_io_v1alpha1 as scheduler
-from closeknit.dialects.definitions.bounds import LOOSE_NODE_LABEL, keyed
 from closeknit.dialects.definitions.definition import AGE, Column, Definition, condition
+from closeknit.dialects.definitions.pods import LOOSE_NODE_LABEL, keyed
 from closeknit.dialects.definitions.schemas import Limits
 
 _GROUP = "grove.io"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from closeknit.apis import jobset_x_k8s_io_v1alpha2 as jobset
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as kueue
 from closeknit.dialects.definitions import pods
-from closeknit.dialects.definitions.bounds import (
+from closeknit.dialects.definitions.definition import AGE, Column, Definition, condition
+from closeknit.dialects.definitions.pods import (
     A_SET,
     ATOMIC,
     ATOMIC_MAP,
@@ -19,7 +20,6 @@ from closeknit.dialects.definitions.bounds import (
     items,
     keyed,
 )
-from closeknit.dialects.definitions.definition import AGE, Column, Definition, condition
 from closeknit.dialects.definitions.schemas import Limits
 
 _GROUP = "kueue.x-k8s.io"

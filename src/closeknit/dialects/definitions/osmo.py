@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from closeknit.apis import osmo_closeknit_dev_v1alpha1 as osmo
 from closeknit.apis import osmo_pool, osmo_workflow
-from closeknit.dialects.definitions.bounds import NODE_LABEL_KEY, NOT_NEGATIVE, keyed
 from closeknit.dialects.definitions.definition import AGE, Column, Definition
+from closeknit.dialects.definitions.pods import NODE_LABEL_KEY, NOT_NEGATIVE, keyed
 from closeknit.dialects.definitions.schemas import Limits
 
 _GROUP = "osmo.closeknit.dev"

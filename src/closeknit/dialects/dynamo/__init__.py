@@ -3,65 +3,11 @@
 Reads v1alpha1, with services as a mapping or as a list, and v1beta1 with components. Everything that
 concerns placing goes by way of the PodCliqueSet that is made of a deployment, so
 there is one mechanism. Where the operator's settings map domains to labels, no topology of Grove is needed.
+
+What is told of a deployment is told in its own words (``from_grove``). This package may use those of
+Grove and KAI; Kueue it knows by the keys in ``closeknit.apis`` alone.
 """
 
-from __future__ import annotations
+from closeknit.dialects.dynamo.family import DYNAMO
 
-from closeknit.apis import nvidia_com_v1alpha1 as alpha
-from closeknit.apis import nvidia_com_v1beta1 as beta
-from closeknit.apis.core_v1 import Pod
-from closeknit.apis.operator_config_dynamo_nvidia_com_v1alpha1 import OperatorConfiguration
-from closeknit.dialects.dialect import Dialect
-from closeknit.dialects.dynamo.jobs import kueue_objects
-from closeknit.dialects.dynamo.mapping import read_mapping
-from closeknit.dialects.dynamo.objects import gang_objects, grove_objects, kai_objects, pod_objects
-from closeknit.dialects.dynamo.workloads import DIALECT, read_workloads
-from closeknit.dialects.manifests import Kind, OwnFile
-
-
-def _workload_of(_: Pod, __: str) -> None:
-    """Pods of a deployment are claimed by Grove, for the PodCliqueSet that they were made for."""
-
-
-DYNAMO = Dialect(
-    name=DIALECT,
-    kinds=(
-        Kind("nvidia.com", "DynamoGraphDeployment", ("v1beta1",), beta.DynamoGraphDeployment),
-        Kind("nvidia.com", "DynamoGraphDeployment", ("v1alpha1",), alpha.DynamoGraphDeployment),
-        Kind(
-            "operator.config.dynamo.nvidia.com",
-            "OperatorConfiguration",
-            ("v1alpha1",),
-            OperatorConfiguration,
-            namespaced=False,
-            named=False,
-            own_file=OwnFile("operator", (), unnamed="dynamo-operator"),
-        ),
-    ),
-    topologies=read_mapping,
-    workload_of=_workload_of,
-    workloads=read_workloads,
-    claimed_by="grove",
-    borrows=("grove",),
-    passed_over={
-        "nvidia.com": frozenset(
-            {
-                "DynamoCheckpoint",
-                "DynamoComponentDeployment",
-                "DynamoGraphDeploymentRequest",
-                "DynamoGraphDeploymentScalingAdapter",
-                "DynamoModel",
-                "DynamoWorkerMetadata",
-                "ClusterPolicy",
-                "NVIDIADriver",
-            }
-        )
-    },
-    translations={
-        "grove": grove_objects,
-        "podgang": gang_objects,
-        "kai": kai_objects,
-        "kueue": kueue_objects,
-        "pods": pod_objects,
-    },
-)
+__all__ = ["DYNAMO"]

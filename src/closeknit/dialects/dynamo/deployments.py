@@ -9,12 +9,12 @@ from typing import Any
 from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.dialects.dynamo.service_pods import pod_spec
 from closeknit.dialects.grove.blueprint import ASSUMED_POD
-from closeknit.dialects.paths import join, within
-from closeknit.dialects.shapes import decode
-from closeknit.dialects.spelling import found as worded
+from closeknit.dialects.wire.decoding import decode
+from closeknit.dialects.wire.decoding import found as worded
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import dynamo as sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Component:
     """A service or component."""
 
     name: str
-    path: str
+    path: Path
     replicas: int
     least: int | None
     nodes: int | None
@@ -30,7 +30,7 @@ class Component:
     domain: str | None
     """None without a constraint; empty for one that names no domain."""
     pod_spec: dict[str, Any]
-    pod_path: str
+    pod_path: Path
     """Where the author wrote what became ``spec.podSpec``."""
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Component:
 
     forced: bool = False
     """Whether it is to be a scaling group of single pods, though it runs on one node."""
-    shared: str = ""
+    shared: Path = ()
     """Where it says that its pods share GPUs with each other; empty where they do not."""
 
     @property
@@ -135,37 +135,37 @@ def read_beta(given: beta.DynamoGraphDeployment) -> Deployment:
 
 def _services(
     given: object, problems: list[Problem], *, lenient: bool
-) -> Iterator[tuple[str, str, alpha.Service]]:
+) -> Iterator[tuple[str, Path, alpha.Service]]:
     """Name, path and content of each service that can be read, from a mapping or a list."""
-    entries: list[tuple[str, str, object]] = []
+    whole: Path = ("spec", "services")
+    entries: list[tuple[str, Path, object]] = []
     match given:
         case None:
             pass
         case dict():
-            entries = [(str(name), within("spec.services", str(name)), each) for name, each in given.items()]
+            entries = [(str(name), (*whole, str(name)), each) for name, each in given.items()]
         case list():
-            entries = [("", f"spec.services[{i}]", each) for i, each in enumerate(given)]
+            entries = [("", (*whole, i), each) for i, each in enumerate(given)]
         case _:
-            message = f"Found {worded(given)} where a mapping from names to services, or a list, is expected."
-            problems.append(Problem("spec.services", message))
+            problems.append(sentences.NOT_SERVICES.at(whole, found=worded(given)))
     for name, path, content in entries:
         if not isinstance(content, dict):
             # An empty service is null, which is left out of a mapping before it is seen here.
-            problems.append(Problem(path, f"Found {worded(content)} where a mapping is expected."))
+            problems.append(sentences.NOT_A_SERVICE.at(path, found=worded(content)))
             continue
         service, wrong = decode(alpha.Service, content, lenient=lenient)
-        problems.extend(Problem(join(path, problem.path), problem.message) for problem in wrong)
+        problems.extend(problem.under(*path) for problem in wrong)
         if service is None:
             continue
         if name and service.name and service.name != name:
-            problems.append(Problem(f"{path}.name", "The service is named by its key. Leave this out."))
+            problems.append(sentences.SERVICE_NAMED_TWICE.at((*path, "name")))
         if not name and not service.name:
-            problems.append(Problem(f"{path}.name", "A service in a list needs a name."))
+            problems.append(sentences.SERVICE_UNNAMED.at((*path, "name")))
             continue
         yield name or service.name, path, service
 
 
-def _service(name: str, path: str, given: alpha.Service) -> Component:
+def _service(name: str, path: Path, given: alpha.Service) -> Component:
     close, multinode = given.topology_constraint, given.multinode
     sharing = given.gpu_memory_service
     shared = sharing is not None and sharing.enabled and sharing.mode == "interPod"
@@ -176,19 +176,19 @@ def _service(name: str, path: str, given: alpha.Service) -> Component:
         least=given.min_available,
         nodes=multinode.node_count if multinode is not None else None,
         domain=close.pack_domain if close is not None else None,
-        pod_spec=pod_spec(given),
-        pod_path=f"{path}.extraPodSpec",
+        pod_spec=_pod_spec(given),
+        pod_path=(*path, "extraPodSpec"),
         labels={**given.labels, **given.extra_pod_metadata.labels},
         annotations={**given.annotations, **given.extra_pod_metadata.annotations},
         override=given.provider_override,
         roles=_roles(multinode),
-        shared=f"{path}.gpuMemoryService.mode" if shared else "",
+        shared=(*path, "gpuMemoryService", "mode") if shared else (),
     )
 
 
 def _component(index: int, given: beta.Component) -> Component:
     close, multinode, template = given.topology_constraint, given.multinode, given.pod_template
-    path = f"spec.components[{index}]"
+    path: Path = ("spec", "components", index)
     spec = template.spec if template is not None else None
     sharing = given.experimental.gpu_memory_service
     shared = sharing is not None and sharing.mode == "InterPod"
@@ -200,13 +200,13 @@ def _component(index: int, given: beta.Component) -> Component:
         nodes=multinode.node_count if multinode is not None else None,
         domain=close.pack_domain if close is not None else None,
         pod_spec=ASSUMED_POD if spec is None else spec,
-        pod_path=f"{path}.podTemplate.spec",
+        pod_path=(*path, "podTemplate", "spec"),
         labels=template.metadata.labels if template is not None else {},
         annotations=template.metadata.annotations if template is not None else {},
         override=given.provider_override,
         roles=_roles(multinode),
         forced=given.experimental.grove.force_scaling_group,
-        shared=f"{path}.experimental.gpuMemoryService.mode" if shared else "",
+        shared=(*path, "experimental", "gpuMemoryService", "mode") if shared else (),
     )
 
 
@@ -216,3 +216,46 @@ def _roles(
     if given is None:
         return (None, None)
     return (given.leader.provider_override, given.worker.provider_override)
+
+
+# --------------------------------------------------------- the pods of a service, described in parts
+
+_GPU = "nvidia.com/gpu"
+_MAIN = "main"
+
+
+def _pod_spec(given: alpha.Service) -> dict[str, Any]:
+    """A pod's specification. A service that says nothing of its pods is assumed to need a GPU each."""
+    if given.extra_pod_spec is None and given.resources is None:
+        return ASSUMED_POD
+    extra: dict[str, Any] = dict(given.extra_pod_spec or {})
+    main = _main(extra.pop("mainContainer", {}), given.resources)
+    others = extra.pop("containers", [])
+    return {**extra, "containers": [main, *(others if isinstance(others, list) else [others])]}
+
+
+def _main(written: Any, resources: alpha.Resources | None) -> Any:
+    """The main container. What has the wrong type stays, so that it is told when the whole pod is checked."""
+    if not isinstance(written, dict):
+        return written
+    main: dict[str, Any] = {"name": _MAIN, **written}
+    own = main.get("resources", {})
+    if resources is not None and isinstance(own, dict):
+        # What the service says wins over its main container, as the operator has it.
+        for key, amounts in _amounts(resources).items():
+            inner = own.get(key, {})
+            own = {**own, key: {**inner, **amounts} if isinstance(inner, dict) else inner}
+        if own:
+            main["resources"] = own
+    return main
+
+
+def _amounts(given: alpha.Resources) -> dict[str, dict[str, Any]]:
+    found = {"limits": _named(given.limits), "requests": _named(given.requests)}
+    return {key: amounts for key, amounts in found.items() if amounts}
+
+
+def _named(given: alpha.ResourceItem) -> dict[str, Any]:
+    """Amounts by the names that Kubernetes has for them."""
+    named = {"cpu": given.cpu, "memory": given.memory, given.gpu_type or _GPU: given.gpu, **given.custom}
+    return {name: quantity for name, quantity in named.items() if quantity is not None}

@@ -13,9 +13,10 @@ from typing import Any
 from closeknit.apis.grove_io_v1alpha1 import TopologyConstraint
 from closeknit.apis.nvidia_com_v1alpha1 import ProviderOverride
 from closeknit.dialects.dynamo.deployments import Component, Deployment
-from closeknit.dialects.paths import join
-from closeknit.dialects.shapes import decode
-from closeknit.hub.problems import Problem, shown
+from closeknit.dialects.wire.decoding import decode
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import dynamo as sentences
 
 _GROVE = "grove.io/v1alpha1"
 
@@ -24,15 +25,15 @@ _GROVE = "grove.io/v1alpha1"
 class Place:
     """Where an override may stand."""
 
-    path: str
+    path: Path
     given: ProviderOverride | None
     steps: tuple[str, ...]
     """The keys that lead to the constraint within its value."""
 
     @property
-    def constraint_path(self) -> str:
+    def constraint_path(self) -> Path:
         """Where the constraint itself stands."""
-        return ".".join((self.path, "value", *self.steps))
+        return (*self.path, "value", *self.steps)
 
     def written(self) -> Any:
         """The constraint as it was written; None where there is none."""
@@ -49,18 +50,18 @@ class Place:
 
 def of_deployment(given: Deployment) -> Place:
     """The place of what is written over in the set."""
-    return Place("spec.providerOverride", given.override, ("spec", "template", "topologyConstraint"))
+    return Place(("spec", "providerOverride"), given.override, ("spec", "template", "topologyConstraint"))
 
 
 def of_component(given: Component) -> Place:
     """The place of what is written over in a component's clique or scaling group."""
-    return Place(f"{given.path}.providerOverride", given.override, ("topologyConstraint",))
+    return Place((*given.path, "providerOverride"), given.override, ("topologyConstraint",))
 
 
 def of_roles(given: Component) -> tuple[Place, Place]:
     """The places of what is written over in the cliques of a leader and its workers."""
     leader, workers = (
-        Place(f"{given.path}.multinode.{role}.providerOverride", override, ("topologyConstraint",))
+        Place((*given.path, "multinode", role, "providerOverride"), override, ("topologyConstraint",))
         for role, override in zip(("leader", "worker"), given.roles, strict=True)
     )
     return leader, workers
@@ -74,26 +75,30 @@ def places(given: Deployment) -> Iterator[Place]:
         yield from of_roles(component)
 
 
+def is_overridden(given: Deployment) -> bool:
+    """Whether there is an override anywhere."""
+    return any(place.given is not None for place in places(given))
+
+
 def problems(place: Place, given: Deployment, *, lenient: bool = False) -> Iterator[Problem]:
     """Everything that is wrong with an override, whatever the topology."""
     if place.given is None:
         return
     if place.given.api_version != _GROVE:
-        message = f"{shown(place.given.api_version)} cannot be written over. Allowed: {shown(_GROVE)}."
-        yield Problem(f"{place.path}.apiVersion", message)
+        path = (*place.path, "apiVersion")
+        yield sentences.OVERRIDE_VERSION.at(path, found=place.given.api_version, allowed=_GROVE)
+    value = (*place.path, "value")
     if given.is_constrained:
-        message = "There are topology constraints in plain words as well. Use either these or this."
-        yield Problem(f"{place.path}.value", message)
+        yield sentences.OVERRIDE_BESIDE_CONSTRAINTS.at(value)
     inner: Any = place.given.value
     for step in place.steps:
         if not isinstance(inner, dict) or set(inner) != {step}:
-            allowed = ".".join(place.steps)
-            yield Problem(f"{place.path}.value", f"Only {allowed} can be written over. Leave the rest out.")
+            yield sentences.OVERRIDE_TOO_WIDE.at(value, allowed=".".join(place.steps))
             break
         inner = inner[step]
     if (written := place.written()) is not None:
         _, wrong = decode(TopologyConstraint, written, lenient=lenient)
-        yield from (Problem(join(place.constraint_path, each.path), each.message) for each in wrong)
+        yield from (each.under(*place.constraint_path) for each in wrong)
 
 
 def without_wrong_ones(given: Deployment, *, lenient: bool) -> Deployment:

@@ -1,78 +1,92 @@
-"""The queues that a deployment's Jobs go to, with what Kueue needs around them.
+"""The queues that a deployment's batches go to, with what Kueue needs around them.
 
-Only what the files do not hold is written: a Topology, a ResourceFlavor for it, a ClusterQueue with just the
-quota that is needed, and the LocalQueue that the Jobs name.
+Only what the store does not hold is written: a Topology, a ResourceFlavor for it, a ClusterQueue with just
+the quota that all deployments in the queue need, and the LocalQueue that the batches name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import Any
 
-from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.apis.wire import Wire
-from closeknit.dialects.dialect import Object
-from closeknit.dialects.kueue.objects import API_VERSION
-from closeknit.dialects.manifests import Manifests
+from closeknit.apis import nvidia_com_v1alpha1 as alpha
+from closeknit.apis import nvidia_com_v1beta1 as beta
+from closeknit.dialects.dynamo.to_kueue import batches_of, queue_of
+from closeknit.dialects.family import Object, Rendered
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.store import Index
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
 
 _ANY_NODE = {"kubernetes.io/os": "linux"}
 """A flavor with a topology must have a label, and this one is on every node that could run the pods."""
+_GROUP = "kueue.x-k8s.io"
 
 
-@dataclass(slots=True)
-class Queues:
-    """Gathers what deployments ask for, by the queue and the topology that they speak of."""
+def _queue(stored: Stored[Any]) -> Iterator[tuple[str, str]]:
+    yield stored.namespace, queue_of(stored.content.metadata.labels)
 
-    manifests: Manifests
-    _asked: dict[tuple[str, str], dict[str, tuple[Topology | None, Resources]]] = field(default_factory=dict)
 
-    def ask(self, namespace: str, queue: str, topology: Topology | None, resources: Resources) -> None:
-        """Note that pods with these resources in all go to a queue."""
-        flavors = self._asked.setdefault((namespace, queue), {})
-        name = topology.name if topology is not None else _cluster_queue(namespace, queue)
-        _, before = flavors.get(name, (topology, Resources()))
-        flavors[name] = (topology, before + resources)
+_SHAPES = (
+    ("dynamo-queues-v1alpha1", alpha.DynamoGraphDeployment),
+    ("dynamo-queues", beta.DynamoGraphDeployment),
+)
+DEPLOYMENTS_BY_QUEUE = tuple(Index(name, shape, _queue) for name, shape in _SHAPES)
+"""By namespace and queue."""
 
-    def objects(self) -> Iterator[Object]:
-        """Everything that is needed and not there."""
-        for topology in self._topologies():
+
+def batches_of_deployment(stored: Stored[Any], view: View) -> Rendered:
+    """The batches of a deployment, after what their queue needs and the store does not hold."""
+    made = view.derive(batches_of, stored.key)
+    if not made.batches:
+        return Rendered(problems=made.problems)
+    # Each deployment writes an object of its own, and equal ones are written once.
+    around = (dict(each) for each in view.derive(queue_objects, stored.namespace, made.queue))
+    return Rendered((*around, *made.batches))
+
+
+def queue_objects(view: View, namespace: str, queue: str) -> tuple[Object, ...]:
+    """What a queue needs that is not there, for all deployments in it."""
+    asked: dict[str, tuple[Topology | None, Resources]] = {}
+    cluster = f"{namespace}-{queue}"[:253]
+    for name, _ in _SHAPES:
+        for stored in view.found(name, (namespace, queue)):
+            made = view.derive(batches_of, stored.key)
+            if made.batches:
+                flavor = made.topology.name if made.topology is not None else cluster
+                _, before = asked.get(flavor, (None, Resources()))
+                asked[flavor] = (made.topology, before + made.resources)
+    return tuple(_needed(view, namespace, queue, cluster, asked))
+
+
+def _needed(
+    view: View,
+    namespace: str,
+    queue: str,
+    cluster: str,
+    asked: dict[str, tuple[Topology | None, Resources]],
+) -> Iterator[Object]:
+    for topology, _ in asked.values():
+        if topology is not None:
             levels = [{"nodeLabel": label} for label in topology.down_to_nodes().labels]
-            yield from self._missing(wire.Topology, "Topology", topology.name, {"levels": levels})
-        for (namespace, queue), flavors in self._asked.items():
-            if self._has(wire.LocalQueue, queue, namespace):
-                continue
-            for name, (known, _) in flavors.items():
-                spec: Object = {"nodeLabels": _ANY_NODE, "topologyName": known.name} if known else {}
-                yield from self._missing(wire.ResourceFlavor, "ResourceFlavor", name, spec)
-            cluster = _cluster_queue(namespace, queue)
-            quota = _quota({name: resources for name, (_, resources) in flavors.items()})
-            spec = {"namespaceSelector": {}, "resourceGroups": [quota]}
-            yield from self._missing(wire.ClusterQueue, "ClusterQueue", cluster, spec)
-            yield _object("LocalQueue", {"name": queue, "namespace": namespace}, {"clusterQueue": cluster})
-
-    def _topologies(self) -> Iterator[Topology]:
-        spoken_of = {
-            topology.name: topology
-            for flavors in self._asked.values()
-            for topology, _ in flavors.values()
-            if topology is not None
-        }
-        return iter(spoken_of.values())
-
-    def _missing(self, shape: type[Wire], kind: str, name: str, spec: Object) -> Iterator[Object]:
-        if not self._has(shape, name, ""):
-            yield _object(kind, {"name": name}, spec)
-
-    def _has(self, shape: type[Wire], name: str, namespace: str) -> bool:
-        named = self.manifests.named(shape)
-        return any((one.namespace, one.name) == (namespace, name) for one in named)
+            yield from _missing(view, "Topology", topology.name, {"levels": levels})
+    if view.has(Key(_GROUP, "LocalQueue", namespace, queue)):
+        return
+    for name, (known, _) in asked.items():
+        spec: Object = {"nodeLabels": _ANY_NODE, "topologyName": known.name} if known else {}
+        yield from _missing(view, "ResourceFlavor", name, spec)
+    quota = _quota({name: resources for name, (_, resources) in asked.items()})
+    spec = {"namespaceSelector": {}, "resourceGroups": [quota]}
+    yield from _missing(view, "ClusterQueue", cluster, spec)
+    yield _object("LocalQueue", {"name": queue, "namespace": namespace}, {"clusterQueue": cluster})
 
 
-def _cluster_queue(namespace: str, queue: str) -> str:
-    return f"{namespace}-{queue}"[:253]
+def _missing(view: View, kind: str, name: str, spec: Object) -> Iterator[Object]:
+    if not view.has(Key(_GROUP, kind, "", name)):
+        yield _object(kind, {"name": name}, spec)
 
 
 def _quota(flavors: dict[str, Resources]) -> Object:
@@ -86,4 +100,4 @@ def _quota(flavors: dict[str, Resources]) -> Object:
 
 
 def _object(kind: str, metadata: Object, spec: Object) -> Object:
-    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": f"{_GROUP}/v1beta2", "kind": kind, "metadata": metadata, "spec": spec}

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 
 from closeknit.dialects.dynamo import overrides
 from closeknit.dialects.dynamo.deployments import Component, Deployment
-from closeknit.dialects.grove.naming import own_name_problems
+from closeknit.dialects.grove.names import own_name_problems
 from closeknit.dialects.grove.topologies import DOMAINS
-from closeknit.hub.problems import Problem, between, shown, suggestion
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, OneOf, Problem, Range
+from closeknit.hub.sentences import dynamo as sentences
+from closeknit.hub.sentences import grove
 
 MOST_COMPONENTS = 25
 _LONGEST = 63
@@ -24,21 +27,18 @@ def rules(given: Deployment, *, lenient: bool = False) -> Iterator[Problem]:
     The latter is passed over where all is lenient.
     """
     yield from own_name_problems(given.metadata.name, _LONGEST)
-    if len(given.components) > MOST_COMPONENTS:
-        message = f"There are {len(given.components)} {given.listed}. At most {MOST_COMPONENTS} are allowed."
-        yield Problem(f"spec.{given.listed}", message)
+    if (count := len(given.components)) > MOST_COMPONENTS:
+        listed = ("spec", given.listed)
+        yield sentences.TOO_MANY_COMPONENTS.at(listed, count=count, listed=given.listed, most=MOST_COMPONENTS)
     seen: dict[str, Component] = {}
     for component in given.components:
         yield from _component_problems(component)
         if component.shared and not lenient:
-            message = "GPUs that several pods share are not taken into account when pods are placed."
-            yield Problem(
-                component.shared, f"{message} Share them within a pod, or leave gpuMemoryService out."
-            )
+            yield sentences.SHARED_GPUS.at(component.shared)
         first = seen.setdefault(component.key, component)
         if first is not component:
-            message = f"{shown(component.name)} is already the name of {first.path}, capitals aside."
-            yield Problem(f"{component.path}.name", f"{message} Give each its own.")
+            path = (*component.path, "name")
+            yield sentences.COMPONENT_NAME_TAKEN.at(path, name=component.name, first=Field(first.path))
     yield from _constraint_problems(given)
     for place in overrides.places(given):
         yield from overrides.problems(place, given, lenient=lenient)
@@ -46,51 +46,39 @@ def rules(given: Deployment, *, lenient: bool = False) -> Iterator[Problem]:
 
 def _component_problems(given: Component) -> Iterator[Problem]:
     if not _NAME.fullmatch(given.name) or len(given.name) > 63:
-        yield Problem(
-            f"{given.path}.name",
-            f"{shown(given.name)} is not a valid name. Allowed are at most 63 letters, digits and dashes,"
-            " with a letter or digit at both ends.",
-        )
+        yield sentences.NOT_A_COMPONENT_NAME.at((*given.path, "name"), name=given.name)
     if given.replicas < 0:
-        yield Problem(f"{given.path}.replicas", f"{given.replicas} is negative. Write zero or more.")
+        yield grove.NEGATIVE.at((*given.path, "replicas"), replicas=given.replicas, least="zero")
     elif given.least is not None and not 1 <= given.least <= (given.replicas or given.least):
-        message = f"{given.least} of {given.replicas} replicas cannot be the least."
-        yield Problem(f"{given.path}.minAvailable", f"{message} {between(1, max(given.replicas, 1))}")
+        yield grove.MINIMUM_OUT_OF_RANGE.at(
+            (*given.path, "minAvailable"),
+            least=given.least,
+            replicas=given.replicas,
+            remedy=Range(1, max(given.replicas, 1)),
+        )
     if given.nodes is not None and given.nodes < 2:
-        message = f"{given.nodes} is not several nodes. Write two or more, or leave multinode out."
-        yield Problem(f"{given.path}.multinode.nodeCount", message)
+        yield sentences.NOT_SEVERAL_NODES.at((*given.path, "multinode", "nodeCount"), nodes=given.nodes)
 
 
 def _constraint_problems(given: Deployment) -> Iterator[Problem]:
-    path = "spec.topologyConstraint"
+    path: Path = ("spec", "topologyConstraint")
     inside = [component for component in given.components if component.domain is not None]
     todays = bool(given.topology) or not given.may_leave_out_topology
     if inside and not given.constrained and todays:
-        message = (
-            "A component has a constraint, so the topology must be named here. Write clusterTopologyName."
-        )
-        yield Problem(path, message)
+        yield sentences.CONSTRAINT_MISSING.at(path)
     if given.constrained and not given.topology and todays:
-        message = (
-            "The topology whose domains are meant is missing. Write the name of a ClusterTopologyBinding."
-        )
-        yield Problem(f"{path}.{given.topology_field}", message)
+        yield sentences.TOPOLOGY_MISSING.at((*path, given.topology_field))
     if given.constrained and not given.domain and not inside:
-        message = f"No domain is named, neither here nor in any of the {given.listed}."
-        yield Problem(f"{path}.packDomain", f"{message} Name one, or leave the constraint out.")
-    named = [(f"{path}.packDomain", given.domain)] if given.domain else []
+        yield sentences.NO_DOMAIN_ANYWHERE.at((*path, "packDomain"), listed=given.listed)
+    named: list[tuple[Path, str]] = [((*path, "packDomain"), given.domain)] if given.domain else []
     for component in inside:
-        here = f"{component.path}.topologyConstraint.packDomain"
+        here = (*component.path, "topologyConstraint", "packDomain")
         if component.domain:
             named.append((here, component.domain))
         else:
-            yield Problem(here, "No domain is named. Name one, or leave the constraint out.")
+            yield sentences.NO_DOMAIN.at(here)
     for where, domain in named:
         if todays and (not _DOMAIN.fullmatch(domain) or len(domain) > 63):
-            message = (
-                f"{shown(domain)} is not a domain. Write lower-case letters, digits and dashes, such as rack."
-            )
-            yield Problem(where, message)
+            yield sentences.NOT_A_DOMAIN.at(where, domain=domain)
         elif not todays and domain not in DOMAINS:
-            message = f"{shown(domain)} is not a topology domain. {suggestion(domain, DOMAINS)}"
-            yield Problem(where, message)
+            yield grove.NOT_A_TOPOLOGY_DOMAIN.at(where, domain=domain, remedy=OneOf(domain, DOMAINS))

@@ -8,8 +8,8 @@ from typing import Any
 
 from closeknit.apis import core_v1
 from closeknit.apis import grove_io_v1alpha1 as wire
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.dialects.grove.clashes import Repeated, clashes
+from closeknit.dialects.core.levels import Levels
+from closeknit.dialects.core.pods import Shape, read_template
 from closeknit.dialects.grove.constraints import (
     SET,
     Constraints,
@@ -18,22 +18,19 @@ from closeknit.dialects.grove.constraints import (
     of_clique,
     of_group,
 )
-from closeknit.dialects.grove.nesting import Levels
+from closeknit.dialects.grove.names import Repeated, name_conflicts
 from closeknit.dialects.grove.rules import rules
-from closeknit.dialects.grove.topologies import Known
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import join
-from closeknit.dialects.pods import Shape, read_pod
-from closeknit.dialects.shapes import decode
+from closeknit.dialects.grove.topologies import Known, known
+from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.decoding import decode
+from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path, rebased, starts_with
 from closeknit.hub.problems import Problem
 from closeknit.hub.resources import Resources
-from closeknit.hub.workload import ObjectName
+from closeknit.hub.sentences import grove as sentences
 
 MOST_PODS = 150_000
 """How many pods one PodCliqueSet may have: as many as Kubernetes supports in a cluster."""
-
-TOO_MANY = "spec.replicas"
-"""Where it is told that there are too many pods."""
 
 ASSUMED_POD: dict[str, Any] = {
     "containers": [
@@ -95,21 +92,36 @@ class Blueprint:
         return (found[each.name] for each in self.given.spec.template.cliques)
 
 
-def blueprint(
-    given: wire.PodCliqueSet, namespace: str, known: Known, *, lenient: bool = False
-) -> tuple[Blueprint | None, list[Problem]]:
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The blueprint of a PodCliqueSet, or everything that is wrong with it."""
+
+    blueprint: Blueprint | None
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
+    """What is worth knowing of it, and no reason to refuse it."""
+
+
+def blueprint_of(view: View, key: Key) -> Drawn:
+    """The blueprint of a PodCliqueSet in the store."""
+    stored = view.get(key)
+    assert stored is not None
+    return blueprint(stored.content, stored.namespace, view.derive(known), lenient=view.lenient)
+
+
+def blueprint(given: wire.PodCliqueSet, namespace: str, topologies: Known, *, lenient: bool = False) -> Drawn:
     """The blueprint of a PodCliqueSet, or everything that is wrong with it.
 
     One that has a uid stands in a cluster already. Nothing can be refused any more then,
     so what its topology has lost is left out of its levels instead.
     """
     lost = Lost.LEAVE_OUT if given.metadata.uid else Lost.REFUSE
-    close = constraints(given, known, lost)
+    close = constraints(given, topologies, lost)
     unruly = list(rules(given))
     problems = [*unruly, *close.problems]
     cliques: dict[str, Clique] = {}
     for i, template in enumerate(given.spec.template.cliques):
-        path = f"spec.template.cliques[{i}].spec.podSpec"
+        path = ("spec", "template", "cliques", i, "spec", "podSpec")
         raw = ASSUMED_POD if template.spec.pod_spec is None else template.spec.pod_spec
         shape = _shape(raw, path, problems, lenient=lenient)
         replicas = template.spec.replicas or 1
@@ -118,17 +130,19 @@ def blueprint(
         cliques[template.name] = Clique(template.name, replicas, least, levels, shape, raw, template)
     if unruly:
         # Names and numbers must be in order before anything can be said of what becomes of them.
-        return None, problems
+        return Drawn(None, tuple(problems), close.notes)
     made = _assembled(given, namespace, close, cliques)
     if (pods := _pods(made)) > MOST_PODS:
-        message = f"These would be {pods} pods in all. At most {MOST_PODS} are placed for one PodCliqueSet."
-        problems.append(Problem(TOO_MANY, message))
+        too_many = sentences.TOO_MANY_PODS.at(
+            ("spec", "replicas"), pods=pods, most=MOST_PODS, kind="PodCliqueSet"
+        )
+        problems.append(too_many)
     else:
         repeated = [
             Repeated(one.name, one.replicas, [each.name for each in one.cliques]) for one in made.groups
         ]
-        problems.extend(clashes(given, repeated))
-    return (None, problems) if problems else (made, [])
+        problems.extend(name_conflicts(given, repeated))
+    return Drawn(None if problems else made, tuple(problems), close.notes)
 
 
 def _assembled(
@@ -170,23 +184,21 @@ def _pods(made: Blueprint) -> int:
     return made.replicas * (alone + scaled)
 
 
-def _shape(raw: dict[str, Any], path: str, problems: list[Problem], *, lenient: bool) -> Shape:
+def _shape(raw: dict[str, Any], path: Path, problems: list[Problem], *, lenient: bool) -> Shape:
     """What a clique's pods ask of a node; everything that is wrong with them is added to ``problems``."""
     spec, wrong = decode(core_v1.PodSpec, raw, lenient=lenient)
-    problems.extend(Problem(join(path, problem.path), problem.message) for problem in wrong)
+    problems.extend(problem.under(*path) for problem in wrong)
     if spec is None:
         return Shape(Resources())
+    spread = (*path, "topologySpreadConstraints")
     if spec.topology_spread_constraints:
-        message = "Grove decides where its pods go. Leave it out, and use topologyConstraint instead."
-        problems.append(Problem(f"{path}.topologySpreadConstraints", message))
+        problems.append(sentences.SPREAD_CONSTRAINTS.at(spread))
     if spec.node_name:
-        problems.append(Problem(f"{path}.nodeName", "A clique's pods cannot name their node. Leave it out."))
-    pod = core_v1.Pod(api_version="v1", kind="Pod", metadata=ObjectMeta(name="pod"), spec=spec)
-    read = read_pod(Manifest("", 0, "", ObjectName("v1", "Pod", "", "pod"), pod))
-    spread = "spec.topologySpreadConstraints"
-    unsayable = () if lenient else (each for each in read.unsayable if not each.path.startswith(spread))
-    problems.extend(
-        Problem(path + problem.path.removeprefix("spec"), problem.message)
-        for problem in (*read.problems, *unsayable)
+        problems.append(sentences.NODE_NAMED.at((*path, "nodeName")))
+    template = read_template(spec)
+    unsayable = () if lenient else template.unsayable
+    found = (
+        each.moved(lambda own: rebased(own, ("spec",), path)) for each in (*template.problems, *unsayable)
     )
-    return read.shape
+    problems.extend(each for each in found if not starts_with(each.path, spread))
+    return template.shape

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 from closeknit.apis import grove_io_v1alpha1 as wire
-from closeknit.dialects.grove.nesting import Asked, Levels, Written, nested
+from closeknit.dialects.core.levels import Asked, Levels, Written, nested
 from closeknit.dialects.grove.topologies import MANAGED, Known
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, OneOf, Problem, parted
+from closeknit.hub.sentences import grove as sentences
+from closeknit.hub.sentences import kai
 from closeknit.hub.topology import Topology
 
 SET = ""
 """Stands for the PodCliqueSet itself among the places of constraints."""
-
-MEANT = " It is meant where no topology is named."
-"""Why a topology is looked for that nobody wrote."""
 
 
 class Lost(Enum):
@@ -39,7 +39,7 @@ class Lost(Enum):
 class Place:
     """Where a constraint may stand."""
 
-    path: str
+    path: Path
     """Of the constraint itself."""
     given: wire.TopologyConstraint | None
     parent: str | None
@@ -52,11 +52,11 @@ class Place:
         required = preferred = None
         pack = self.given.pack or wire.TopologyPackConstraint()
         if pack.required:
-            required = Written(f"{self.path}.pack.required", pack.required)
+            required = Written((*self.path, "pack", "required"), pack.required)
         elif self.given.pack_domain:
-            required = Written(f"{self.path}.packDomain", self.given.pack_domain)
+            required = Written((*self.path, "packDomain"), self.given.pack_domain)
         if pack.preferred:
-            preferred = Written(f"{self.path}.pack.preferred", pack.preferred)
+            preferred = Written((*self.path, "pack", "preferred"), pack.preferred)
         return Asked(self.parent, required, preferred)
 
 
@@ -68,9 +68,11 @@ class Constraints:
     """None where nothing is constrained, or the topology cannot be used."""
     levels: Mapping[str, Levels]
     """By place; empty ones for places without a constraint."""
-    unavailable: tuple[str, ...]
+    unavailable: tuple[str, ...] = ()
     """The domains that the topology does not have, sorted."""
-    problems: tuple[Problem, ...]
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
+    """What says nothing, and what a set that runs already has lost."""
 
 
 def places(given: wire.PodCliqueSet) -> dict[str, Place]:
@@ -79,18 +81,22 @@ def places(given: wire.PodCliqueSet) -> dict[str, Place]:
     Of several with one name, which is a mistake, all but the first carry their number as well.
     """
     template = given.spec.template
-    found = {SET: Place("spec.template.topologyConstraint", template.topology_constraint, None)}
+    whole: Path = ("spec", "template")
+    found = {SET: Place((*whole, "topologyConstraint"), template.topology_constraint, None)}
     above: dict[str, str] = {}
     for i, group in enumerate(template.pod_clique_scaling_groups):
         name = of_group(group.name)
-        path = f"spec.template.podCliqueScalingGroups[{i}].topologyConstraint"
+        path = (*whole, "podCliqueScalingGroups", i, "topologyConstraint")
         found[name if name not in found else f"{name} {i}"] = Place(path, group.topology_constraint, SET)
         for clique in group.clique_names:
             above.setdefault(clique, name)
-    for i, template_clique in enumerate(template.cliques):
-        path = f"spec.template.cliques[{i}].topologyConstraint"
-        place = Place(path, template_clique.topology_constraint, above.get(template_clique.name, SET))
-        name = of_clique(template_clique.name)
+    for i, each in enumerate(template.cliques):
+        place = Place(
+            (*whole, "cliques", i, "topologyConstraint"),
+            each.topology_constraint,
+            above.get(each.name, SET),
+        )
+        name = of_clique(each.name)
         found[name if name not in found else f"{name} {i}"] = place
     return found
 
@@ -111,35 +117,40 @@ def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE
     used = {name: place for name, place in where.items() if place.given is not None}
     empty = {name: Levels() for name in where}
     if not used:
-        return Constraints(None, empty, (), ())
+        return Constraints(None, empty)
+    refuses = lost is Lost.REFUSE
     if not known.enabled:
-        off = "Topology aware scheduling is switched off in the OperatorConfiguration."
-        message = f"{off} Switch it on, or leave the constraint out."
-        found = [Problem(place.path, message) for place in used.values()]
-        return Constraints(None, empty, (), tuple(found) if lost is Lost.REFUSE else ())
+        if refuses:
+            off = tuple(sentences.SWITCHED_OFF.at(place.path) for place in used.values())
+            return Constraints(None, empty, problems=off)
+        lost_all = tuple(sentences.LOST_SWITCH.at(place.path) for place in used.values())
+        return Constraints(None, empty, notes=lost_all)
     problems = [problem for place in used.values() for problem in _form_problems(place)]
     unnamed: list[Problem] = []
     name = topology_name(where, unnamed)
-    if lost is Lost.REFUSE:
+    if refuses:
         problems.extend(unnamed)
         name = name or _likely(used, known)
     topology = known.topologies.get(name) if name is not None else None
     if topology is None:
-        if name is not None and lost is Lost.REFUSE:
+        if name is not None and refuses:
             problems.append(_no_topology(name, used, known))
-        return Constraints(None, empty, (), tuple(problems))
+        notes = () if refuses else tuple(_lost(name, place) for place in used.values())
+        return Constraints(None, empty, problems=tuple(problems), notes=notes)
     domains = {level.name: depth for depth, level in enumerate(topology.levels) if level.name}
     asked = {place: each.asked() for place, each in where.items()}
     unknown = [each for place in asked.values() for each in place.words() if each.word not in domains]
-    if lost is Lost.REFUSE:
-        for each in unknown:
-            message = f"Topology {shown(topology.name)} has no domain {shown(each.word)}."
-            problems.append(Problem(each.path, f"{message} {suggestion(each.word, domains)}"))
     levels, coarser = nested(asked, topology, domains)
-    if lost is Lost.REFUSE:
-        problems.extend(coarser)
+    if refuses:
+        problems.extend(_unknown(each, topology, tuple(domains)) for each in unknown)
+        refused, notes = parted(coarser)
+        problems.extend(refused)
+    else:
+        notes = tuple(
+            sentences.LOST_DOMAIN.at(each.path, topology=topology.name, domain=each.word) for each in unknown
+        )
     unavailable = tuple(sorted({each.word for each in unknown}))
-    return Constraints(topology, levels, unavailable, tuple(problems))
+    return Constraints(topology, levels, unavailable, tuple(problems), notes)
 
 
 def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | None:
@@ -147,31 +158,24 @@ def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | 
 
     In the earlier spelling there was only one topology, so it need not be named.
     """
-    first: tuple[str, str] | None = None
+    first: tuple[str, Path] | None = None
     unnamed = False
     for place in where.values():
         if place.given is None:
             continue
-        own = place.given.topology_name
+        own, path = place.given.topology_name, (*place.path, "topologyName")
         if not own and _inherited(place, where):
             continue
         if not own and place.given.pack is not None:
-            message = "The topology whose domains are meant is missing, and there is none to inherit."
-            remedy = "Write the name of a ClusterTopologyBinding."
-            problems.append(Problem(f"{place.path}.topologyName", f"{message} {remedy}"))
+            problems.append(sentences.TOPOLOGY_UNNAMED.at(path))
             unnamed = True
             continue
         name = own or MANAGED
         if first is None:
             first = (name, place.path)
         elif name != first[0]:
-            written = shown(name) if own else f"{shown(name)}, which is meant where none is named,"
-            message = f"{written} is not {shown(first[0])}, which {first[1]} speaks of."
-            problems.append(
-                Problem(
-                    f"{place.path}.topologyName", f"{message} A PodCliqueSet can speak of one topology only."
-                )
-            )
+            code = sentences.SECOND_TOPOLOGY if own else sentences.SECOND_TOPOLOGY_MEANT
+            problems.append(code.at(path, name=name, first=first[0], field=Field(first[1])))
     return first[0] if first is not None and not unnamed else None
 
 
@@ -201,24 +205,31 @@ def _form_problems(place: Place) -> Iterator[Problem]:
     if given is None:
         return
     if given.pack is not None and not given.pack.required and not given.pack.preferred:
-        yield Problem(f"{place.path}.pack", "This says nothing. Give required, preferred or both.")
+        yield sentences.EMPTY_PACK.at((*place.path, "pack"))
     if given.pack is None and not given.pack_domain:
-        yield Problem(place.path, "This says nothing. Give pack.required, pack.preferred or both.")
+        yield sentences.EMPTY_CONSTRAINT.at(place.path)
     if given.pack is not None and given.pack.required and given.pack_domain:
-        message = (
-            "This is the earlier spelling of pack.required, which stands here as well. Keep pack.required."
-        )
-        yield Problem(f"{place.path}.packDomain", message)
+        yield sentences.REQUIRED_TWICE.at((*place.path, "packDomain"))
 
 
 def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
+    """A topology that cannot be used, told where it is named or at the first constraint that means it."""
     named = (each for each in used.values() if each.given is not None and each.given.topology_name == name)
     place = next(named, None)
-    meant = "" if place else MEANT
-    place = place or next(iter(used.values()))
+    code = sentences.NO_BINDING if place else sentences.NO_BINDING_MEANT
+    path = (*(place or next(iter(used.values()))).path, "topologyName")
     if name in known.unusable:
-        message = f"Topology {shown(name)} has problems of its own. Correct them first."
-    else:
-        remedy = suggestion(name, known.topologies)
-        message = f"There is no ClusterTopologyBinding {shown(name)}.{meant} {remedy}"
-    return Problem(f"{place.path}.topologyName", message)
+        return kai.TOPOLOGY_BROKEN.at(path, topology=name)
+    return code.at(path, name=name, remedy=OneOf(name, tuple(known.topologies)))
+
+
+def _unknown(each: Written, topology: Topology, domains: tuple[str, ...]) -> Problem:
+    remedy = OneOf(each.word, domains)
+    return sentences.UNKNOWN_DOMAIN.at(each.path, topology=topology.name, domain=each.word, remedy=remedy)
+
+
+def _lost(topology: str | None, place: Place) -> Problem:
+    """What a running set has lost with the whole of its topology."""
+    if topology is None:
+        return sentences.LOST_NAME.at(place.path)
+    return sentences.LOST_TOPOLOGY.at(place.path, name=topology)

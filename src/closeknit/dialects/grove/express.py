@@ -12,22 +12,23 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
-from closeknit.dialects.grove.cliques import API_VERSION
-from closeknit.dialects.grove.naming import LONGEST
+from closeknit.dialects.core.pod_specs import pod_spec
+from closeknit.dialects.family import Object
+from closeknit.dialects.grove.names import LONGEST
+from closeknit.dialects.grove.to_cliques import API_VERSION
 from closeknit.dialects.grove.topologies import DOMAINS
-from closeknit.dialects.pod_specs import pod_spec
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.hub.problems import Code, Fact, InvalidError, Problem
 from closeknit.hub.request import Group, Member, PodSet
-from closeknit.hub.topology import Topology
+from closeknit.hub.sentences import grove as sentences
+from closeknit.hub.topology import Level, Topology
 from closeknit.hub.workload import Workload
 
 _DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,62}", re.ASCII)
 _SHARE = LONGEST // 3
 
 
-def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[dict[str, Any]]:
+def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[Object]:
     """A ClusterTopologyBinding and a PodCliqueSet that ask for the same.
 
     Raises ``InvalidError`` for a tree that Grove has no words for, with every place.
@@ -40,16 +41,8 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     if writer.problems:
         raise InvalidError(writer.problems)
     if topology is not None:
-        yield {
-            "apiVersion": API_VERSION,
-            "kind": "ClusterTopologyBinding",
-            "metadata": {"name": topology.name},
-            "spec": {
-                "levels": [
-                    {"domain": writer.domains[level.label], "key": level.label} for level in topology.levels
-                ]
-            },
-        }
+        named = tuple(Level(level.label, writer.domains[level.label]) for level in topology.levels)
+        yield to_binding(Topology(topology.name, named))
     yield {
         "apiVersion": API_VERSION,
         "kind": "PodCliqueSet",
@@ -58,6 +51,16 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
             **({"namespace": workload.object.namespace} if workload.object.namespace else {}),
         },
         "spec": {"replicas": 1, "template": template},
+    }
+
+
+def to_binding(topology: Topology) -> Object:
+    """A ClusterTopologyBinding of a topology whose levels have names."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ClusterTopologyBinding",
+        "metadata": {"name": topology.name},
+        "spec": {"levels": [{"domain": level.name, "key": level.label} for level in topology.levels]},
     }
 
 
@@ -93,10 +96,10 @@ class _Writer:
         self._names: set[str] = set()
         self._numbers = Counter[str]()
 
-    def template(self, root: Group) -> dict[str, Any]:
+    def template(self, root: Group) -> Object:
         whole = self._simple(root)
-        cliques: list[dict[str, Any]] = []
-        groups: list[dict[str, Any]] = []
+        cliques: list[Object] = []
+        groups: list[Object] = []
         self._all_needed(whole)
         for member in whole.members:
             if (pods := _only_pods(member)) is not None:
@@ -104,21 +107,20 @@ class _Writer:
                 continue
             assert isinstance(member, Group)
             self._all_needed(member)
-            inside: list[dict[str, Any]] = []
+            inside: list[Object] = []
             for inner in member.members:
                 if (pods := _only_pods(inner)) is not None:
                     inside.extend(self._clique(inner, pods))
                 else:
-                    message = "Grove knows sets, scaling groups and cliques, and this group lies deeper."
-                    self._cannot(inner, message)
+                    self._cannot(sentences.GROUP_TOO_DEEP, inner)
             if inside:
                 names = [clique["name"] for clique in inside]
                 config = {"name": self._own_name(member), "cliqueNames": names, **self._constraint(member)}
                 groups.append(config)
                 cliques.extend(inside)
         if not cliques and not self.problems:
-            self._cannot(root, "A PodCliqueSet needs at least one clique, and there are no pods.")
-        template: dict[str, Any] = {**self._constraint(whole), "cliques": cliques}
+            self._cannot(sentences.NOTHING_TO_RUN, root)
+        template: Object = {**self._constraint(whole), "cliques": cliques}
         return {**template, "podCliqueScalingGroups": groups} if groups else template
 
     def _simple(self, group: Group) -> Group:
@@ -156,17 +158,17 @@ class _Writer:
         assert self._topology is not None
         return self._topology.labels.index(label)
 
-    def _clique(self, member: Member, pods: PodSet) -> Iterator[dict[str, Any]]:
+    def _clique(self, member: Member, pods: PodSet) -> Iterator[Object]:
         if pods.count == 0:
             return
         if pods.least == 0:
-            self._cannot(pods, "None of its pods must run, and a clique of Grove needs at least one.")
+            self._cannot(sentences.NONE_NEEDED, pods)
             return
         name = self._own_name(member)
-        spec: dict[str, Any] = {"roleName": name, "replicas": pods.count, "minAvailable": pods.least}
+        spec: Object = {"roleName": name, "replicas": pods.count, "minAvailable": pods.least}
         yield {"name": name, **self._constraint(member), "spec": {**spec, "podSpec": pod_spec(pods)}}
 
-    def _constraint(self, member: Member) -> dict[str, Any]:
+    def _constraint(self, member: Member) -> Object:
         if isinstance(member, PodSet) or (member.required is None and member.preferred is None):
             return {}
         assert self._topology is not None
@@ -176,13 +178,10 @@ class _Writer:
 
     def _all_needed(self, group: Group) -> None:
         if group.least != len(group.members):
-            message = (
-                f"{group.least} of its {len(group.members)} members are needed; Grove needs all of them."
-            )
-            self._cannot(group, message)
+            self._cannot(sentences.SOME_NEEDED, group, least=group.least, members=len(group.members))
 
-    def _cannot(self, member: Member, message: str) -> None:
-        self.problems.append(Problem(f"PodCliqueSet {self.name}", f"{shown(member.name)}: {message}"))
+    def _cannot(self, code: Code, member: Member, **facts: Fact) -> None:
+        self.problems.append(code.at((), member=member.name, **facts))
 
     def _own_name(self, member: Member) -> str:
         name = _short(_plain(member.name))

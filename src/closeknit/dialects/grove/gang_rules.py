@@ -2,167 +2,160 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
-from closeknit.dialects.grove.naming import TOPOLOGY_NAME
-from closeknit.dialects.grove.nesting import Asked, Levels, Written, nested
-from closeknit.dialects.kai.keys import TOPOLOGY
-from closeknit.dialects.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.apis.grove_keys import TOPOLOGY_NAME
+from closeknit.apis.kai_keys import TOPOLOGY
+from closeknit.dialects.core.levels import Asked, Levels, Written, nested
+from closeknit.dialects.grove.blueprint import MOST_PODS
+from closeknit.dialects.grove.names import part_name_problems
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, OneOf, Problem, parted
+from closeknit.hub.sentences import grove as sentences
+from closeknit.hub.sentences import kai
+from closeknit.hub.sentences.hub import UNKNOWN_LEVEL
 from closeknit.hub.topology import Topology
 
 GANG = ""
 """Stands for the PodGang itself among the places of constraints."""
-_GROUPS, _CONFIGS = "spec.podgroups", "spec.topologyConstraintGroupConfigs"
-_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_GROUPS: Path = ("spec", "podgroups")
+_CONFIGS: Path = ("spec", "topologyConstraintGroupConfigs")
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
-    """The constraints of a gang, by the name of the pod group or configuration."""
+class GangConstraints:
+    """The constraints of a gang."""
 
-    topology: str | None
-    levels: Mapping[str, Levels]
-    problems: tuple[Problem, ...]
+    topology: str | None = None
+    levels: Mapping[str, Levels] = field(default_factory=dict)
+    """By the name of the pod group or configuration."""
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
 
 
 def gang_rules(given: wire.PodGang, namespace: str) -> Iterator[Problem]:
     """Everything for which no PodGroup could be made of a gang, apart from its constraints."""
     groups = given.spec.podgroups
     if not groups:
-        yield Problem(_GROUPS, "There are no pod groups. Describe at least one.")
-    seen: dict[str, str] = {}
-    referenced: dict[str, str] = {}
+        yield sentences.NO_POD_GROUPS.at(_GROUPS)
+    seen: dict[str, Path] = {}
+    referenced: dict[str, Path] = {}
     for i, group in enumerate(groups):
-        path = f"{_GROUPS}[{i}]"
-        yield from _name_problems(path, group.name, seen)
+        path = (*_GROUPS, i)
+        yield from part_name_problems(path, group.name, seen)
         if group.min_replicas < 1:
-            message = f"{group.min_replicas} pods are no group. Write one or more."
-            yield Problem(f"{path}.minReplicas", message)
+            yield sentences.POD_GROUP_WITHOUT_PODS.at((*path, "minReplicas"), least=group.min_replicas)
         for j, reference in enumerate(group.pod_references):
-            yield from _reference_problems(f"{path}.podReferences[{j}]", reference, namespace, referenced)
+            yield from _reference_problems((*path, "podReferences", j), reference, namespace, referenced)
         if 0 < len(group.pod_references) < group.min_replicas:
-            missing = group.min_replicas - len(group.pod_references)
-            message = (
-                f"{group.min_replicas} pods must run at once, and {len(group.pod_references)} are referenced."
-                f" Refer to {missing} more, or to none to have them assumed."
+            yield sentences.TOO_FEW_REFERENCES.at(
+                (*path, "podReferences"),
+                least=group.min_replicas,
+                referenced=len(group.pod_references),
+                missing=group.min_replicas - len(group.pod_references),
             )
-            yield Problem(f"{path}.podReferences", message)
     yield from _config_problems(given, seen)
+
+
+def size_problems(given: wire.PodGang) -> Iterator[Problem]:
+    """A gang of more pods than a cluster can have."""
+    pods = sum(max(group.min_replicas, len(group.pod_references)) for group in given.spec.podgroups)
+    if pods > MOST_PODS:
+        yield sentences.TOO_MANY_PODS.at(_GROUPS, pods=pods, most=MOST_PODS, kind="PodGang")
 
 
 def gang_constraints(
     given: wire.PodGang, topologies: Mapping[str, Topology], unusable: AbstractSet[str]
-) -> Close:
+) -> GangConstraints:
     """Read every constraint, with everything that is wrong with any of them.
 
     A gang speaks in node labels, and names the topology that they belong to by an annotation.
     """
     asked = _asked(given)
     if not any(list(place.words()) for place in asked.values()):
-        return Close(None, {name: Levels() for name in asked}, ())
+        return GangConstraints(None, {name: Levels() for name in asked})
     name, path = topology_of(given)
     topology = topologies.get(name)
     if topology is None:
+        if name in unusable:
+            return GangConstraints(problems=(kai.TOPOLOGY_BROKEN.at(path, topology=name),))
+        remedy = OneOf(name, tuple(topologies))
         if not name:
-            message = "The topology whose levels are meant is missing."
-        elif name in unusable:
-            message = f"Topology {shown(name)} has problems of its own. Correct them first."
-            return Close(None, {}, (Problem(path, message),))
-        else:
-            message = f"There is no topology {shown(name)}."
-        return Close(None, {}, (Problem(path, f"{message} {suggestion(name, topologies)}"),))
+            return GangConstraints(problems=(kai.TOPOLOGY_MISSING.at(path, allowed=remedy),))
+        return GangConstraints(problems=(sentences.NO_GANG_TOPOLOGY.at(path, name=name, remedy=remedy),))
     depths = {label: depth for depth, label in enumerate(topology.labels)}
-    problems = [
-        Problem(each.path, _unknown(each.word, topology))
+    unknown = [
+        _unknown(each, topology)
         for place in asked.values()
         for each in place.words()
         if each.word not in depths
     ]
     levels, coarser = nested(asked, topology, depths, "level")
-    return Close(name, levels, (*problems, *coarser))
+    refused, notes = parted(coarser)
+    return GangConstraints(name, levels, (*unknown, *refused), notes)
 
 
-def topology_of(given: wire.PodGang) -> tuple[str, str]:
+def topology_of(given: wire.PodGang) -> tuple[str, Path]:
     """The topology that a gang names, and where; empty for none."""
     annotations = given.metadata.annotations
     key = TOPOLOGY if TOPOLOGY in annotations and TOPOLOGY_NAME not in annotations else TOPOLOGY_NAME
-    return annotations.get(key, ""), within("metadata.annotations", key)
+    return annotations.get(key, ""), ("metadata", "annotations", key)
 
 
-def _unknown(word: str, topology: Topology) -> str:
-    meant = next((level.label for level in topology.levels if level.name == word), None)
+def _unknown(each: Written, topology: Topology) -> Problem:
+    meant = next((level.label for level in topology.levels if level.name == each.word), None)
     if meant is not None:
-        return f"{shown(word)} is a domain, and a PodGang speaks of node labels. Write {shown(meant)}."
-    message = f"Topology {shown(topology.name)} has no level {shown(word)}."
-    return f"{message} {suggestion(word, topology.labels)}"
+        return sentences.DOMAIN_FOR_LABEL.at(each.path, word=each.word, label=meant)
+    remedy = OneOf(each.word, topology.labels)
+    return UNKNOWN_LEVEL.at(each.path, topology=topology.name, level=each.word, remedy=remedy)
 
 
 def _asked(given: wire.PodGang) -> dict[str, Asked]:
     """What the gang, its configurations and its pod groups ask for, parents first."""
     spec = given.spec
-    found = {GANG: _written(None, "spec.topologyConstraint", spec.topology_constraint)}
+    found = {GANG: _written(None, ("spec",), spec.topology_constraint)}
     parents: dict[str, str] = {}
     for i, config in enumerate(spec.topology_constraint_group_configs):
         if config.pod_group_names:
-            path = f"{_CONFIGS}[{i}].topologyConstraint"
-            found.setdefault(config.name, _written(GANG, path, config.topology_constraint))
+            found.setdefault(config.name, _written(GANG, (*_CONFIGS, i), config.topology_constraint))
             parents.update((name, config.name) for name in config.pod_group_names)
     for i, group in enumerate(spec.podgroups):
-        path = f"{_GROUPS}[{i}].topologyConstraint"
         above = parents.get(group.name, GANG)
-        found.setdefault(group.name, _written(above, path, group.topology_constraint))
+        found.setdefault(group.name, _written(above, (*_GROUPS, i), group.topology_constraint))
     return found
 
 
-def _written(parent: str | None, path: str, given: wire.TopologyConstraint | None) -> Asked:
+def _written(parent: str | None, path: Path, given: wire.TopologyConstraint | None) -> Asked:
     pack = given.pack_constraint if given is not None else None
     if pack is None:
         return Asked(parent)
-    required = Written(f"{path}.packConstraint.required", pack.required) if pack.required else None
-    preferred = Written(f"{path}.packConstraint.preferred", pack.preferred) if pack.preferred else None
+    inner = (*path, "topologyConstraint", "packConstraint")
+    required = Written((*inner, "required"), pack.required) if pack.required else None
+    preferred = Written((*inner, "preferred"), pack.preferred) if pack.preferred else None
     return Asked(parent, required, preferred)
 
 
-def _name_problems(path: str, name: str, seen: dict[str, str]) -> Iterator[Problem]:
-    if not _DNS_LABEL.fullmatch(name) or len(name) > 63:
-        yield Problem(
-            f"{path}.name",
-            f"{shown(name)} is not a valid name. Allowed are at most 63 lower-case letters, digits and"
-            " dashes, with a letter or digit at both ends.",
-        )
-    if (first := seen.setdefault(name, path)) != path:
-        message = f"{shown(name)} is already the name of {first}. Give each its own."
-        yield Problem(f"{path}.name", message)
-
-
 def _reference_problems(
-    path: str, given: wire.NamespacedName, namespace: str, seen: dict[str, str]
+    path: Path, given: wire.NamespacedName, namespace: str, seen: dict[str, Path]
 ) -> Iterator[Problem]:
     if given.namespace != namespace:
-        message = f"{shown(given.namespace)} is not the gang's own namespace, {shown(namespace)}."
-        yield Problem(f"{path}.namespace", f"{message} A gang has pods of its own namespace only.")
+        yield sentences.FOREIGN_NAMESPACE.at((*path, "namespace"), namespace=given.namespace, own=namespace)
     elif (first := seen.setdefault(given.name, path)) != path:
-        message = f"{shown(given.name)} is referenced by {first} already. Refer to each pod once."
-        yield Problem(f"{path}.name", message)
+        yield sentences.REFERENCED_TWICE.at((*path, "name"), name=given.name, first=Field(first))
 
 
-def _config_problems(given: wire.PodGang, seen: dict[str, str]) -> Iterator[Problem]:
-    names = [group.name for group in given.spec.podgroups]
-    owners: dict[str, str] = {}
+def _config_problems(given: wire.PodGang, seen: dict[str, Path]) -> Iterator[Problem]:
+    names = tuple(group.name for group in given.spec.podgroups)
+    owners: dict[str, Path] = {}
     for i, config in enumerate(given.spec.topology_constraint_group_configs):
-        path = f"{_CONFIGS}[{i}]"
-        yield from _name_problems(path, config.name, seen)
+        path = (*_CONFIGS, i)
+        yield from part_name_problems(path, config.name, seen)
         for j, name in enumerate(config.pod_group_names):
-            here = f"{path}.podGroupNames[{j}]"
+            here = (*path, "podGroupNames", j)
             if name not in names:
-                yield Problem(here, f"There is no pod group {shown(name)}. {suggestion(name, names)}")
+                yield sentences.NO_POD_GROUP.at(here, name=name, remedy=OneOf(name, names))
             elif (first := owners.setdefault(name, here)) != here:
-                message = (
-                    f"{shown(name)} is listed by {first} already. A pod group lies in one group at most."
-                )
-                yield Problem(here, message)
+                yield sentences.POD_GROUP_LISTED_TWICE.at(here, name=name, first=Field(first))

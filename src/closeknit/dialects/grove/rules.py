@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.grove.constraints import places
-from closeknit.dialects.grove.naming import LONGEST, own_name_problems
-from closeknit.hub.problems import Problem, between, shown, suggestion
+from closeknit.dialects.grove.names import LONGEST, own_name_problems, part_name_problems
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, OneOf, Problem, Range, shown
+from closeknit.hub.sentences import grove as sentences
 
-_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
-_EXPLICIT = "CliqueStartupTypeExplicit"
-_CARELESS = ("lpx-scheduler", "volcano")
+IN_ORDER, EXPLICIT = "CliqueStartupTypeInOrder", "CliqueStartupTypeExplicit"
+_STARTUP_TYPES = ("CliqueStartupTypeAnyOrder", IN_ORDER, EXPLICIT)
+_WITHOUT_TOPOLOGY = ("lpx-scheduler", "volcano")
 """Schedulers for which Grove refuses constraints."""
-_STARTUP_TYPES = ("CliqueStartupTypeAnyOrder", "CliqueStartupTypeInOrder", _EXPLICIT)
+_CLIQUES: Path = ("spec", "template", "cliques")
+_GROUPS: Path = ("spec", "template", "podCliqueScalingGroups")
 
 
 def rules(given: wire.PodCliqueSet) -> Iterator[Problem]:
@@ -23,111 +24,97 @@ def rules(given: wire.PodCliqueSet) -> Iterator[Problem]:
     template = given.spec.template
     yield from own_name_problems(given.metadata.name, LONGEST - 1)
     if given.spec.replicas < 0:
-        yield Problem("spec.replicas", f"{given.spec.replicas} is negative. Write zero or more.")
+        yield sentences.NEGATIVE.at(("spec", "replicas"), replicas=given.spec.replicas, least="zero")
     if not template.cliques:
-        yield Problem("spec.template.cliques", "There are no cliques. Describe at least one.")
+        yield sentences.NO_CLIQUES.at(_CLIQUES)
     startup = template.clique_startup_type
     if startup and startup not in _STARTUP_TYPES:
-        message = f"{shown(startup)} is not a way to start. {suggestion(startup, _STARTUP_TYPES)}"
-        yield Problem("spec.template.cliqueStartupType", message)
-    names = [clique.name for clique in template.cliques]
+        yield sentences.STARTUP_TYPE.at(
+            ("spec", "template", "cliqueStartupType"),
+            startup=startup,
+            remedy=OneOf(startup, _STARTUP_TYPES),
+        )
+    names = tuple(clique.name for clique in template.cliques)
     grouped = {name for group in template.pod_clique_scaling_groups for name in group.clique_names}
+    seen: dict[str, Path] = {}
     for i, clique in enumerate(template.cliques):
-        path = f"spec.template.cliques[{i}]"
-        yield from _name_problems(path, clique.name, names[:i], "spec.template.cliques")
-        yield from _clique_problems(f"{path}.spec", clique, names, startup, scaled=clique.name in grouped)
+        path = (*_CLIQUES, i)
+        yield from part_name_problems(path, clique.name, seen)
+        yield from _clique_problems((*path, "spec"), clique, names, startup, scaled=clique.name in grouped)
         if clique.name not in grouped:
-            yield from _length(f"{path}.name", given.metadata.name, (clique.name,))
+            yield from _length((*path, "name"), given.metadata.name, clique.name)
     yield from _scheduler_problems(given)
     yield from _role_problems(template.cliques)
     yield from _circles(template.cliques)
     yield from _scaling_group_problems(given, names)
 
 
-def _name_problems(path: str, name: str, before: Sequence[str], where: str) -> Iterator[Problem]:
-    if not _DNS_LABEL.fullmatch(name) or len(name) > 63:
-        yield Problem(
-            f"{path}.name",
-            f"{shown(name)} is not a valid name. Allowed are at most 63 lower-case letters, digits and"
-            " dashes, with a letter or digit at both ends.",
-        )
-    if name in before:
-        message = f"{shown(name)} is already the name of {where}[{before.index(name)}]. Give each its own."
-        yield Problem(f"{path}.name", message)
-
-
-def _length(path: str, pod_clique_set: str, parts: tuple[str, ...]) -> Iterator[Problem]:
-    length = len(pod_clique_set) + sum(len(part) for part in parts)
+def _length(path: Path, pod_clique_set: str, *parts: str) -> Iterator[Problem]:
+    names = (pod_clique_set, *parts)
+    length = sum(map(len, names))
     # A set whose name alone leaves no room is told at its own name, and not at every clique.
     if length > LONGEST > len(pod_clique_set):
-        joined = ", ".join(shown(part) for part in (pod_clique_set, *parts))
-        yield Problem(
-            path,
-            f"The names {joined} have {length} characters together. At most {LONGEST} leave room for the"
-            " names of pods; shorten one of them.",
-        )
+        yield sentences.NAMES_TOO_LONG.at(path, names=names, length=length, longest=LONGEST)
 
 
 def _clique_problems(
-    path: str, clique: wire.PodCliqueTemplate, names: Sequence[str], startup: str, *, scaled: bool
+    path: Path, clique: wire.PodCliqueTemplate, names: tuple[str, ...], startup: str, *, scaled: bool
 ) -> Iterator[Problem]:
     spec = clique.spec
     replicas = spec.replicas or 1
     if spec.replicas is not None and spec.replicas < 0:
-        yield Problem(f"{path}.replicas", f"{spec.replicas} is negative. Write one or more.")
+        yield sentences.NEGATIVE.at((*path, "replicas"), replicas=spec.replicas, least="one")
     elif spec.min_available is not None and not 1 <= spec.min_available <= replicas:
-        message = f"{spec.min_available} of {replicas} replicas cannot be the least. {between(1, replicas)}"
-        yield Problem(f"{path}.minAvailable", message)
+        yield _minimum(path, spec.min_available, replicas)
     if spec.auto_scaling_config is not None:
+        inner = (*path, "autoScalingConfig")
         if scaled:
-            message = (
-                "The clique belongs to a scaling group, which is scaled as a whole. Use its scaleConfig."
-            )
-            yield Problem(f"{path}.autoScalingConfig", message)
+            yield sentences.SCALED_AS_A_WHOLE.at(inner)
         least = replicas if spec.min_available is None else spec.min_available
-        yield from _autoscaling(f"{path}.autoScalingConfig", spec.auto_scaling_config, replicas, least)
-    if startup != _EXPLICIT and startup in ("", *_STARTUP_TYPES):
+        yield from _autoscaling(inner, spec.auto_scaling_config, replicas, least)
+    if startup != EXPLICIT and startup in ("", *_STARTUP_TYPES):
         return
     for i, other in enumerate(spec.starts_after):
+        here = (*path, "startsAfter", i)
         if other == clique.name:
-            yield Problem(f"{path}.startsAfter[{i}]", "A clique cannot start after itself. Leave it out.")
+            yield sentences.STARTS_AFTER_ITSELF.at(here)
         elif other not in names:
-            message = f"There is no clique {shown(other)}. {suggestion(other, names)}"
-            yield Problem(f"{path}.startsAfter[{i}]", message)
+            yield sentences.NO_CLIQUE.at(here, name=other, remedy=OneOf(other, names))
         elif other in spec.starts_after[:i]:
-            yield Problem(f"{path}.startsAfter[{i}]", f"{shown(other)} is listed before. Name each once.")
+            yield sentences.CLIQUE_LISTED_BEFORE.at(here, name=other)
 
 
-def _autoscaling(path: str, given: wire.AutoScalingConfig, replicas: int, least: int) -> Iterator[Problem]:
+def _minimum(path: Path, least: int, replicas: int) -> Problem:
+    return sentences.MINIMUM_OUT_OF_RANGE.at(
+        (*path, "minAvailable"), least=least, replicas=replicas, remedy=Range(1, replicas)
+    )
+
+
+def _autoscaling(path: Path, given: wire.AutoScalingConfig, replicas: int, least: int) -> Iterator[Problem]:
     lowest = replicas if given.min_replicas is None else given.min_replicas
     if lowest < least:
-        message = f"{lowest} is less than minAvailable, which is {least}. Write {least} or more."
-        yield Problem(f"{path}.minReplicas", message)
+        yield sentences.AUTOSCALING_BELOW_MINIMUM.at((*path, "minReplicas"), lowest=lowest, least=least)
     if given.max_replicas < max(lowest, replicas):
-        most = max(lowest, replicas)
-        message = f"{given.max_replicas} is less than there are at least, {most}. Write {most} or more."
-        yield Problem(f"{path}.maxReplicas", message)
+        yield sentences.AUTOSCALING_TOO_LOW.at(
+            (*path, "maxReplicas"), most=given.max_replicas, lowest=max(lowest, replicas)
+        )
 
 
 def _scheduler_problems(given: wire.PodCliqueSet) -> Iterator[Problem]:
     """All pods of a set have one scheduler, and one that can keep them together if they ask for it."""
-    template = given.spec.template
     named: dict[str, int] = {}
-    for i, clique in enumerate(template.cliques):
+    for i, clique in enumerate(given.spec.template.cliques):
         name = (clique.spec.pod_spec or {}).get("schedulerName")
         if isinstance(name, str) and name:
             named.setdefault(name, i)
     first = next(iter(named), "")
     for name, i in named.items():
-        path = f"spec.template.cliques[{i}].spec.podSpec.schedulerName"
+        path = (*_CLIQUES, i, "spec", "podSpec", "schedulerName")
         if name != first:
-            message = (
-                f"{shown(name)} is not {shown(first)}, which spec.template.cliques[{named[first]}] names."
-            )
-            yield Problem(path, f"{message} All pods of a set have one scheduler.")
-        if name in _CARELESS and any(place.given is not None for place in places(given).values()):
-            message = f"{shown(name)} knows nothing of topology constraints."
-            yield Problem(path, f"{message} Use kai-scheduler, or leave the constraints out.")
+            where = Field((*_CLIQUES, named[first]))
+            yield sentences.SCHEDULERS_DIFFER.at(path, name=name, first=first, field=where)
+        if name in _WITHOUT_TOPOLOGY and any(place.given is not None for place in places(given).values()):
+            yield sentences.SCHEDULER_WITHOUT_TOPOLOGY.at(path, name=name)
 
 
 def _role_problems(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:
@@ -135,10 +122,9 @@ def _role_problems(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Proble
     for i, clique in enumerate(cliques):
         role = clique.spec.role_name
         if role and (first := seen.setdefault(role, i)) != i:
-            message = (
-                f"{shown(role)} is already the role of spec.template.cliques[{first}]. Give each its own."
+            yield sentences.ROLE_TAKEN.at(
+                (*_CLIQUES, i, "spec", "roleName"), role=role, first=Field((*_CLIQUES, first))
             )
-            yield Problem(f"spec.template.cliques[{i}].spec.roleName", message)
 
 
 def _circles(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:
@@ -159,41 +145,37 @@ def _circles(cliques: Sequence[wire.PodCliqueTemplate]) -> Iterator[Problem]:
             trail.append(following)
         circle = (*trail[trail.index(following) :], following)
         index = next(i for i, clique in enumerate(cliques) if clique.name == following)
-        written = " after ".join(shown(name) for name in circle)
-        message = f"These cliques wait for each other: {written}. Let one of them start first."
-        yield Problem(f"spec.template.cliques[{index}].spec.startsAfter", message)
+        yield sentences.START_CIRCLE.at(
+            (*_CLIQUES, index, "spec", "startsAfter"), circle=" after ".join(map(shown, circle))
+        )
 
 
-def _scaling_group_problems(given: wire.PodCliqueSet, names: Sequence[str]) -> Iterator[Problem]:
-    where = "spec.template.podCliqueScalingGroups"
-    groups = given.spec.template.pod_clique_scaling_groups
+def _scaling_group_problems(given: wire.PodCliqueSet, names: tuple[str, ...]) -> Iterator[Problem]:
     owners: dict[str, int] = {}
-    for i, group in enumerate(groups):
-        path = f"{where}[{i}]"
-        yield from _name_problems(path, group.name, [each.name for each in groups[:i]], where)
+    seen: dict[str, Path] = {}
+    for i, group in enumerate(given.spec.template.pod_clique_scaling_groups):
+        path = (*_GROUPS, i)
+        yield from part_name_problems(path, group.name, seen)
         if not group.clique_names:
-            yield Problem(f"{path}.cliqueNames", f"There are no cliques here. {suggestion('', names)}")
-        counts = Counter(group.clique_names)
+            yield sentences.GROUP_WITHOUT_CLIQUES.at((*path, "cliqueNames"), remedy=OneOf("", names))
+        own: set[str] = set()
         for j, name in enumerate(group.clique_names):
-            here = f"{path}.cliqueNames[{j}]"
+            here = (*path, "cliqueNames", j)
             if name not in names:
-                yield Problem(here, f"There is no clique {shown(name)}. {suggestion(name, names)}")
+                yield sentences.NO_CLIQUE.at(here, name=name, remedy=OneOf(name, names))
                 continue
             first = owners.setdefault(name, i)
             if first != i:
-                message = (
-                    f"{shown(name)} belongs to {where}[{first}] already. A clique has one scaling group."
-                )
-                yield Problem(here, message)
-            elif counts[name] > 1 and name in group.clique_names[:j]:
-                yield Problem(here, f"{shown(name)} is listed before. Name each clique once.")
-            yield from _length(here, given.metadata.name, (group.name, name))
+                yield sentences.CLIQUE_IN_TWO_GROUPS.at(here, name=name, first=Field((*_GROUPS, first)))
+            elif name in own:
+                yield sentences.CLIQUE_LISTED_BEFORE.at(here, name=name)
+            own.add(name)
+            yield from _length(here, given.metadata.name, group.name, name)
         replicas = 1 if group.replicas is None else group.replicas
         least = 1 if group.min_available is None else group.min_available
         if replicas < 1:
-            yield Problem(f"{path}.replicas", f"{replicas} is not possible. Write one or more.")
+            yield sentences.LESS_THAN_ONE.at((*path, "replicas"), replicas=replicas)
         elif not 1 <= least <= replicas:
-            message = f"{least} of {replicas} replicas cannot be the least. {between(1, replicas)}"
-            yield Problem(f"{path}.minAvailable", message)
+            yield _minimum(path, least, replicas)
         if group.scale_config is not None:
-            yield from _autoscaling(f"{path}.scaleConfig", group.scale_config, replicas, least)
+            yield from _autoscaling((*path, "scaleConfig"), group.scale_config, replicas, least)

@@ -6,12 +6,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.apis.kai_keys import SCHEDULER as KAI_SCHEDULER
+from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.places import Located
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.dialects.family import Described
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, OneOf, Problem
+from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
 MANAGED = "grove-topology"
@@ -20,13 +26,17 @@ MANAGED = "grove-topology"
 DOMAINS = ("region", "zone", "datacenter", "block", "rack", "host", "numa")
 """The domains of v0.1.0-alpha.8 and before, by falling distance in the network."""
 
-_BACKENDS = ("kai-scheduler", "default-scheduler", "volcano", "lpx-scheduler")
-_TOPOLOGY_AWARE = "kai-scheduler"
+_BACKENDS = (KAI_SCHEDULER, "default-scheduler", "volcano", "lpx-scheduler")
+_LEVELS: Path = ("spec", "levels")
+_CONFIGURED: Path = ("topologyAwareScheduling", "levels")
 
 _DOMAIN = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 _KEY = re.compile(
     r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII
 )
+
+
+_Described: TypeAlias = Stored[wire.ClusterTopology] | Stored[wire.ClusterTopologyBinding]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,49 +50,56 @@ class Known:
     """Whether topology aware scheduling is switched on."""
 
 
-def known(manifests: Manifests) -> Known:
-    """The topologies of Grove that were read, without what is wrong with them."""
-    usable = {one.name: one for one in read_topologies(manifests) if isinstance(one, Topology)}
+def known(view: View) -> Known:
+    """The topologies of Grove that can be used, and the names of those that cannot."""
+    usable = view.derive(_described).topologies
     names = {
-        one.name
-        for shape in (wire.ClusterTopology, wire.ClusterTopologyBinding)
-        for one in manifests.named(shape)
+        key.name for shape in (wire.ClusterTopology, wire.ClusterTopologyBinding) for key in view.keys(shape)
     }
-    configurations = manifests.of(OperatorConfiguration)
-    switches = [one.content.topology_aware_scheduling for one in configurations]
+    switches = [one.content.topology_aware_scheduling for one in view.of(OperatorConfiguration)]
     if any(switch.levels is not None for switch in switches):
         names.add(MANAGED)
     return Known(usable, names - usable.keys(), enabled=not switches or any(one.enabled for one in switches))
 
 
-def read_topologies(manifests: Manifests) -> Iterator[Topology | Located]:
+def topologies(view: View) -> Described:
     """All topologies, and all problems with them. Of two with one name, the configured or first counts."""
+    found = view.derive(_described)
+    return Described(found.topologies, (*found.problems, *_kai_topologies_that_differ(view)))
+
+
+def _described(view: View) -> Described:
     seen: dict[str, tuple[str, Topology]] = {}
-    for one in _configured(manifests):
-        if isinstance(one, Topology):
-            seen[one.name] = ("the OperatorConfiguration", one)
-        yield one
-    for old in manifests.of(wire.ClusterTopology):
-        found = [
-            *_fixed_domain_problems("spec.levels", old.content.spec.levels),
-            *_level_problems(old.content.spec.levels),
-        ]
-        found.extend(_again("ClusterTopology", old.name, old.content.spec.levels, seen))
-        yield from (old.located(problem) for problem in found)
-        if not found and old.name not in seen:
-            topology = to_topology(old.name, old.content.spec.levels)
-            seen[old.name] = ("a ClusterTopology", topology)
-            yield topology
-    for binding in manifests.of(wire.ClusterTopologyBinding):
+    problems: list[Reported] = []
+
+    def take(stored: _Described, *own: Problem) -> None:
+        kind, levels = stored.object.kind, stored.content.spec.levels
+        found = [*own, *_described_before(kind, stored.name, levels, seen)]
+        problems.extend(map(stored.report, found))
+        if not found and stored.name not in seen:
+            seen[stored.name] = (kind, to_topology(stored.name, levels))
+
+    bound = any(view.keys(shape) for shape in (wire.ClusterTopology, wire.ClusterTopologyBinding))
+    for number, configuration in enumerate(view.of(OperatorConfiguration)):
+        switch = configuration.content.topology_aware_scheduling
+        found = list(configuration_problems(configuration.content, bound=bound))
+        if number:
+            found = [sentences.SECOND_CONFIGURATION.at(("kind",))]
+        problems.extend(map(configuration.report, found))
+        if not found and switch.enabled and switch.levels:
+            seen[MANAGED] = ("OperatorConfiguration", to_topology(MANAGED, in_fixed_order(switch.levels)))
+    for old in view.of(wire.ClusterTopology):
+        levels = old.content.spec.levels
+        take(old, *_fixed_domain_problems(levels, _LEVELS), *_level_problems(levels, _LEVELS))
+    for binding in view.of(wire.ClusterTopologyBinding):
         spec = binding.content.spec
-        found = [*_free_domain_problems(spec.levels), *_level_problems(spec.levels)]
-        found.extend(_binding_problems(spec.scheduler_topology_bindings))
-        found.extend(_again("ClusterTopologyBinding", binding.name, spec.levels, seen))
-        yield from (binding.located(problem) for problem in found)
-        if not found and binding.name not in seen:
-            topology = to_topology(binding.name, spec.levels)
-            seen[binding.name] = ("a ClusterTopologyBinding", topology)
-            yield topology
+        take(
+            binding,
+            *_domain_name_problems(spec.levels),
+            *_level_problems(spec.levels, _LEVELS),
+            *_binding_problems(spec.scheduler_topology_bindings),
+        )
+    return Described({name: topology for name, (_, topology) in seen.items()}, tuple(problems))
 
 
 def to_topology(name: str, levels: Sequence[wire.TopologyLevel]) -> Topology:
@@ -95,122 +112,110 @@ def in_fixed_order(levels: Sequence[wire.TopologyLevel]) -> list[wire.TopologyLe
     return sorted(levels, key=lambda level: DOMAINS.index(level.domain))
 
 
+def kai_names(view: View) -> dict[str, str]:
+    """The names under which KAI knows topologies that somebody else looks after, by Grove's name."""
+    return {
+        one.name: binding.topology_reference
+        for one in view.of(wire.ClusterTopologyBinding)
+        for binding in one.content.spec.scheduler_topology_bindings
+        if binding.scheduler_name == KAI_SCHEDULER and binding.topology_reference
+    }
+
+
 def configuration_problems(given: OperatorConfiguration, *, bound: bool) -> Iterator[Problem]:
     """Everything for which the operator would refuse to start.
 
     ``bound`` says that topologies are described elsewhere, which is how it is done today.
     """
-    switch, path = given.topology_aware_scheduling, "topologyAwareScheduling.levels"
+    switch = given.topology_aware_scheduling
     if not switch.enabled:
         return
     if not switch.levels and (switch.levels is not None or not bound):
-        yield Problem(
-            path,
-            "Topology aware scheduling is enabled, but there are no levels."
-            " List at least one with its domain and key, or switch it off.",
-        )
+        yield sentences.CONFIGURED_WITHOUT_LEVELS.at(_CONFIGURED)
     levels = switch.levels or []
-    yield from _fixed_domain_problems(path, levels)
-    yield from _level_problems(levels, path)
+    yield from _fixed_domain_problems(levels, _CONFIGURED)
+    yield from _level_problems(levels, _CONFIGURED)
     for i, level in enumerate(levels):
         if level.domain == "host" and level.key != HOSTNAME:
-            yield Problem(
-                f"{path}[{i}].key",
-                f"{shown(level.key)} is not the label of hosts. Kubelets set {shown(HOSTNAME)}; write that.",
-            )
+            yield sentences.NOT_THE_HOST_LABEL.at((*_CONFIGURED, i, "key"), key=level.key, hostname=HOSTNAME)
 
 
-def _configured(manifests: Manifests) -> Iterator[Topology | Located]:
-    bound = any(
-        True for shape in (wire.ClusterTopology, wire.ClusterTopologyBinding) for _ in manifests.named(shape)
-    )
-    for number, configuration in enumerate(manifests.of(OperatorConfiguration)):
-        if number:
-            message = "There is already an OperatorConfiguration. An operator has one; remove the other."
-            yield configuration.located(Problem("kind", message))
-            continue
-        found = list(configuration_problems(configuration.content, bound=bound))
-        yield from (configuration.located(problem) for problem in found)
-        switch = configuration.content.topology_aware_scheduling
-        if not found and switch.enabled and switch.levels:
-            yield to_topology(MANAGED, in_fixed_order(switch.levels))
-
-
-def _fixed_domain_problems(path: str, levels: Sequence[wire.TopologyLevel]) -> Iterator[Problem]:
+def _fixed_domain_problems(levels: Sequence[wire.TopologyLevel], path: Path) -> Iterator[Problem]:
     """Domains that are not among the seven fixed ones."""
+    code = sentences.NOT_A_FIXED_DOMAIN if path is _LEVELS else sentences.NOT_A_TOPOLOGY_DOMAIN
     for i, level in enumerate(levels):
         if level.domain not in DOMAINS:
-            message = f"{shown(level.domain)} is not a topology domain. {suggestion(level.domain, DOMAINS)}"
-            if path.startswith("spec"):
-                message += " A ClusterTopologyBinding can have domains of any name."
-            yield Problem(f"{path}[{i}].domain", message)
+            yield code.at((*path, i, "domain"), domain=level.domain, remedy=OneOf(level.domain, DOMAINS))
 
 
-def _free_domain_problems(levels: Sequence[wire.TopologyLevel]) -> Iterator[Problem]:
+def _domain_name_problems(levels: Sequence[wire.TopologyLevel]) -> Iterator[Problem]:
     """Domains that could be no name at all."""
     for i, level in enumerate(levels):
         if not _DOMAIN.fullmatch(level.domain) or len(level.domain) > 63:
-            yield Problem(
-                f"spec.levels[{i}].domain",
-                f"{shown(level.domain)} is not a domain. Write at most 63 lower-case letters, digits and"
-                " dashes that start with a letter, such as rack.",
-            )
+            yield sentences.NOT_A_DOMAIN_NAME.at((*_LEVELS, i, "domain"), domain=level.domain)
 
 
-def _level_problems(levels: Sequence[wire.TopologyLevel], path: str = "spec.levels") -> Iterator[Problem]:
-    if not levels and path == "spec.levels":
-        yield Problem(path, "There are no levels. List at least one with its domain and key.")
+def _level_problems(levels: Sequence[wire.TopologyLevel], path: Path) -> Iterator[Problem]:
+    if not levels and path is _LEVELS:
+        yield sentences.NO_LEVELS.at(path)
     domains: dict[str, int] = {}
     keys: dict[str, int] = {}
     for i, level in enumerate(levels):
-        here = f"{path}[{i}]"
+        here = (*path, i)
         if not _KEY.fullmatch(level.key) or len(level.key) > 63:
-            yield Problem(
-                f"{here}.key",
-                f"{shown(level.key)} is not a label key that Grove takes. Write at most 63 letters, digits,"
-                " '-', '_' and '.', with an optional domain before a slash, such as example.com/rack.",
-            )
+            yield sentences.NOT_A_LEVEL_KEY.at((*here, "key"), key=level.key)
         for field, value, seen in (("domain", level.domain, domains), ("key", level.key, keys)):
             if (first := seen.setdefault(value, i)) != i:
-                message = f"{shown(value)} is already the {field} of {path}[{first}]. Each level has its own."
-                yield Problem(f"{here}.{field}", message)
+                taken = Field((*path, first))
+                yield sentences.LEVEL_TAKEN.at((*here, field), value=value, what=field, first=taken)
 
 
 def _binding_problems(bindings: Sequence[wire.SchedulerTopologyBinding]) -> Iterator[Problem]:
+    whole: Path = ("spec", "schedulerTopologyBindings")
     seen: dict[str, int] = {}
     for i, binding in enumerate(bindings):
-        path = f"spec.schedulerTopologyBindings[{i}]"
-        name = binding.scheduler_name
+        name, path = binding.scheduler_name, (*whole, i, "schedulerName")
         if (first := seen.setdefault(name, i)) != i:
-            message = (
-                f"{shown(name)} is already bound by spec.schedulerTopologyBindings[{first}]. Bind each once."
-            )
-            yield Problem(f"{path}.schedulerName", message)
+            yield sentences.BOUND_TWICE.at(path, name=name, first=Field((*whole, first)))
         if name not in _BACKENDS:
-            message = f"Grove has no scheduler {shown(name)}. {suggestion(name, _BACKENDS)}"
-            yield Problem(f"{path}.schedulerName", message)
-        elif name != _TOPOLOGY_AWARE:
-            message = (
-                f"{shown(name)} has no topologies of its own. Only {shown(_TOPOLOGY_AWARE)} can be bound."
-            )
-            yield Problem(f"{path}.schedulerName", message)
+            yield sentences.NO_SCHEDULER.at(path, name=name, remedy=OneOf(name, _BACKENDS))
+        elif name != KAI_SCHEDULER:
+            yield sentences.SCHEDULER_NOT_BINDABLE.at(path, name=name, only=KAI_SCHEDULER)
         if not binding.topology_reference:
-            message = "The name of the scheduler's topology is missing. Write it, or remove the binding."
-            yield Problem(f"{path}.topologyReference", message)
+            yield sentences.NO_TOPOLOGY_REFERENCE.at((*whole, i, "topologyReference"))
 
 
-def _again(
+def _described_before(
     kind: str, name: str, levels: Sequence[wire.TopologyLevel], seen: Mapping[str, tuple[str, Topology]]
 ) -> Iterator[Problem]:
     """A topology that was described before; the operator's own object may stand beside its configuration."""
     if name not in seen:
         return
-    by, topology = seen[name]
-    if not by.startswith("the "):
-        message = (
-            f"{by[0].upper()}{by[1:]} has the name {shown(name)} already. Remove this {kind}, or rename it."
-        )
-        yield Problem("metadata.name", message)
+    other, topology = seen[name]
+    if other != "OperatorConfiguration":
+        yield sentences.TOPOLOGY_NAME_TAKEN.at(("metadata", "name"), other=other, name=name, kind=kind)
     elif to_topology(name, levels) != topology:
-        message = f"These are not the levels of {by}, which {shown(name)} is made from. Change them there."
-        yield Problem("spec.levels", message)
+        yield sentences.NOT_THE_CONFIGURED_LEVELS.at(_LEVELS, name=name)
+
+
+def _kai_topologies_that_differ(view: View) -> Iterator[Reported]:
+    """Topologies of KAI that have the name of one of Grove's but other levels, and were not made of it.
+
+    Grove makes KAI's topology under its own name, and does not take over what somebody else made. With a
+    binding to KAI it makes none, so that nobody is in its way.
+    """
+    bound = {
+        one.name
+        for one in view.of(wire.ClusterTopologyBinding)
+        for binding in one.content.spec.scheduler_topology_bindings
+        if binding.scheduler_name == KAI_SCHEDULER
+    }
+    usable = view.derive(_described).topologies
+    for stored in view.of(KaiTopology):
+        ours = usable.get(stored.name) if stored.name not in bound else None
+        if ours is None or [level.node_label for level in stored.content.spec.levels] == list(ours.labels):
+            continue
+        owners = {owner.kind for owner in stored.content.metadata.owner_references}
+        if not owners & {"ClusterTopology", "ClusterTopologyBinding"}:
+            found = sentences.KAI_TOPOLOGY_DIFFERS.at(_LEVELS, name=stored.name, levels=ours.labels)
+            yield stored.report(found)

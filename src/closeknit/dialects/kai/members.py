@@ -1,84 +1,193 @@
-"""Which pods belong to which subgroup, and what they make of it."""
+"""Which pods belong to which leaf of a PodGroup, and what the leaf consists of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from closeknit.apis.core_v1 import Pod
-from closeknit.dialects.crews import Crew, crew, equal
-from closeknit.dialects.kai.keys import GROUP_ANNOTATION, SUBGROUP_LABEL
+from closeknit.apis.kai_keys import SUBGROUP_LABEL
+from closeknit.dialects.core.assumed_pods import Assumed
+from closeknit.dialects.core.minimum_members import Candidate, Crew, crew, equal
+from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
+from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf
+from closeknit.dialects.kai.rules import share_problems
 from closeknit.dialects.kai.subgroups import Tree
-from closeknit.dialects.naming import workload_name
-from closeknit.dialects.paths import within
-from closeknit.dialects.pods import ReadPod, Shape, Stage, by_rank
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.dialects.store.objects import Reported
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.sentences import kai as sentences
 
 DEFAULT = "default"
 """What KAI calls the pods of a PodGroup that has no subgroups."""
+MOST_ASSUMED = 150_000
+"""How many pods may be assumed for one PodGroup: as many as Kubernetes supports in a cluster."""
 
-_LABEL_PATH = within("metadata.labels", SUBGROUP_LABEL)
-_SHARES = ("gpu-fraction", "gpu-memory")
-
-
-def workload_of(pod: Pod, namespace: str) -> str | None:
-    """The PodGroup that a pod names as its own."""
-    group = pod.metadata.annotations.get(GROUP_ANNOTATION)
-    return workload_name(namespace, group) if group else None
+_LABEL = ("metadata", "labels", SUBGROUP_LABEL)
 
 
-def subgroup_of(pod: ReadPod, group: str, tree: Tree) -> str | Problem:
-    """The name of the pod's subgroup, empty for the PodGroup itself; or why it has none."""
-    written = pod.manifest.content.metadata.labels.get(SUBGROUP_LABEL, "")
-    if not tree.parts:
-        if written in ("", DEFAULT):
-            return ""
-        message = f"There is no subgroup {shown(written)}: PodGroup {group} has none. Remove the label."
-        return Problem(_LABEL_PATH, message)
-    if not written:
-        message = f"PodGroup {group} has subgroups, so each of its pods must name one. "
-        return Problem(_LABEL_PATH, message + suggestion("", tree.leaves()))
-    if written not in tree.parts:
-        message = f"PodGroup {group} has no subgroup {shown(written)}. "
-        return Problem(_LABEL_PATH, message + suggestion(written, tree.leaves()))
-    if tree.children[written]:
-        message = f"{shown(written)} has subgroups, and so no pods of its own. "
-        return Problem(_LABEL_PATH, message + suggestion(written, tree.leaves(written)))
-    return written
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The pods of a PodGroup that exist."""
+
+    by_leaf: Mapping[str, Sequence[ReadPod]]
+    """The empty name stands for a PodGroup without subgroups."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with pods, told for their PodGroup."""
+    reported: tuple[Reported, ...] = ()
+    """Of these, what is wrong with them as members, told for the pods themselves."""
 
 
-def share_problems(pod: ReadPod) -> list[Problem]:
-    """Parts of a GPU that a pod asks for: the hub counts whole units only."""
-    annotations = pod.manifest.content.metadata.annotations
-    return [
-        Problem(
-            within("metadata.annotations", key),
-            "Shared GPUs are not taken into account when pods are placed. Ask for whole ones.",
-        )
-        for key in _SHARES
-        if key in annotations
-    ]
+@dataclass(frozen=True, slots=True)
+class ExpectedPod:
+    """A pod that is still to be made."""
+
+    name: str
+    shape: Shape
+    stage: Stage = Stage.OPEN
+    node: str = ""
 
 
-def assumed(group: str, subgroup: str, count: int, shape: Shape) -> Crew:
-    """The pods of a subgroup for which none are given: as many as must run at once."""
-    own_name = group.rpartition("/")[2]
-    stem = f"{own_name}-{subgroup}" if subgroup else own_name
-    return equal(subgroup or DEFAULT, group, count, shape, [f"{stem}-{i}" for i in range(count)])
+def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, lenient: bool) -> Members:
+    """The pods of each leaf, and what is wrong with pods that fit none or ask what cannot be said."""
+    by_leaf: dict[str, list[ReadPod]] = {}
+    wrong: list[tuple[ReadPod, Problem]] = []
+    for pod in pods:
+        leaf = pod.manifest.content.metadata.labels.get(SUBGROUP_LABEL, "")
+        if not tree.subgroups and leaf == DEFAULT:
+            leaf = ""
+        misfits = tuple(_subgroup_problems(leaf, group, tree))
+        if not misfits:
+            by_leaf.setdefault(leaf, []).append(pod)
+        elif pod.stage in (Stage.OPEN, Stage.RUNNING):
+            wrong.extend((pod, problem) for problem in misfits)
+        if pod.stage is Stage.OPEN and not lenient:
+            shares = share_problems(pod.manifest.content.metadata.annotations)
+            wrong.extend((pod, problem) for problem in (*pod.unsayable, *shares))
+    return Members(
+        by_leaf,
+        (
+            *(problem for pod in pods for problem in pod_problems(pod)),
+            *(problem.of("Pod", pod.name) for pod, problem in wrong),
+        ),
+        tuple(pod.manifest.report(problem) for pod, problem in wrong),
+    )
 
 
-def given(group: str, subgroup: str, minimum: int, pods: Sequence[ReadPod]) -> Crew | int:
-    """The pods of a subgroup, any ``minimum`` of which must run at once; or how many it lacks.
+def members_of_implicit(pods: Iterable[ReadPod], made: ImplicitGroup) -> Members:
+    """The pods of each leaf that an owner's controller has made already."""
+    by_leaf: dict[str, list[ReadPod]] = {leaf.name: [] for leaf in made.outline.leaves()}
+    problems: list[Problem] = []
+    for pod in pods:
+        labels = pod.manifest.content.metadata.labels
+        named = labels.get(SUBGROUP_LABEL)
+        leaf = named if named in by_leaf else made.leaf_of(labels)
+        if leaf in by_leaf:
+            by_leaf[leaf].append(pod)
+            problems.extend(pod_problems(pod))
+    return Members(by_leaf, tuple(problems))
+
+
+def pod_problems(pod: ReadPod) -> Iterator[Problem]:
+    """What is wrong with a pod whoever it belongs to, told for its workload."""
+    return (problem.of("Pod", pod.name) for problem in (*pod.manifest.problems, *pod.problems))
+
+
+def _subgroup_problems(leaf: str, group: str, tree: Tree) -> Iterator[Problem]:
+    if leaf and not tree.subgroups:
+        yield sentences.POD_GROUP_WITHOUT_SUBGROUPS.at(_LABEL, subgroup=leaf, group=group)
+    elif tree.subgroups and not leaf:
+        yield sentences.POD_WITHOUT_SUBGROUP.at(_LABEL, group=group, allowed=OneOf.among("", tree.leaves()))
+    elif leaf and leaf not in tree.subgroups:
+        allowed = OneOf.among(leaf, tree.leaves())
+        yield sentences.NO_SUCH_SUBGROUP.at(_LABEL, subgroup=leaf, group=group, allowed=allowed)
+    elif leaf and tree.children[leaf]:
+        allowed = OneOf.among(leaf, tree.leaves(leaf))
+        yield sentences.POD_OF_A_PARENT.at(_LABEL, subgroup=leaf, allowed=allowed)
+
+
+def leaf_pods(
+    group: str,
+    leaves: Mapping[str, tuple[Path, int]],
+    present: Members,
+    assumed: Assumed,
+    found: list[Problem],
+) -> dict[str, Crew]:
+    """What every leaf of a PodGroup consists of, from its pods or, where it has none, assumed.
+
+    ``leaves`` says where each stands, and how many of its pods must run at once.
+    """
+    made: dict[str, Crew] = {}
+    left = MOST_ASSUMED
+    for leaf, (path, minimum) in leaves.items():
+        if leaf in present.by_leaf:
+            given = _given(group, leaf, minimum, present.by_leaf[leaf])
+            if isinstance(given, Crew):
+                made[leaf] = given
+                continue
+            there = minimum - given
+            worded = "1 is given" if there == 1 else f"{there} are given"
+            found.append(
+                sentences.TOO_FEW_PODS.at((*path, "minMember"), minimum=minimum, given=worded, missing=given)
+            )
+            continue
+        left -= minimum
+        if left < 0:
+            found.append(sentences.TOO_MANY_ASSUMED.at((*path, "minMember"), most=MOST_ASSUMED))
+            break
+        own = group.rpartition("/")[2]
+        stem = f"{own}-{leaf}" if leaf else own
+        names = [f"{stem}-{i}" for i in range(minimum)]
+        made[leaf] = equal(leaf or DEFAULT, group, minimum, assumed.of(leaf or DEFAULT), names)
+    return made
+
+
+def leaf_pods_of_implicit(
+    group: str, made: ImplicitGroup, present: Members, shapes: Mapping[Path, Shape], found: list[Problem]
+) -> dict[str, Crew]:
+    """What every leaf consists of; one that has too few pods is a problem of the owner.
+
+    ``shapes`` are what the pods of each template ask for, by its path.
+    """
+    crews = {"": Crew(())}
+    for leaf in made.outline.leaves():
+        shape, there = shapes[leaf.template.path], present.by_leaf[leaf.name]
+        if not there and leaf.minimum <= len(leaf.pods):
+            crews[leaf.name] = equal(leaf.name or DEFAULT, group, leaf.minimum, shape, leaf.pods)
+            continue
+        given = _given(group, leaf.name, leaf.minimum, [*there, *_missing(leaf, shape, there)])
+        if isinstance(given, Crew):
+            crews[leaf.name] = given
+        else:
+            found.append(
+                sentences.OWNER_MAKES_TOO_FEW.at(
+                    leaf.minimum_path, minimum=leaf.minimum, made=leaf.minimum - given, missing=given
+                )
+            )
+    return crews
+
+
+def _missing(leaf: Leaf, shape: Shape, present: Sequence[ReadPod]) -> Iterator[ExpectedPod]:
+    """The pods that are still to be made, beside those that exist."""
+    missing = len(leaf.pods) - sum(pod.stage not in (Stage.FAILED, Stage.LEAVING) for pod in present)
+    taken = {pod.name for pod in present}
+    unused = (name for name in leaf.pods if name not in taken)
+    for _ in range(missing):
+        yield ExpectedPod(next(unused, leaf.pods[-1]), shape)
+
+
+def _given(group: str, leaf: str, minimum: int, pods: Sequence[Candidate]) -> Crew | int:
+    """The pods of a leaf, any ``minimum`` of which must run at once; or how many it lacks.
 
     Pods that succeeded have had their turn, so they count towards the minimum; so do
     those that run. Where nothing is left to place, a gang that has shrunk is no matter of placement.
     """
     present = sorted(
         (pod for pod in pods if pod.stage in (Stage.RUNNING, Stage.OPEN)),
-        key=lambda pod: (pod.stage is Stage.OPEN, by_rank(pod)),
+        key=lambda pod: (pod.stage is Stage.OPEN, rank(pod.name)),
     )
     least = max(minimum - sum(pod.stage is Stage.SUCCEEDED for pod in pods), 0)
     if all(pod.stage is Stage.RUNNING for pod in present):
         least = min(least, len(present))
     if least > len(present):
         return least - len(present)
-    return crew(subgroup or DEFAULT, group, least, present)
+    return crew(leaf or DEFAULT, group, least, present)

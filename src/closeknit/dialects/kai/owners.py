@@ -1,142 +1,104 @@
-"""Whose pods KAI groups by itself, and what the owner says about their PodGroup as a whole."""
+"""Who belongs to whom: pods to PodGroups, and PodGroups to the Jobs and the like that KAI makes them of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from closeknit.apis.batch_v1 import JobStatus
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.dialects.kai import keys
-from closeknit.dialects.kai.derived import Derived, Outline, Template
-from closeknit.dialects.kai.further_fields import wrong
-from closeknit.dialects.kueue.batches import is_kueues
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import within
-from closeknit.dialects.pods import ReadPod
-from closeknit.hub.problems import Problem
+from closeknit.apis.batch_v1 import Job
+from closeknit.apis.core_v1 import Pod
+from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
+from closeknit.apis.kai_keys import GROUP_ANNOTATION
+from closeknit.apis.kubeflow_org_v1 import PyTorchJob
+from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
+from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects.core.pods import Stage
+from closeknit.dialects.kai.implicit_groups import POD_GROUPS, ImplicitGroup
+from closeknit.dialects.kai.jobs import job_groups, job_owner, job_set_groups, job_set_owner
+from closeknit.dialects.kai.leader_worker_sets import leader_worker_set_groups, leader_worker_set_owner
+from closeknit.dialects.kai.owner_fields import Owner
+from closeknit.dialects.kai.pytorch_jobs import pytorch_job_groups, pytorch_job_owner
+from closeknit.dialects.kai.topologies import FAMILY
+from closeknit.dialects.ownership import claim_of, exists, is_lost, pod_of
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.store import Index
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.sentences import kai as sentences
 
-DEFAULT_QUEUE = "default-queue"
-DEFAULT_PRIORITY = "train"
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """Something that makes pods, and the templates that it makes them of."""
-
-    manifest: Manifest[Any]
-    templates: tuple[Template, ...]
-    outer: tuple[ObjectMeta, ...] = ()
-    """What stands between the owner and its pods, such as the Jobs of a JobSet."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """The owner's own labels and annotations."""
-        metadata: ObjectMeta = self.manifest.content.metadata
-        return metadata
-
-    def all_metadata(self) -> Iterator[ObjectMeta]:
-        """The owner's, and those of everything that it makes."""
-        yield self.metadata
-        yield from self.outer
-        yield from (template.given.metadata for template in self.templates)
-
-    @property
-    def is_kais(self) -> bool:
-        """Whether it speaks to KAI and leaves the grouping to it.
-
-        What queues in Kueue is Kueue's, whoever places it afterwards.
-        """
-        if any(each.annotations.get(keys.SKIP) == "true" for each in self.all_metadata()):
-            return False
-        first, *rest = self.all_metadata()
-        if is_kueues(first, *rest):
-            return False
-        return any(each.given.spec.scheduler_name == keys.SCHEDULER for each in self.templates) or any(
-            key.startswith(keys.PREFIX)
-            for each in self.all_metadata()
-            for key in (*each.labels, *each.annotations)
-        )
-
-    def derived(
-        self,
-        outline: Outline,
-        found: list[Problem],
-        *,
-        holders: tuple[str, ...],
-        leaf_of: Callable[[ReadPod], str | None],
-        suffix: str = "",
-    ) -> Derived:
-        """The PodGroup of this outline, with all that the owner says beside it."""
-        priority, priority_path = self._priority()
-        problems = list(found)
-        further = dict(self._further(problems))
-        uid = f"-{self.metadata.uid}" if self.metadata.uid else ""
-        return Derived(
-            manifest=self.manifest,
-            name=f"pg-{self.manifest.name}{uid}{suffix}",
-            queue=self._queue(),
-            queue_path=within("metadata.labels", keys.QUEUE),
-            priority_class=priority,
-            priority_path=priority_path,
-            outline=outline,
-            problems=tuple(dict.fromkeys(problems)),
-            further=further,
-            holders=holders,
-            leaf_of=leaf_of,
-            suffix=suffix,
-        )
-
-    def _queue(self) -> str:
-        """Its queue: named by label, else made of project and node pool, as KAI does."""
-        places = [self.metadata.labels, *(each.given.metadata.labels for each in self.templates)]
-        if queue := _first(places, keys.QUEUE):
-            return queue
-        project = _first(places, keys.PROJECT)
-        pool = _first(places[1:], keys.NODE_POOL)
-        return (f"{project}-{pool}" if pool else project) or DEFAULT_QUEUE
-
-    def _priority(self) -> tuple[str, str]:
-        places = [(self.metadata.labels, "metadata.labels")]
-        places += [(each.given.metadata.labels, f"{each.path}.metadata.labels") for each in self.templates]
-        for labels, path in places:
-            if name := labels.get(keys.PRIORITY_CLASS):
-                return name, within(path, keys.PRIORITY_CLASS)
-        for each in self.templates:
-            if name := each.given.spec.priority_class_name:
-                return name, f"{each.path}.spec.priorityClassName"
-        return DEFAULT_PRIORITY, ""
-
-    def _further(self, found: list[Problem]) -> Iterator[tuple[str, str]]:
-        """What is passed on to the PodGroup. KAI passes over what it does not understand; here it is told."""
-        for key, field, place in (
-            (keys.PREEMPTIBILITY, "preemptibility", "labels"),
-            (keys.PREEMPTION_DELAY, "preemptionDelay", "annotations"),
-            (keys.GRACE_PERIOD, "stalenessGracePeriod", "annotations"),
-        ):
-            for path, metadata in (
-                ("metadata", self.metadata),
-                *((f"{each.path}.metadata", each.given.metadata) for each in self.templates),
-            ):
-                written = (metadata.labels if place == "labels" else metadata.annotations).get(key)
-                if written is None:
-                    continue
-                # KAI takes capitals in the label for small letters.
-                value = written.lower() if place == "labels" else written
-                message = wrong(field, value)
-                if message:
-                    found.append(Problem(within(f"{path}.{place}", key), message))
-                else:
-                    yield field, value
-                break
+OWNERS: Mapping[
+    type[Any], tuple[Callable[[Stored[Any]], Owner], Callable[[Owner], Iterator[ImplicitGroup]]]
+] = {
+    Job: (job_owner, job_groups),
+    JobSet: (job_set_owner, job_set_groups),
+    LeaderWorkerSet: (leader_worker_set_owner, leader_worker_set_groups),
+    PyTorchJob: (pytorch_job_owner, pytorch_job_groups),
+}
+"""What KAI groups by itself: how to read it, and the PodGroups that are made of it."""
 
 
-def is_finished(status: JobStatus) -> bool:
-    """Whether a job has come to its end, well or badly."""
-    ends = ("Complete", "Completed", "Failed", "Succeeded")
-    return any(each.type in ends and each.status == "True" for each in status.conditions)
+def _owners_of(group: Stored[PodGroup]) -> Iterator[tuple[str, str, str]]:
+    for owner in group.content.metadata.owner_references:
+        yield group.namespace, owner.kind, owner.name
 
 
-def _first(places: list[dict[str, str]], key: str) -> str:
-    return next((value for place in places if (value := place.get(key))), "")
+GROUPS_BY_OWNER = Index("kai-pod-groups-by-owner", PodGroup, _owners_of)
+"""PodGroups by namespace, kind and name of their owners."""
+
+
+def owner_of(pod: Stored[Pod]) -> Key | None:
+    """The PodGroup that a pod names as its own."""
+    group = pod.content.metadata.annotations.get(GROUP_ANNOTATION)
+    return Key(*POD_GROUPS, pod.namespace, group) if group else None
+
+
+def as_owner(stored: Stored[Any]) -> Owner:
+    """A Job or the like with its templates."""
+    return OWNERS[stored.shape][0](stored)
+
+
+def implicit_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...]:
+    """The PodGroups that KAI would make of an owner, except those that exist: they speak for themselves."""
+    stored = view.get(key)
+    if stored is None:
+        return ()
+    owner = as_owner(stored)
+    if not owner.is_grouped_by_kai:
+        return ()
+    named = (stored.namespace, stored.object.kind, stored.name)
+    owned = [group.name for group in view.found(GROUPS_BY_OWNER.name, named)]
+    return tuple(
+        made
+        for made in OWNERS[stored.shape][1](owner)
+        if not view.has(made.key) and not any(name.endswith(made.suffix) for name in owned)
+    )
+
+
+def makes(view: View) -> frozenset[Key]:
+    """The PodGroups that KAI would make, which pods may name already."""
+    return frozenset(
+        made.key
+        for shape in OWNERS
+        for stored in view.of(shape)
+        for made in view.derive(implicit_groups, stored.key)
+    )
+
+
+def check_pod(pod: Stored[Pod], view: View) -> Iterator[Problem]:
+    """A pod whose PodGroup is not there, and who is nobody else's: nobody would ever place it."""
+    claim = claim_of(view, pod.key)
+    if claim.family != FAMILY or view.derive(exists, claim.key):
+        return
+    read = view.derive(pod_of, pod.key)
+    if read is None or is_lost(view, read) or read.stage in (Stage.SUCCEEDED, Stage.FAILED):
+        return
+    made = (key for family in view.families if family.makes is not None for key in view.derive(family.makes))
+    known = [key.name for key in (*view.keys(PodGroup), *made) if key.namespace == pod.namespace]
+    group = claim.key.name
+    yield sentences.NO_SUCH_POD_GROUP.at(
+        ("metadata", "annotations", GROUP_ANNOTATION),
+        group=group,
+        namespace=pod.namespace,
+        allowed=OneOf.among(group, known),
+    )

@@ -8,13 +8,16 @@ passes over all others without a word. How much a queue may use is not counted h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
 from closeknit.apis.scheduling_run_ai_v2 import Queue
-from closeknit.dialects.manifests import Manifest, Manifests
-from closeknit.dialects.places import Located
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import OneOf, Problem, shown
+from closeknit.hub.sentences import hub
+from closeknit.hub.sentences import kai as sentences
 
 UNLIMITED = -1
 
@@ -23,76 +26,61 @@ UNLIMITED = -1
 class Queues:
     """All queues that exist, be they valid or not."""
 
-    parents: Mapping[str, str] = dataclass_field(default_factory=dict)
+    parents: Mapping[str, str]
     """By name; empty for a queue at the top, and for one that could not be read."""
-
-    def problems(self, name: str, path: str) -> Iterator[Problem]:
-        """What is wrong with naming this queue; nothing where no queue is known at all."""
-        if not self.parents:
-            return
-        inner = set(self.parents.values())
-        leaves = [queue for queue in self.parents if queue not in inner]
-        if not name:
-            yield Problem(path, f"No queue is named, so KAI would pass it over. {suggestion('', leaves)}")
-        elif name not in self.parents:
-            yield Problem(path, f"There is no Queue {shown(name)}. {suggestion(name, leaves)}")
-        elif name in inner:
-            below = [queue for queue in leaves if self._is_below(queue, name)]
-            message = f"Queue {shown(name)} has queues below it, and so takes no workloads."
-            yield Problem(path, f"{message} {suggestion('', below)}")
-
-    def _is_below(self, queue: str, other: str) -> bool:
-        seen: set[str] = set()
-        while queue and queue not in seen:
-            seen.add(queue)
-            queue = self.parents.get(queue, "")
-            if queue == other:
-                return True
-        return False
+    with_children: AbstractSet[str]
 
 
-NO_QUEUES = Queues()
-"""Where nothing is known of queues, any name will do."""
+def queues(view: View) -> Queues:
+    """All queues."""
+    parents = {key.name: "" for key in view.keys(Queue)}
+    parents |= {queue.name: queue.content.spec.parent_queue for queue in view.of(Queue)}
+    return Queues(parents, frozenset(parents.values()))
 
 
-def read_queues(manifests: Manifests) -> tuple[Queues, list[Located]]:
-    """All queues, and everything that is wrong with them."""
-    read = list(manifests.of(Queue))
-    parents = {one.name: "" for one in manifests.named(Queue)}
-    parents |= {queue.name: queue.content.spec.parent_queue for queue in read}
-    found = [queue.located(problem) for queue in read for problem in _problems(queue, parents)]
-    return Queues(parents), found
+def queue_problems(view: View, name: str, path: Path) -> Iterator[Problem]:
+    """What is wrong with naming this queue; nothing where no queue is known at all."""
+    known = view.derive(queues)
+    if view.lenient or not known.parents or (name in known.parents and name not in known.with_children):
+        return
+    leaves = [queue for queue in known.parents if queue not in known.with_children]
+    if not name:
+        yield sentences.NO_QUEUE_NAMED.at(path, allowed=OneOf.among("", leaves))
+    elif name not in known.parents:
+        yield sentences.NO_SUCH_QUEUE.at(path, queue=name, allowed=OneOf.among(name, leaves))
+    else:
+        below = OneOf.among("", [queue for queue in leaves if name in _above(queue, known.parents)])
+        yield sentences.QUEUE_WITH_CHILDREN.at(path, queue=name, allowed=below)
 
 
-def _problems(queue: Manifest[Queue], parents: Mapping[str, str]) -> Iterator[Problem]:
-    parent = queue.content.spec.parent_queue
-    others = [name for name in parents if name != queue.name]
+def check_queue(queue: Stored[Queue], view: View) -> Iterator[Problem]:
+    """Everything that is wrong with a queue."""
+    parents = view.derive(queues).parents
+    parent, path = queue.content.spec.parent_queue, ("spec", "parentQueue")
     if parent and parent not in parents:
-        message = f"There is no Queue {shown(parent)}. {suggestion(parent, others)}"
-        yield Problem("spec.parentQueue", message)
-    circle = _circle(queue.name, parents)
+        others = OneOf.among(parent, [name for name in parents if name != queue.name])
+        yield sentences.NO_SUCH_QUEUE.at(path, queue=parent, allowed=others)
+    above = _above(queue.name, parents)
     # A circle is one mistake, told at the first of its queues by name.
-    if circle and queue.name == min(circle):
-        written = " > ".join(shown(name) for name in (*circle, circle[0]))
-        message = f"These queues are each other's parents: {written}. Let one of them have no parent."
-        yield Problem("spec.parentQueue", message)
+    if queue.name in above and queue.name == min(above):
+        circle = " > ".join(shown(name) for name in (queue.name, *above))
+        yield sentences.CIRCLE_OF_QUEUES.at(path, circle=circle)
     resources = queue.content.spec.resources
     for name, share in (("gpu", resources.gpu), ("cpu", resources.cpu), ("memory", resources.memory)):
-        path = f"spec.resources.{name}"
         for field, value in (("quota", share.quota), ("limit", share.limit)):
             if value < 0 and value != UNLIMITED:
-                message = f"{value} is negative. Write zero or more, or {UNLIMITED} for no limit."
-                yield Problem(f"{path}.{field}", message)
+                where = ("spec", "resources", name, field)
+                yield sentences.NEGATIVE_QUOTA.at(where, value=value, unlimited=UNLIMITED)
         if share.over_quota_weight < 0:
-            message = f"{share.over_quota_weight} is negative. Write zero or more."
-            yield Problem(f"{path}.overQuotaWeight", message)
+            where = ("spec", "resources", name, "overQuotaWeight")
+            yield hub.NEGATIVE.at(where, value=share.over_quota_weight)
 
 
-def _circle(start: str, parents: Mapping[str, str]) -> list[str]:
-    """The queues from this one up to itself again; empty where it does not come back."""
-    trail: list[str] = []
-    name = start
-    while name and name not in trail:
-        trail.append(name)
+def _above(queue: str, parents: Mapping[str, str]) -> list[str]:
+    """The queue's parent, its parent and so on, up to the top or to where a circle closes."""
+    found: dict[str, None] = {}
+    name = parents.get(queue, "")
+    while name and name not in found:
+        found[name] = None
         name = parents.get(name, "")
-    return trail if name == start and trail else []
+    return list(found)

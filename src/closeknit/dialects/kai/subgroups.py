@@ -1,4 +1,4 @@
-"""The tree that a PodGroup's subgroups form by naming their parents, and the rules for it."""
+"""The tree that a PodGroup's subgroups form by naming their parents."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
-from closeknit.hub.problems import Problem, between, nearest, shown, suggestion
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, OneOf, Problem, shown
+from closeknit.hub.sentences import kai as sentences
 
 DEEPEST = 64
 """How deep subgroups may nest. A topology has at most 16 levels, so more says nothing about closeness."""
+LONGEST_NAME = 63
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A subgroup in its place."""
+class SubGroup:
+    """A subgroup, and where it stands in its PodGroup."""
 
-    path: str
+    path: Path
     given: wire.SubGroup
 
     @property
@@ -32,13 +35,18 @@ class Part:
 class Tree:
     """Subgroups by name, and who is whose child; the empty name stands for the PodGroup itself.
 
-    Complete only where ``problems`` is empty. Otherwise what stands twice is left
-    out, and what has no valid parent counts as a child of the PodGroup.
+    Where problems were found, what stands twice is left out, and what has no valid parent counts as a
+    child of the PodGroup.
     """
 
-    parts: Mapping[str, Part]
+    field: str
+    """The spelling that the author used."""
+    subgroups: Mapping[str, SubGroup]
     children: Mapping[str, tuple[str, ...]]
-    problems: tuple[Problem, ...]
+    repeated: tuple[SubGroup, ...]
+    """Those whose name an earlier one has already."""
+    named: frozenset[str]
+    """Every name that is written as a parent, be it there or not."""
 
     def leaves(self, name: str = "") -> list[str]:
         """The subgroups below this one that have pods, sorted."""
@@ -50,138 +58,93 @@ class Tree:
                 found.append(inner)
         return sorted(found)
 
+    def walk(self) -> Iterator[tuple[str, str | None]]:
+        """Every name with its parent's, the PodGroup itself included, parents first."""
+        pending: list[tuple[str, str | None]] = [("", None)]
+        while pending:
+            name, parent = pending.pop()
+            yield name, parent
+            pending.extend((child, name) for child in reversed(self.children[name]))
 
-def tree(spec: wire.PodGroupSpec) -> Tree:
-    """Read the subgroups of a PodGroup, under the spelling that its author used."""
-    problems: list[Problem] = []
+
+def tree(spec: wire.PodGroupSpec, found: list[Problem]) -> Tree:
+    """The subgroups of a PodGroup, under the spelling that its author used."""
     if spec.sub_groups is not None and spec.subgroups is not None:
-        problems.append(Problem("spec.subgroups", "This stands beside subGroups. Keep subGroups only."))
+        found.append(sentences.TWO_SPELLINGS.at(("spec", "subgroups")))
     field, given = "subGroups", spec.sub_groups
     if given is None and spec.subgroups is not None:
         field, given = "subgroups", spec.subgroups
-    parts: dict[str, Part] = {}
-    again: list[Part] = []
-    for i, subgroup in enumerate(given or ()):
-        part = Part(f"spec.{field}[{i}]", subgroup)
-        problems.extend(_name_problems(part))
-        if not part.name:
+    subgroups: dict[str, SubGroup] = {}
+    repeated: list[SubGroup] = []
+    for i, each in enumerate(given or ()):
+        subgroup = SubGroup(("spec", field, i), each)
+        found.extend(name_problems(subgroup.name, (*subgroup.path, "name")))
+        if not subgroup.name:
             continue
-        first = parts.setdefault(part.name, part)
-        if first is not part:
-            message = f"{shown(part.name)} is already the name of {first.path}. Give each its own."
-            problems.append(Problem(f"{part.path}.name", message))
-            again.append(part)
-    parents, lost = _parents(parts)
-    children: dict[str, list[str]] = {name: [] for name in ("", *parts)}
-    for name, parent in parents.items():
+        first = subgroups.setdefault(subgroup.name, subgroup)
+        if first is not subgroup:
+            path = (*subgroup.path, "name")
+            found.append(sentences.SUBGROUP_TWICE.at(path, name=subgroup.name, field=Field(first.path)))
+            repeated.append(subgroup)
+    children: dict[str, list[str]] = {name: [] for name in ("", *subgroups)}
+    for name, parent in _parents(subgroups, found).items():
         children[parent].append(name)
-    frozen = {name: tuple(inner) for name, inner in children.items()}
-    problems.extend(lost)
-    problems.extend(_depth_problems(parts, frozen))
-    problems.extend(_root_minimum_problems(spec, frozen[""], field))
-    # Who is named as a parent, or was probably meant, is not taken for a leaf on top of other mistakes.
-    named = {subgroup.parent for subgroup in given or ()}
-    meant = named | {nearest(name, parts) for name in named if name not in parts}
-    for part in parts.values():
-        problems.extend(_minimum_problems(part, frozen[part.name], looks_like_parent=part.name in meant))
-    for part in again:
-        # Whose the children are is not clear where a name stands twice, so nobody is told to have none.
-        problems.extend(_unknown_parent(part, parts))
-        problems.extend(_minimum_problems(part, (), looks_like_parent=part.name in meant))
-    return Tree(parts, frozen, tuple(problems))
+    made = Tree(
+        field,
+        subgroups,
+        {name: tuple(inner) for name, inner in children.items()},
+        tuple(repeated),
+        frozenset(each.parent for each in given or ()),
+    )
+    found.extend(_depth_problems(made))
+    return made
 
 
-def _name_problems(part: Part) -> Iterator[Problem]:
-    if len(part.name) > 63 or not _DNS_LABEL.fullmatch(part.name):
-        yield Problem(
-            f"{part.path}.name",
-            f"{shown(part.name)} is not a valid name. Allowed are at most 63 lower-case letters, digits and"
-            " dashes, with a letter or digit at both ends.",
-        )
+def name_problems(name: str, path: Path, longest: int = LONGEST_NAME) -> Iterator[Problem]:
+    """A subgroup's name is the value of a label of its pods."""
+    if len(name) > longest or not _DNS_LABEL.fullmatch(name):
+        yield sentences.NOT_A_SUBGROUP_NAME.at(path, name=name, longest=longest)
 
 
-def _parents(parts: Mapping[str, Part]) -> tuple[dict[str, str], list[Problem]]:
-    """The parent of each subgroup, and what is wrong with those that have none."""
-    problems: list[Problem] = []
+def parent_problems(subgroup: SubGroup, subgroups: Mapping[str, SubGroup]) -> Iterator[Problem]:
+    """A parent must be there."""
+    parent = subgroup.given.parent
+    if parent and parent not in subgroups:
+        others = OneOf.among(parent, [name for name in subgroups if name != subgroup.name])
+        yield sentences.NO_SUCH_PARENT.at((*subgroup.path, "parent"), name=parent, allowed=others)
+
+
+def _parents(subgroups: Mapping[str, SubGroup], found: list[Problem]) -> dict[str, str]:
+    """The parent of each subgroup."""
     parents: dict[str, str] = {}
-    for name, part in parts.items():
-        parents[name] = part.given.parent
-        if unknown := list(_unknown_parent(part, parts)):
-            problems.extend(unknown)
+    for name, subgroup in subgroups.items():
+        parents[name] = subgroup.given.parent
+        if unknown := list(parent_problems(subgroup, subgroups)):
+            found.extend(unknown)
             parents[name] = ""
     settled = {""}
-    for start in parts:
-        trail: list[str] = []
+    for start in subgroups:
+        trail: dict[str, None] = {}
         name = start
         while name not in settled and name not in trail:
-            trail.append(name)
+            trail[name] = None
             name = parents[name]
         if name not in settled:
-            circle = trail[trail.index(name) :]
-            written = " > ".join(shown(step) for step in (*circle, name))
-            message = f"These subgroups are each other's parents: {written}. Let one of them have no parent."
-            problems.append(Problem(f"{parts[name].path}.parent", message))
+            steps = list(trail)
+            circle = " > ".join(shown(step) for step in (*steps[steps.index(name) :], name))
+            path = (*subgroups[name].path, "parent")
+            found.append(sentences.CIRCLE_OF_SUBGROUPS.at(path, circle=circle))
             parents[name] = ""
         settled.update(trail)
-    return parents, problems
+    return parents
 
 
-def _unknown_parent(part: Part, parts: Mapping[str, Part]) -> Iterator[Problem]:
-    if part.given.parent and part.given.parent not in parts:
-        remedy = suggestion(part.given.parent, [other for other in parts if other != part.name])
-        message = f"There is no subgroup {shown(part.given.parent)}. {remedy}"
-        yield Problem(f"{part.path}.parent", message)
-
-
-def _depth_problems(parts: Mapping[str, Part], children: Mapping[str, tuple[str, ...]]) -> Iterator[Problem]:
-    row = list(children[""])
-    for _ in range(DEEPEST):
-        row = [inner for outer in row for inner in children[outer]]
+def _depth_problems(made: Tree) -> Iterator[Problem]:
+    row = list(made.children[""])
+    depth = 0
+    while row and depth < DEEPEST:
+        row = [inner for outer in row for inner in made.children[outer]]
+        depth += 1
     if row:
-        message = f"Subgroups are nested more than {DEEPEST} deep here. Leave some of them out."
-        yield Problem(f"{parts[row[0]].path}.parent", message)
-
-
-def _root_minimum_problems(
-    spec: wire.PodGroupSpec, children: tuple[str, ...], field: str
-) -> Iterator[Problem]:
-    yield from _both_or_negative("spec", spec.min_member, spec.min_sub_group)
-    if spec.min_sub_group is not None and not children:
-        yield Problem(
-            "spec.minSubGroup", f"This counts subgroups, and there are none in {field}. Use minMember."
-        )
-    elif spec.min_sub_group is not None and spec.min_sub_group > len(children):
-        yield _too_many("spec.minSubGroup", spec.min_sub_group, len(children))
-
-
-def _minimum_problems(part: Part, children: tuple[str, ...], *, looks_like_parent: bool) -> Iterator[Problem]:
-    """Leaves say how many pods must run at once; all others may say how many of their children."""
-    given = part.given
-    yield from _both_or_negative(part.path, given.min_member, given.min_sub_group)
-    both = given.min_member is not None and given.min_sub_group is not None
-    if children:
-        if given.min_member is not None and not both:
-            message = f"{shown(part.name)} has subgroups, and so no pods of its own. Use minSubGroup."
-            yield Problem(f"{part.path}.minMember", message)
-        if given.min_sub_group is not None and given.min_sub_group > len(children):
-            yield _too_many(f"{part.path}.minSubGroup", given.min_sub_group, len(children))
-    elif not looks_like_parent:
-        if given.min_sub_group is not None and not both:
-            message = f"No subgroup has {shown(part.name)} as its parent. Use minMember, which counts pods."
-            yield Problem(f"{part.path}.minSubGroup", message)
-        elif given.min_member is None:
-            message = f"{shown(part.name)} needs minMember: how many of its pods must run at once."
-            yield Problem(f"{part.path}.minMember", message)
-
-
-def _both_or_negative(path: str, min_member: int | None, min_sub_group: int | None) -> Iterator[Problem]:
-    if min_member is not None and min_sub_group is not None:
-        message = "minMember, which counts pods, stands here as well. Only one of the two can be given."
-        yield Problem(f"{path}.minSubGroup", message)
-    for field, value in (("minMember", min_member), ("minSubGroup", min_sub_group)):
-        if value is not None and value < 0:
-            yield Problem(f"{path}.{field}", f"{value} is negative. Write zero or more.")
-
-
-def _too_many(path: str, wanted: int, children: int) -> Problem:
-    return Problem(path, f"{wanted} is more than there are children. {between(0, children)}")
+        path = (*made.subgroups[row[0]].path, "parent")
+        yield sentences.SUBGROUPS_TOO_DEEP.at(path, deepest=DEEPEST)

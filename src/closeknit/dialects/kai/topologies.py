@@ -1,19 +1,55 @@
-"""KAI's Topology."""
+"""KAI's Topology: its rules, and the levels that it describes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from closeknit.apis import kai_scheduler_v1alpha1 as wire
-from closeknit.hub.problems import Problem, shown
+from closeknit.dialects.compiling import topologies_of
+from closeknit.dialects.family import Described
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, Problem, Range
+from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
+FAMILY = "kai"
 _MOST_LEVELS = 16
 _LABEL_KEY = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?",
     re.ASCII,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The topologies that a PodGroup can name."""
+
+    usable: Mapping[str, Topology]
+    broken: AbstractSet[str]
+    """Those that exist and have problems of their own."""
+
+
+def topologies(view: View) -> Described:
+    """All Topologies that KAI would take, and what is wrong with the others."""
+    found: dict[str, Topology] = {}
+    problems: list[Reported] = []
+    for stored in view.of(wire.Topology):
+        wrong = tuple(topology_problems(stored.content))
+        problems.extend(map(stored.report, wrong))
+        if not wrong:
+            found[stored.name] = to_topology(stored.content)
+    return Described(found, tuple(problems))
+
+
+def known_topologies(view: View) -> Known:
+    """The topologies that a PodGroup can name, those of other families included."""
+    usable = view.derive(topologies_of, FAMILY)
+    return Known(usable, frozenset(key.name for key in view.keys(wire.Topology)) - usable.keys())
 
 
 def to_topology(given: wire.Topology) -> Topology:
@@ -22,55 +58,45 @@ def to_topology(given: wire.Topology) -> Topology:
     return Topology(given.metadata.name, levels)
 
 
-def problems(given: wire.Topology) -> Iterator[Problem]:
+def depths(topology: Topology) -> dict[str, int]:
+    """The levels by all words that name them: their labels and their aliases."""
+    found: dict[str, int] = {}
+    for depth, level in enumerate(topology.levels):
+        for word in (level.label, level.name):
+            if word:
+                found.setdefault(word, depth)
+    return found
+
+
+def topology_problems(given: wire.Topology) -> Iterator[Problem]:
     """Everything about a Topology that KAI would refuse."""
     levels = given.spec.levels
     if not 1 <= len(levels) <= _MOST_LEVELS:
-        yield Problem("spec.levels", f"There are {len(levels)} levels. Allowed are 1 to {_MOST_LEVELS}.")
+        allowed = Range(1, _MOST_LEVELS)
+        yield sentences.NUMBER_OF_LEVELS.at(("spec", "levels"), levels=len(levels), allowed=allowed)
     labels: dict[str, int] = {}
     aliases: dict[str, int] = {}
     all_labels = {level.node_label for level in levels}
     for i, level in enumerate(levels):
-        path = f"spec.levels[{i}]"
-        yield from _key_problems(f"{path}.nodeLabel", level.node_label)
+        path = ("spec", "levels", i)
+        label, alias = (*path, "nodeLabel"), (*path, "alias")
+        yield from _key_problems(label, level.node_label)
         if (first := labels.setdefault(level.node_label, i)) != i:
-            message = f"{shown(level.node_label)} is already the label of spec.levels[{first}]."
-            yield Problem(f"{path}.nodeLabel", f"{message} Each level has its own.")
+            field = Field(("spec", "levels", first))
+            yield sentences.LABEL_OF_TWO_LEVELS.at(label, label=level.node_label, field=field)
         if level.node_label == HOSTNAME and i != len(levels) - 1:
-            yield Problem(
-                f"{path}.nodeLabel", f"{shown(HOSTNAME)} can only be the last level. Move it to the end."
-            )
+            yield sentences.HOSTS_NOT_LAST.at(label, label=HOSTNAME)
         if not level.alias:
             continue
-        yield from _key_problems(f"{path}.alias", level.alias)
+        yield from _key_problems(alias, level.alias)
         if (first := aliases.setdefault(level.alias, i)) != i:
-            message = (
-                f"{shown(level.alias)} is already the alias of spec.levels[{first}]. Each level has its own."
-            )
-            yield Problem(f"{path}.alias", message)
+            field = Field(("spec", "levels", first))
+            yield sentences.ALIAS_OF_TWO_LEVELS.at(alias, alias=level.alias, field=field)
         if level.alias in all_labels:
-            message = f"{shown(level.alias)} is the label of a level. An alias must be another word."
-            yield Problem(f"{path}.alias", message)
+            yield sentences.ALIAS_IS_A_LABEL.at(alias, alias=level.alias)
 
 
-def _key_problems(path: str, key: str) -> Iterator[Problem]:
+def _key_problems(path: Path, key: str) -> Iterator[Problem]:
     prefix, _, name = key.rpartition("/")
     if not _LABEL_KEY.fullmatch(key) or len(prefix) > 253 or len(name) > 63:
-        yield Problem(
-            path,
-            f"{shown(key)} is not a label key. Write a name of at most 63 letters, digits, '-', '_' and '.',"
-            " such as rack, with an optional domain before a slash, such as example.com/rack.",
-        )
-
-
-def label_of(topology: Topology, written: str) -> str | None:
-    """The node label of a level that is named by its label or by its alias."""
-    for level in topology.levels:
-        if written in (level.label, level.name):
-            return level.label
-    return None
-
-
-def level_names(topology: Topology) -> list[str]:
-    """All words by which the levels can be named."""
-    return [word for level in topology.levels for word in (level.label, level.name) if word]
+        yield sentences.NOT_A_LABEL_KEY.at(path, key=key)

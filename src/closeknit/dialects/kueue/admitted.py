@@ -3,161 +3,178 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
+from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue.assignments import Assigned, from_domains, from_slices
-from closeknit.dialects.kueue.batches import Admitted, Batch, Batched
-from closeknit.dialects.kueue.seats import Seat
-from closeknit.dialects.manifests import Manifest
-from closeknit.hub.problems import InvalidError, Problem, shown, suggestion
-from closeknit.hub.topology import DomainPath
+from closeknit.dialects.kueue.pod_slots import PodSlot
+from closeknit.dialects.kueue.queued_workload import QueuedPodSet, QueuedWorkload
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.store import Index
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import InvalidError, OneOf, Problem
+from closeknit.hub.sentences import kueue as sentences
+from closeknit.hub.topology import HOSTNAME, DomainPath
 
-_PATH = "status.admission.podSetAssignments"
+_PATH = ("status", "admission", "podSetAssignments")
+_BY_HOSTNAME = "kueue nodes by hostname"
 
 
-def is_admitted(workload: wire.Workload) -> bool:
+def _hostname(node: Stored[core_v1.Node]) -> tuple[str, ...]:
+    name = node.content.metadata.labels.get(HOSTNAME)
+    return (name,) if name is not None else ()
+
+
+INDEXES = (Index(_BY_HOSTNAME, core_v1.Node, _hostname),)
+"""Nodes by hostname, which is what most assignments name."""
+
+
+def has_quota(workload: wire.Workload) -> bool:
     """Whether it has its quota: an admission that no condition takes back."""
     if workload.status.admission is None:
         return False
-    said = {each.type: each.status for each in workload.status.conditions}
-    return said.get("QuotaReserved", "True") == "True" and said.get("Evicted") != "True"
+    conditions = {each.type: each.status for each in workload.status.conditions}
+    return conditions.get("QuotaReserved", "True") == "True" and conditions.get("Evicted") != "True"
+
+
+def with_admission(
+    queued: QueuedWorkload, stored: Stored[wire.Workload], view: View, found: list[Problem]
+) -> QueuedWorkload:
+    """A workload with what its Workload object knows of it; what is wrong with the status is added."""
+    workload = stored.content
+    named = replace(queued, workload=stored.name)
+    admission = workload.status.admission
+    if admission is None or not has_quota(workload):
+        return named
+    wrong: list[Problem] = []
+    given = {each.name: (i, each) for i, each in enumerate(admission.pod_set_assignments)}
+    known = tuple(pod_set.name for pod_set in queued.pod_sets)
+    for name, (i, _) in given.items():
+        if name not in known:
+            wrong.append(sentences.NO_POD_SET.at((*_PATH, i, "name"), name=name, remedy=OneOf(name, known)))
+    if missing := tuple(name for name in known if name not in given):
+        wrong.append(sentences.NOT_ASSIGNED.at(_PATH, names=missing))
+    nodes = _Nodes(view, {each.name for each in workload.status.unhealthy_nodes})
+    pod_sets = tuple(
+        _assigned_pod_set(pod_set, *given[pod_set.name], nodes, wrong) if pod_set.name in given else pod_set
+        for pod_set in queued.pod_sets
+    )
+    found.extend(wrong)
+    if wrong:
+        return named
+    flavors = {name: dict(each.flavors) for name, (_, each) in given.items()}
+    return replace(named, pod_sets=pod_sets, flavors=flavors)
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Which nodes lie in a domain."""
+class _Nodes:
+    """Which nodes lie in a domain; those on which the workload cannot go on lie in none."""
 
-    levels: tuple[str, ...]
-    domains: Mapping[DomainPath, list[str]]
-    of: Mapping[str, DomainPath]
-    """The domain of each node."""
+    view: View
+    unhealthy: AbstractSet[str]
 
-    @classmethod
-    def at(cls, levels: tuple[str, ...], nodes: Mapping[str, Mapping[str, str]]) -> Places:
-        """Sort nodes into domains by their labels."""
-        of = {name: tuple(marks.get(level, "") for level in levels) for name, marks in nodes.items()}
-        domains: dict[DomainPath, list[str]] = {}
-        for name, values in of.items():
-            domains.setdefault(values, []).append(name)
-        return cls(levels, domains, of)
+    def inside(self, levels: tuple[str, ...], domain: DomainPath) -> list[str]:
+        if levels == (HOSTNAME,):
+            names: Sequence[str] = [node.name for node in self.view.found(_BY_HOSTNAME, domain[0])]
+        else:
+            names = self.view.derive(_nodes_by_domain, levels).get(domain, ())
+        return [name for name in names if name not in self.unhealthy]
 
-    def seat(self, name: str, values: DomainPath) -> Seat:
+    def domain(self, levels: tuple[str, ...], node: str) -> DomainPath:
+        stored = self.view.get(Key("", "Node", "", node))
+        if stored is None or node in self.unhealthy:
+            return ()
+        return _domain(stored, levels)
+
+    def slot(self, name: str, levels: tuple[str, ...], domain: DomainPath) -> PodSlot:
         """A pod's place in a domain.
 
         The node, where there is only one; else the domain alone. A pod whose node has gone needs
         another place.
         """
-        inside = self.domains.get(values, [])
+        inside = self.inside(levels, domain)
         if len(inside) > 1:
-            return Seat(name, pin=tuple(zip(self.levels, values, strict=True)))
-        return Seat(name, inside[0], held=True) if inside else Seat(name)
+            return PodSlot(name, pin=tuple(zip(levels, domain, strict=True)))
+        return PodSlot(name, inside[0], held=True) if inside else PodSlot(name)
 
 
-def with_admission(
-    batch: Batch, manifest: Manifest[wire.Workload], nodes: Mapping[str, Mapping[str, str]]
-) -> tuple[Batch, list[Problem]]:
-    """A batch with what its Workload knows of it, and what is wrong with the Workload's status."""
-    workload = manifest.content
-    named = replace(batch, called=manifest.name)
-    admission = workload.status.admission
-    if admission is None or not is_admitted(workload):
-        return named, []
-    problems: list[Problem] = []
-    given = {each.name: (i, each) for i, each in enumerate(admission.pod_set_assignments)}
-    known = [pod_set.name for pod_set in batch.pod_sets]
-    for name, (i, _) in given.items():
-        if name not in known:
-            message = f"There is no pod set {shown(name)}. {suggestion(name, known)}"
-            problems.append(Problem(f"{_PATH}[{i}].name", message))
-    missing = [shown(name) for name in known if name not in given]
-    if missing:
-        problems.append(Problem(_PATH, f"There is none for {', '.join(missing)}. Give one for each pod set."))
-    sick = {each.name for each in workload.status.unhealthy_nodes}
-    healthy = {name: {} if name in sick else marks for name, marks in nodes.items()}
-    sets = [
-        _seated(pod_set, *given[pod_set.name], healthy, problems) if pod_set.name in given else pod_set
-        for pod_set in batch.pod_sets
-    ]
-    if problems:
-        return named, problems
-    flavors = {name: dict(each.flavors) for name, (_, each) in given.items()}
-    return replace(named, pod_sets=tuple(sets), admitted=Admitted(flavors)), []
+def _nodes_by_domain(view: View, levels: tuple[str, ...]) -> dict[DomainPath, tuple[str, ...]]:
+    domains: dict[DomainPath, list[str]] = {}
+    for node in view.of(core_v1.Node):
+        domains.setdefault(_domain(node, levels), []).append(node.name)
+    return {domain: tuple(names) for domain, names in domains.items()}
 
 
-def _seated(
-    pod_set: Batched,
-    i: int,
-    given: wire.PodSetAssignment,
-    nodes: Mapping[str, Mapping[str, str]],
-    problems: list[Problem],
-) -> Batched:
-    path = f"{_PATH}[{i}]"
+def _domain(node: Stored[core_v1.Node], levels: tuple[str, ...]) -> DomainPath:
+    labels = node.content.metadata.labels
+    return tuple(labels.get(level, "") for level in levels)
+
+
+def _assigned_pod_set(
+    pod_set: QueuedPodSet, i: int, given: wire.PodSetAssignment, nodes: _Nodes, found: list[Problem]
+) -> QueuedPodSet:
+    path: Path = (*_PATH, i)
     count = pod_set.count if given.count is None else given.count
-    if not 0 <= count <= pod_set.count:
-        message = f"{count} pods are admitted, but there are {pod_set.count}. Write 0 to {pod_set.count}."
-        problems.append(Problem(f"{path}.count", message))
-        if given.topology_assignment is not None:
-            _places_given(given.topology_assignment, path, problems)
+    possible = 0 <= count <= pod_set.count
+    if not possible:
+        problem = sentences.ADMITTED_TOO_MANY.at((*path, "count"), count=count, pods=pod_set.count)
+        found.append(problem)
+    assigned = None
+    if given.topology_assignment is not None:
+        path = (*path, "topologyAssignment")
+        assigned = _read(given.topology_assignment, path, found)
+    if not possible or (assigned is None and given.topology_assignment is not None):
         return pod_set
-    waiting = count - sum(bool(seat.node) for seat in pod_set.seats)
-    kept: list[Seat] = []
-    for seat in pod_set.seats:
-        waiting -= not seat.node
-        if seat.node or waiting >= 0:
-            kept.append(seat)
-    smaller = replace(
+    unfilled = count - sum(bool(slot.node) for slot in pod_set.slots)
+    kept: list[PodSlot] = []
+    for slot in pod_set.slots:
+        unfilled -= not slot.node
+        if slot.node or unfilled >= 0:
+            kept.append(slot)
+    if assigned is not None:
+        if (total := sum(pods for _, pods in assigned.domains)) != count:
+            found.append(sentences.ASSIGNED_OTHERWISE.at(path, assigned=total, admitted=count))
+            return pod_set
+        kept = list(_placed(kept, assigned, nodes))
+    return replace(
         pod_set,
         count=len(kept),
         minimum=None,
-        seats=tuple(kept),
+        slots=tuple(kept),
         replicas=pod_set.replicas if len(kept) == pod_set.count else 1,
     )
-    if given.topology_assignment is None:
-        return smaller
-    assigned = _places_given(given.topology_assignment, path, problems)
-    if assigned is None:
-        return pod_set
-    total = sum(pods for _, pods in assigned.domains)
-    if total != count:
-        message = f"{total} pods have a place, but {count} are admitted. Both must agree."
-        problems.append(Problem(f"{path}.topologyAssignment", message))
-        return pod_set
-    places = Places.at(assigned.levels, nodes)
-    return replace(smaller, seats=tuple(_filled(kept, assigned, places)))
 
 
-def _places_given(given: wire.TopologyAssignment, path: str, problems: list[Problem]) -> Assigned | None:
+def _read(given: wire.TopologyAssignment, path: Path, found: list[Problem]) -> Assigned | None:
+    if given.domains and given.slices:
+        found.append(sentences.DOMAINS_AND_SLICES.at((*path, "domains")))
+        return None
     try:
-        return _read(given)
+        if given.domains:
+            return from_domains(v1beta1.TopologyAssignment(levels=given.levels, domains=given.domains))
+        return from_slices(given)
     except InvalidError as error:
-        problems.extend(
-            Problem(f"{path}.topologyAssignment.{each.path}", each.message) for each in error.problems
-        )
+        found.extend(problem.under(*path) for problem in error.problems)
         return None
 
 
-def _read(given: wire.TopologyAssignment) -> Assigned:
-    if given.domains and given.slices:
-        raise InvalidError([Problem("domains", "slices stand here as well. Leave out one of the two.")])
-    if given.domains:
-        return from_domains(v1beta1.TopologyAssignment(levels=given.levels, domains=given.domains))
-    return from_slices(given)
-
-
-def _filled(seats: list[Seat], assigned: Assigned, places: Places) -> Iterator[Seat]:
+def _placed(slots: list[PodSlot], assigned: Assigned, nodes: _Nodes) -> Iterator[PodSlot]:
     """Pods that run have their place; the others take what is left, in the order of ranks and domains."""
     left: Counter[DomainPath] = Counter()
     # Two slices may speak of one domain.
     for domain, pods in assigned.domains:
         left[domain] += pods
-    for seat in seats:
-        taken = places.of.get(seat.node, ())
+    for slot in slots:
+        taken = nodes.domain(assigned.levels, slot.node) if slot.node else ()
         if left[taken] > 0:
             left[taken] -= 1
     free = (domain for domain, pods in left.items() for _ in range(pods))
-    for seat in seats:
-        values = None if seat.node else next(free, None)
-        yield seat if values is None else places.seat(seat.name, values)
+    for slot in slots:
+        values = None if slot.node else next(free, None)
+        yield slot if values is None else nodes.slot(slot.name, assigned.levels, values)

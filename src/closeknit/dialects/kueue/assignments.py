@@ -15,7 +15,7 @@ import msgspec
 
 from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
-from closeknit.dialects.kueue.assignment_problems import (
+from closeknit.dialects.kueue.assignment_rules import (
     MOST_IN_SLICE,
     MOST_SLICES,
     problems_of_domains,

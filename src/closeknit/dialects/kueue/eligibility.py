@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from closeknit.dialects.kueue.batches import Batched
-from closeknit.dialects.kueue.flavors import Flavor
+from closeknit.dialects.kueue.flavors import Covered, Flavor, Quota
+from closeknit.dialects.kueue.queued_workload import QueuedPodSet
 from closeknit.dialects.kueue.queues import Queue
-from closeknit.dialects.kueue.quotas import Covered, Quota
-from closeknit.dialects.kueue.wishes import level_problems
+from closeknit.dialects.kueue.topology_request import level_problems
 from closeknit.hub.nodes import Effect, NodeFilter, Operator, Requirement, Term
 from closeknit.hub.problems import Problem, shown
+from closeknit.hub.sentences import kueue as sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,28 +20,27 @@ class Refusal:
     """Why a pod set cannot use a flavor."""
 
     flavor: str
-    reason: str
+    reason: Problem
     problems: tuple[Problem, ...] = ()
     """Where the reason lies in the workload's own fields."""
 
 
-def eligible(pod_set: Batched, covered: Covered, queue: Queue) -> tuple[list[Quota], list[Refusal]]:
-    """The flavors of a group of resources that a pod set may use, in order, and why not the others.
+def eligible(pod_set: QueuedPodSet, covered: Covered, queue: Queue, refusals: list[Refusal]) -> list[Quota]:
+    """The flavors of a group of resources that a pod set may use, in order; ``refusals`` says why not others.
 
     As in Kueue, only labels that some flavor of the group has are compared: all
     others are the nodes' own business.
     """
     keys = {key for quota in covered.quotas for key in quota.flavor.labels}
-    implied = not pod_set.wish.explicit and all(quota.flavor.topology for quota in queue.quotas())
+    implied = not pod_set.request.explicit and all(quota.flavor.topology for quota in queue.quotas())
     fitting: list[Quota] = []
-    refusals: list[Refusal] = []
     for quota in covered.quotas:
         refusal = _refusal(pod_set, quota.flavor, keys, implied=implied)
         if refusal is None:
             fitting.append(quota)
         else:
             refusals.append(refusal)
-    return fitting, refusals
+    return fitting
 
 
 def narrowed(accepted: NodeFilter, flavors: tuple[Flavor, ...]) -> NodeFilter:
@@ -74,27 +73,30 @@ def narrowed(accepted: NodeFilter, flavors: tuple[Flavor, ...]) -> NodeFilter:
     )
 
 
-def _refusal(pod_set: Batched, flavor: Flavor, keys: AbstractSet[str], *, implied: bool) -> Refusal | None:
-    if pod_set.wish.explicit and flavor.topology is None:
-        return Refusal(flavor.name, "it has no topology")
-    if flavor.topology is not None and not pod_set.wish.explicit and not implied:
-        return Refusal(flavor.name, "it is only for pods that ask for a topology")
+def _refusal(
+    pod_set: QueuedPodSet, flavor: Flavor, keys: AbstractSet[str], *, implied: bool
+) -> Refusal | None:
+    explicit = pod_set.request.explicit
+    if explicit and flavor.topology is None:
+        return Refusal(flavor.name, sentences.FLAVOR_NO_TOPOLOGY.at())
+    if flavor.topology is not None and not explicit and not implied:
+        return Refusal(flavor.name, sentences.FLAVOR_ONLY_TOPOLOGY.at())
     if flavor.topology is not None:
-        problems = tuple(level_problems(pod_set.wish, flavor.topology))
+        problems = tuple(level_problems(pod_set.request, flavor.topology))
         if problems:
-            return Refusal(flavor.name, "its topology lacks what is asked for", problems)
+            return Refusal(flavor.name, sentences.FLAVOR_NO_LEVEL.at(), problems)
     reason = next(_reasons(pod_set.shape.filter, flavor, keys), None)
     return Refusal(flavor.name, reason) if reason is not None else None
 
 
-def _reasons(accepted: NodeFilter, flavor: Flavor, keys: AbstractSet[str]) -> Iterator[str]:
+def _reasons(accepted: NodeFilter, flavor: Flavor, keys: AbstractSet[str]) -> Iterator[Problem]:
     for taint in flavor.taints:
         tolerated = any(each.tolerates(taint) for each in (*accepted.tolerations, *flavor.tolerations))
         if taint.effect is not Effect.PREFER_NO_SCHEDULE and not tolerated:
-            yield f"its taint {taint} is not tolerated"
+            yield sentences.FLAVOR_TAINT.at(taint=str(taint))
     for key, value in accepted.selector:
         if key in keys and flavor.labels.get(key) != value:
-            yield f"the node selector asks for {key}={value}"
+            yield sentences.FLAVOR_SELECTOR.at(key=key, value=value)
     if accepted.affinity is not None and not any(
         all(
             requirement.holds(flavor.labels.get(requirement.key))
@@ -103,9 +105,9 @@ def _reasons(accepted: NodeFilter, flavor: Flavor, keys: AbstractSet[str]) -> It
         )
         for term in accepted.affinity
     ):
-        yield "the node affinity rules it out"
+        yield sentences.FLAVOR_AFFINITY.at()
 
 
-def worded(refusals: list[Refusal]) -> str:
+def listed(refusals: list[Refusal]) -> str:
     """All reasons in one sentence."""
-    return "; ".join(f"flavor {shown(each.flavor)}: {each.reason}" for each in refusals[:8])
+    return "; ".join(f"flavor {shown(each.flavor)}: {each.reason.message}" for each in refusals[:8])

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from closeknit.dialects.dialect import Object
-from closeknit.dialects.kueue import keys
-from closeknit.dialects.kueue.batches import MOST_POD_SETS
-from closeknit.dialects.kueue.folding import Folding, Piece
-from closeknit.dialects.kueue.objects import API_VERSION
-from closeknit.dialects.kueue.wishes import LONGEST_LEVEL
-from closeknit.dialects.manifests import DEFAULT_NAMESPACE
-from closeknit.dialects.node_levels import down_to_nodes
-from closeknit.dialects.pod_specs import pod_spec
-from closeknit.hub.problems import InvalidError, Problem, shown
+from closeknit.apis import kueue_keys as keys
+from closeknit.dialects.core.levels import down_to_nodes
+from closeknit.dialects.core.pod_specs import pod_spec
+from closeknit.dialects.family import Object
+from closeknit.dialects.kueue.queued_workload import MOST_POD_SETS
+from closeknit.dialects.kueue.to_pod_sets import Piece, ToPodSets
+from closeknit.dialects.kueue.topology_request import LONGEST_LEVEL, to_annotations
+from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE
+from closeknit.hub.problems import InvalidError
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 
@@ -38,28 +37,25 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     The queue is the workload's own, with just the quota that it needs. Equal groups become slices
     of one replicated job. Where fewer pods will do it is a Job, because Kueue admits no other with part of
     its pods. Raises ``InvalidError`` for a tree that Kueue has no words for, with every
-    place; wishes that cannot be said are left out, and listed in an annotation.
+    place; preferences that cannot be said are left out, and listed in an annotation.
     """
     request = workload.request
     assert request is not None
     topology = topologies.get(request.topology) if request.topology is not None else None
     request = down_to_nodes(request, topology)
     topology = topology.down_to_nodes() if topology is not None else None
-    folding = Folding(topology)
-    pieces = folding.fold(request.root)
+    conversion = ToPodSets(topology)
+    pieces = conversion.convert(request.root)
+    problems, where = conversion.problems, ("JobSet",)
     if not pieces:
-        folding.problems.append(Problem("JobSet", "There are no pods, and a JobSet needs at least one."))
+        problems.append(sentences.NO_PODS.at(where))
     if len(pieces) > MOST_POD_SETS:
-        message = f"There are {len(pieces)} different pod sets. Kueue takes at most {MOST_POD_SETS}."
-        folding.problems.append(Problem("JobSet", message))
+        problems.append(sentences.TOO_MANY_POD_SETS.at(where, given=len(pieces), most=MOST_POD_SETS))
     for level in dict.fromkeys(level for piece in pieces for level in _levels(piece)):
         if len(level) > LONGEST_LEVEL:
-            message = (
-                f"The name of level {shown(level)} is too long; Workloads take {LONGEST_LEVEL} characters."
-            )
-            folding.problems.append(Problem("JobSet", message))
-    if folding.problems:
-        raise InvalidError(folding.problems)
+            problems.append(sentences.LEVEL_NAME_TOO_LONG.at(where, level=level, most=LONGEST_LEVEL))
+    if problems:
+        raise InvalidError(problems)
     namespace = workload.object.namespace or DEFAULT_NAMESPACE
     name = _short(_plain(workload.object.name), _LONGEST_SET)
     queue = f"{_plain(namespace)}-{name}"[:253]
@@ -77,8 +73,8 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     )
     yield _object("LocalQueue", {"name": name, "namespace": namespace}, {"clusterQueue": queue})
     metadata: Object = {"name": name, "namespace": namespace, "labels": {keys.QUEUE: name}}
-    if folding.left_out:
-        metadata["annotations"] = {LEFT_OUT: "; ".join(folding.left_out)}
+    if conversion.left_out:
+        metadata["annotations"] = {LEFT_OUT: "; ".join(conversion.left_out)}
     if pieces[0].minimum is not None:
         (piece,) = pieces
         metadata.setdefault("annotations", {})[keys.MIN_PARALLELISM] = str(piece.minimum)
@@ -90,7 +86,7 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
 
 
 def _object(kind: str, metadata: Object, spec: Object) -> Object:
-    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": keys.API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def _quota(pieces: list[Piece], flavor: str) -> Object:
@@ -115,11 +111,11 @@ def _replicated_jobs(pieces: list[Piece]) -> list[Object]:
     jobs: list[Object] = []
     for piece in pieces:
         # A pod set carries the name of its group with a number, which says nothing where it is the only one.
-        wished = _short(_plain(piece.name.removesuffix("/1")), _LONGEST_JOB)
-        number, name = 1, wished
+        wanted = _short(_plain(piece.name.removesuffix("/1")), _LONGEST_JOB)
+        number, name = 1, wanted
         while name in names.values():
             number += 1
-            name = f"{wished[: _LONGEST_JOB - 3]}-{number}"
+            name = f"{wanted[: _LONGEST_JOB - 3]}-{number}"
         names[piece.name] = name
         jobs.append({"name": name, "replicas": piece.replicas, "template": {"spec": _job(piece)}})
     return jobs
@@ -129,7 +125,9 @@ def _job(piece: Piece) -> Object:
     """The spec of each of its Jobs."""
     each = piece.count // piece.replicas
     template: Object = {"spec": {**pod_spec(piece.pods), "restartPolicy": "Never"}}
-    if annotations := _annotations(piece):
+    preferred = piece.preferred if piece.required is None else None
+    group = f"{_short(_plain(piece.group), 40)}-group" if piece.group else ""
+    if annotations := to_annotations(piece.required, preferred, piece.layers, group):
         template = {"metadata": {"annotations": annotations}, **template}
     return {
         "parallelism": each,
@@ -142,23 +140,6 @@ def _job(piece: Piece) -> Object:
 def _levels(piece: Piece) -> Iterator[str]:
     yield from (level for level in (piece.required, piece.preferred) if level is not None)
     yield from (level for level, _ in piece.layers)
-
-
-def _annotations(piece: Piece) -> dict[str, str]:
-    said: dict[str, str] = {}
-    if piece.required is not None:
-        said[keys.REQUIRED] = piece.required
-    elif piece.preferred is not None:
-        said[keys.PREFERRED] = piece.preferred
-    if len(piece.layers) == 1:
-        ((level, size),) = piece.layers
-        said |= {keys.SLICE_LEVEL: level, keys.SLICE_SIZE: str(size)}
-    elif piece.layers:
-        layers = [{"topology": level, "size": size} for level, size in piece.layers]
-        said[keys.SLICE_LAYERS] = json.dumps(layers)
-    if piece.group:
-        said[keys.GROUP] = f"{_short(_plain(piece.group), 40)}-group"
-    return said
 
 
 def _plain(name: str) -> str:

@@ -3,188 +3,200 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from closeknit.apis import batch_v1, core_v1, jobset_x_k8s_io_v1alpha2
-from closeknit.dialects.kueue import keys
-from closeknit.dialects.kueue.batches import (
+from closeknit.apis import batch_v1, core_v1, job_keys, jobset_x_k8s_io_v1alpha2
+from closeknit.apis import kueue_keys as keys
+from closeknit.dialects.core.pods import ReadPod, read_template
+from closeknit.dialects.kueue.pod_slots import fill_slots, job_pod_names, labels_of, rank_of
+from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
     MOST_PODS,
-    Batch,
-    Batched,
+    QueuedPodSet,
+    QueuedWorkload,
     group_problems,
-    read_template,
-    step_into,
     too_many,
+    value_at,
 )
-from closeknit.dialects.kueue.seats import job_pods, labels, number, rank, seats
-from closeknit.dialects.kueue.whole_numbers import whole
-from closeknit.dialects.kueue.wishes import misplaced, read_wish
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import join, within
-from closeknit.dialects.pods import ReadPod
-from closeknit.hub.problems import Problem, between, shown
+from closeknit.dialects.kueue.slices import whole_number
+from closeknit.dialects.kueue.topology_request import from_annotations, misplaced
+from closeknit.dialects.store.objects import Stored
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, Problem, Range
+from closeknit.hub.sentences import kueue as sentences
+
+_ANNOTATIONS = ("metadata", "annotations")
+_TEMPLATE = ("spec", "template")
+QUEUE_LABEL = ("metadata", "labels", keys.QUEUE)
 
 
-def read_job(manifest: Manifest[batch_v1.Job], pods: Iterable[ReadPod]) -> Batch:
+def read_job(stored: Stored[batch_v1.Job], pods: Iterable[ReadPod]) -> QueuedWorkload:
     """A Job: one pod set, called ``main`` as Kueue does."""
-    job = manifest.content
+    job = stored.content
     found: list[Problem] = []
-    found.extend(
-        misplaced(job.metadata.annotations, "metadata.annotations", "spec.template.metadata.annotations")
-    )
-    given = _parallelism(job.spec, "spec", found)
+    found.extend(misplaced(job.metadata.annotations, _ANNOTATIONS, Field((*_TEMPLATE, *_ANNOTATIONS))))
+    given = _parallelism(job.spec, ("spec",), found)
     count = given or 0
-    minimum = _minimum(job.metadata.annotations, given, found)
-    indexed = job.spec.completion_mode == "Indexed"
-    names = [f"{manifest.name}-{i}" for i in range(count)]
-    pod_set = _batched(
-        _Cut("main", "spec.template", count, minimum, 1, names, indexed=indexed, nested=False),
+    pod_set = _pod_set(
+        _Source(
+            name="main",
+            path=_TEMPLATE,
+            count=count,
+            minimum=_minimum(job.metadata.annotations, given, found),
+            replicas=1,
+            each=count,
+            stem=stored.name,
+            pods=[(pod, rank_of(pod, count, job_label="")) for pod in pods],
+            indexed=job.spec.completion_mode == "Indexed",
+            of_job_set=False,
+        ),
         job.spec.template,
-        _inherited(job.metadata.annotations),
-        manifest=manifest,
-        pods=[(pod, number(pod, keys.COMPLETION_INDEX)) for pod in pods],
-        found=found,
+        stored,
+        found,
     )
-    return _batch(manifest, (pod_set,), found, finished=_is_finished(job.status))
+    return _queued(stored, (pod_set,), found, finished=_is_finished(job.status))
 
 
-def read_job_set(manifest: Manifest[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable[ReadPod]) -> Batch:
+def read_job_set(stored: Stored[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable[ReadPod]) -> QueuedWorkload:
     """A JobSet: a pod set for each replicated job, those without pods included."""
-    job_set = manifest.content
+    job_set = stored.content
     found: list[Problem] = []
     right = "the pod templates of spec.replicatedJobs"
-    found.extend(misplaced(job_set.metadata.annotations, "metadata.annotations", right))
-    if not job_set.spec.replicated_jobs:
-        found.append(Problem("spec.replicatedJobs", "There is no replicated job. Give at least one."))
-    if len(job_set.spec.replicated_jobs) > MOST_POD_SETS:
-        given = len(job_set.spec.replicated_jobs)
-        message = f"There are {given} replicated jobs. At most {MOST_POD_SETS} are queued."
-        found.append(Problem("spec.replicatedJobs", message))
-    inherited = _inherited(job_set.metadata.annotations)
+    found.extend(misplaced(job_set.metadata.annotations, _ANNOTATIONS, right))
+    path: Path = ("spec", "replicatedJobs")
+    jobs = job_set.spec.replicated_jobs
+    if not jobs:
+        found.append(sentences.NO_REPLICATED_JOB.at(path))
+    if len(jobs) > MOST_POD_SETS:
+        found.append(sentences.REPLICATED_JOBS_COUNT.at(path, given=len(jobs), most=MOST_POD_SETS))
     members = list(pods)
-    pod_sets: list[Batched] = []
-    first: dict[str, int] = {}
-    for i, replicated in enumerate(job_set.spec.replicated_jobs):
-        path = f"spec.replicatedJobs[{i}]"
-        if (before := first.setdefault(replicated.name, i)) != i:
-            message = (
-                f"{shown(replicated.name)} is already the name of spec.replicatedJobs[{before}]. Rename one."
-            )
-            found.append(Problem(f"{path}.name", message))
-        replicas = 1 if replicated.replicas is None else replicated.replicas
-        if replicas < 0:
-            found.append(Problem(f"{path}.replicas", f"{replicas} is negative. Write zero or more."))
-        annotations = replicated.template.metadata.annotations
-        right = f"{path}.template.spec.template.metadata.annotations"
-        found.extend(misplaced(annotations, f"{path}.template.metadata.annotations", right))
-        each = _parallelism(replicated.template.spec, f"{path}.template.spec", found) or 0
-        count = max(replicas, 0) * each
-        if (wrong := too_many(count, pod_sets)) is not None:
-            found.append(Problem(f"{path}.replicas", wrong))
-            count = 0
-        stem = f"{manifest.name}-{replicated.name}"
-        cut = _Cut(
-            replicated.name,
-            f"{path}.template.spec.template",
-            count,
-            None,
-            max(replicas, 1),
-            job_pods(stem, count, each),
-            indexed=True,
-            nested=True,
-        )
-        own = [(pod, rank(pod, each)) for pod in members if labels(pod).get(keys.REPLICATED_JOB) == cut.name]
-        template = replicated.template.spec.template
-        read = _batched(cut, template, inherited, manifest=manifest, pods=own, found=found)
-        if before == i:
+    pod_sets: list[QueuedPodSet] = []
+    first_index: dict[str, int] = {}
+    for i, job in enumerate(jobs):
+        if (first := first_index.setdefault(job.name, i)) != i:
+            taken = Field((*path, first))
+            found.append(sentences.NAME_TAKEN.at((*path, i, "name"), name=job.name, first=taken))
+        source = _replicated_job(job, (*path, i), stored.name, members, found)
+        excess = list(too_many(source.count, pod_sets, (*path, i, "replicas")))
+        found.extend(excess)
+        source = replace(source, count=0) if excess else source
+        read = _pod_set(source, job.template.spec.template, stored, found)
+        if first == i:
             pod_sets.append(read)
-    return _batch(manifest, tuple(pod_sets), found, finished=_is_finished(job_set.status))
+    return _queued(stored, tuple(pod_sets), found, finished=_is_finished(job_set.status))
+
+
+def _replicated_job(
+    job: jobset_x_k8s_io_v1alpha2.ReplicatedJob,
+    path: Path,
+    job_set: str,
+    pods: list[ReadPod],
+    found: list[Problem],
+) -> _Source:
+    """How the pod set of a replicated job comes out of its JobSet."""
+    replicas = 1 if job.replicas is None else job.replicas
+    if replicas < 0:
+        found.append(sentences.NEGATIVE.at((*path, "replicas"), number=replicas))
+    template = (*path, "template", "spec", "template")
+    outer, right = (*path, "template", *_ANNOTATIONS), Field((*template, *_ANNOTATIONS))
+    found.extend(misplaced(job.template.metadata.annotations, outer, right))
+    each = _parallelism(job.template.spec, (*path, "template", "spec"), found) or 0
+    count = max(replicas, 0) * each
+    own = [pod for pod in pods if labels_of(pod).get(job_keys.REPLICATED_JOB) == job.name]
+    return _Source(
+        name=job.name,
+        path=template,
+        count=count,
+        minimum=None,
+        replicas=max(replicas, 1),
+        each=each,
+        stem=f"{job_set}-{job.name}",
+        pods=[(pod, rank_of(pod, each)) for pod in own],
+        indexed=True,
+        of_job_set=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class _Source:
     """How a pod set comes out of its object."""
 
     name: str
-    path: str
+    path: Path
     count: int
     minimum: int | None
     replicas: int
-    names: list[str]
+    each: int
+    """How many pods each Job has."""
+    stem: str
+    """What the names of its pods begin with."""
+    pods: list[tuple[ReadPod, int | None]]
+    """Those that exist, with their ranks."""
     indexed: bool
-    nested: bool
+    of_job_set: bool
 
 
-def _batched(
-    cut: _Cut,
-    template: core_v1.PodTemplateSpec,
-    inherited: Mapping[str, str],
-    *,
-    manifest: Manifest[Any],
-    pods: list[tuple[ReadPod, int | None]],
-    found: list[Problem],
-) -> Batched:
-    own = template.metadata.annotations
+def _pod_set(
+    source: _Source, template: core_v1.PodTemplateSpec, stored: Stored[Any], found: list[Problem]
+) -> QueuedPodSet:
+    own: Mapping[str, str] = template.metadata.annotations
+    # What the early design says on the Job or JobSet itself.
+    outer = stored.content.metadata.annotations
+    above = {key: outer[key] for key in keys.EARLY if key in outer}
+    path: Path = (*source.path, *_ANNOTATIONS)
     has_own = any(key in own for key in (*keys.EARLY, *keys.TODAYS))
-    annotations: Mapping[str, str] = own
-    path = f"{cut.path}.metadata.annotations"
-    if inherited and not has_own:
-        annotations, path = inherited, "metadata.annotations"
-    elif inherited and not cut.nested:
-        (key, *_) = inherited
-        message = "The pod template asks for a topology as well. Leave out one of the two."
-        found.append(Problem(within("metadata.annotations", key), message))
-    wish = read_wish(annotations, path, cut.count, found)
-    read = read_template(template, manifest)
-    found.extend(Problem(join(cut.path, problem.path), problem.message) for problem in read.problems)
-    return Batched(
-        name=cut.name,
-        path=cut.path,
-        count=cut.count,
-        minimum=cut.minimum,
-        replicas=cut.replicas,
-        wish=wish,
+    if above and has_own and not source.of_job_set:
+        key = next(iter(above))
+        found.append(sentences.TOPOLOGY_TWICE.at((*_ANNOTATIONS, key)))
+    if above and not has_own:
+        own, path = above, _ANNOTATIONS
+    request = from_annotations(own, path, source.count, found)
+    names = job_pod_names(source.stem, source.count, source.each)
+    if not source.of_job_set:
+        names = [f"{source.stem}-{i}" for i in range(source.count)]
+    read = read_template(template.spec, source.path)
+    found.extend(read.problems)
+    return QueuedPodSet(
+        name=source.name,
+        path=source.path,
+        count=source.count,
+        minimum=source.minimum,
+        replicas=source.replicas,
+        request=request,
         shape=read.shape,
-        unsayable=tuple(Problem(join(cut.path, problem.path), problem.message) for problem in read.unsayable),
-        seats=seats(cut.names, pods),
-        template=step_into(manifest.written, cut.path),
-        index_label=keys.COMPLETION_INDEX if cut.indexed else None,
-        sub_index_label=keys.JOB_INDEX if cut.nested else None,
+        unsayable=read.unsayable,
+        slots=fill_slots(names, source.pods),
+        template=value_at(stored.written, source.path),
+        index_label=job_keys.COMPLETION_INDEX if source.indexed else None,
+        sub_index_label=job_keys.JOB_INDEX if source.of_job_set else None,
         priority_class=template.spec.priority_class_name,
     )
 
 
-def _batch(
-    manifest: Manifest[Any], pod_sets: tuple[Batched, ...], found: list[Problem], *, finished: bool
-) -> Batch:
-    marks = manifest.content.metadata.labels
-    found.extend(group_problems(pod_sets))
-    return Batch(
-        manifest=manifest,
-        object=manifest.object,
-        queue=marks.get(keys.QUEUE, ""),
-        queue_path=within("metadata.labels", keys.QUEUE),
-        priority_class=marks.get(keys.PRIORITY_CLASS, ""),
+def _queued(
+    stored: Stored[Any], pod_sets: tuple[QueuedPodSet, ...], found: list[Problem], *, finished: bool
+) -> QueuedWorkload:
+    labels = stored.content.metadata.labels
+    return QueuedWorkload(
+        stored=stored,
+        object=stored.object,
+        queue=labels.get(keys.QUEUE, ""),
+        queue_path=QUEUE_LABEL,
+        priority_class=labels.get(keys.PRIORITY_CLASS, ""),
         pod_sets=pod_sets,
-        problems=tuple(found),
+        problems=(*found, *group_problems(pod_sets)),
         finished=finished,
     )
 
 
-def _inherited(annotations: Mapping[str, str]) -> dict[str, str]:
-    """What the early design says on the Job or JobSet itself."""
-    return {key: annotations[key] for key in keys.EARLY if key in annotations}
-
-
-def _parallelism(spec: batch_v1.JobSpec, path: str, found: list[Problem]) -> int | None:
+def _parallelism(spec: batch_v1.JobSpec, path: Path, found: list[Problem]) -> int | None:
     """How many pods run side by side: never more than are left to complete. None where that cannot be."""
     possible = True
-    for name, value in (("parallelism", spec.parallelism), ("completions", spec.completions)):
-        if value is not None and not 0 <= value <= MOST_PODS:
-            message = f"{value} is out of range. Allowed are 0 to {MOST_PODS}."
-            found.append(Problem(f"{path}.{name}", message))
+    for name, number in (("parallelism", spec.parallelism), ("completions", spec.completions)):
+        if number is not None and not 0 <= number <= MOST_PODS:
+            allowed = Range(0, MOST_PODS)
+            found.append(sentences.OUT_OF_RANGE.at((*path, name), number=number, allowed=allowed))
             possible = False
     if not possible:
         return None
@@ -196,15 +208,14 @@ def _minimum(annotations: Mapping[str, str], count: int | None, found: list[Prob
     written = annotations.get(keys.MIN_PARALLELISM)
     if written is None or count is None:
         return None
-    pods = whole(written)
+    pods = whole_number(written)
     if pods is not None and 1 <= pods < count:
         return pods
-    message = f"{shown(written)} is not possible. {between(1, count - 1)}"
+    path = (*_ANNOTATIONS, keys.MIN_PARALLELISM)
     if count < 2:
-        message = (
-            f"There {'is only one pod' if count else 'are no pods'}, so none can be missing. Leave it out."
-        )
-    found.append(Problem(within("metadata.annotations", keys.MIN_PARALLELISM), message))
+        found.append(sentences.NONE_TO_MISS.at(path, pods="is only one pod" if count else "are no pods"))
+    else:
+        found.append(sentences.NOT_POSSIBLE.at(path, written=written, allowed=Range(1, count - 1)))
     return None
 
 

@@ -3,161 +3,172 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from closeknit.apis import core_v1
-from closeknit.dialects.kueue import keys
-from closeknit.dialects.kueue.batches import MOST_PODS, Batch, Batched
-from closeknit.dialects.kueue.seats import Seat, labels, seat
-from closeknit.dialects.kueue.whole_numbers import whole
-from closeknit.dialects.kueue.wishes import read_wish
-from closeknit.dialects.paths import within
-from closeknit.dialects.pods import ReadPod, Shape, Stage, by_rank
-from closeknit.hub.problems import Problem, shown
+from closeknit.apis import kueue_keys as keys
+from closeknit.dialects.core.pods import ReadPod, Shape, Stage
+from closeknit.dialects.kueue.jobs import QUEUE_LABEL
+from closeknit.dialects.kueue.pod_slots import PodSlot, labels_of, slot_of
+from closeknit.dialects.kueue.queued_workload import MOST_PODS, QueuedPodSet, QueuedWorkload
+from closeknit.dialects.kueue.slices import whole_number
+from closeknit.dialects.kueue.topology_request import from_annotations
+from closeknit.dialects.wire.registry import is_name
+from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import kueue as sentences
+from closeknit.hub.sentences import wire as wire_sentences
 from closeknit.hub.workload import ObjectName
 
+_ANNOTATIONS = ("metadata", "annotations")
+_COUNT = (*_ANNOTATIONS, keys.POD_GROUP_COUNT)
 
-def read_pod_group(name: str, pods: list[ReadPod]) -> Batch:
+
+def read_pod_group(name: str, pods: Sequence[ReadPod]) -> QueuedWorkload:
     """Plain pods of one group, or a single pod that queues by itself; a pod set for each kind of pod.
 
-    Pods of a group that are not there are a problem, unless it is admitted before they are, or some of it
-    runs already; then they are taken to be like the first.
+    They come in the order of their names. Pods of a group that are not there are a problem, unless it is
+    admitted before they are, or some of it runs already; then they are taken to be like the first.
     """
-    ordered = sorted(pods, key=by_rank)
-    first = ordered[0].manifest
+    first = pods[0].manifest
+    labels = first.content.metadata.labels
     found: list[Problem] = []
-    marks, annotations = first.content.metadata.labels, first.content.metadata.annotations
-    absent = 0
-    found.extend(_lone_problems(marks, annotations))
-    if keys.POD_GROUP in marks:
-        total = _total(annotations, found)
-        present = sum(pod.stage is not Stage.FAILED or not _is_retriable(pod) for pod in ordered)
-        started = any(pod.stage in (Stage.RUNNING, Stage.LEAVING, Stage.SUCCEEDED) for pod in ordered)
-        if present < total and (started or annotations.get(keys.POD_GROUP_FAST) == "true"):
-            absent = total - present
-        elif 0 < total != present:
-            what = "Give the rest" if present < total else "Take some away"
-            has, given = (
-                f"{total} pod{'s' * (total != 1)}",
-                f"{present} {'is' if present == 1 else 'are'} given",
-            )
-            message = f"The group has {has}, and {given}. {what}, or change the count."
-            found.append(Problem(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
-    for pod in ordered[1:]:
-        for key, where, mine, theirs in (
-            (keys.QUEUE, "metadata.labels", marks, labels(pod)),
-            (
-                keys.POD_GROUP_COUNT,
-                "metadata.annotations",
-                annotations,
-                pod.manifest.content.metadata.annotations,
-            ),
-        ):
-            if mine.get(key) != theirs.get(key):
-                own, common = shown(theirs.get(key, "")), shown(mine.get(key, ""))
-                message = f"{own} differs from {common} of pod {first.name}."
-                path = f"Pod {pod.name}: {within(where, key)}"
-                found.append(Problem(path, f"{message} All pods of a group agree."))
+    absent = _absent(pods, found)
+    found.extend(_disagreements(pods))
     kinds: dict[tuple[Shape, tuple[tuple[str, str], ...]], list[ReadPod]] = {}
-    for pod in ordered:
+    for pod in pods:
         if pod.stage in (Stage.OPEN, Stage.RUNNING):
-            kinds.setdefault((pod.shape, tuple(sorted(_asked(pod).items()))), []).append(pod)
+            kinds.setdefault((pod.shape, _asked(pod)), []).append(pod)
     if absent and not kinds:
-        kinds[ordered[0].shape, tuple(sorted(_asked(ordered[0]).items()))] = []
+        kinds[pods[0].shape, _asked(pods[0])] = []
     pod_sets = tuple(
-        _of_pods(
+        _pod_set(
             "main" if len(kinds) == 1 else f"role-{number}",
-            equal or ordered[:1],
-            (*map(seat, equal), *_made_up(name, ordered, absent if number == 1 else 0)),
+            equal or pods[:1],
+            (*map(slot_of, equal), *_made_up(name, pods, absent if number == 1 else 0)),
             shape,
             found,
         )
         for number, ((shape, _), equal) in enumerate(kinds.items(), start=1)
     )
-    problems = (
-        *found,
-        *(Problem(f"Pod {pod.name}: {one.path}", one.message) for pod in ordered for one in pod.problems),
-    )
-    return Batch(
-        manifest=first,
+    found.extend(problem.of("Pod", pod.name) for pod in pods for problem in pod.problems)
+    return QueuedWorkload(
+        stored=first,
         object=ObjectName("v1", "Pod", first.namespace, name),
-        queue=marks.get(keys.QUEUE, ""),
-        queue_path=within("metadata.labels", keys.QUEUE),
-        priority_class=marks.get(keys.PRIORITY_CLASS, ""),
+        queue=labels.get(keys.QUEUE, ""),
+        queue_path=QUEUE_LABEL,
+        priority_class=labels.get(keys.PRIORITY_CLASS, ""),
         pod_sets=pod_sets,
-        problems=problems,
+        problems=tuple(found),
         finished=not pod_sets,
     )
 
 
-def _of_pods(
-    name: str, pods: list[ReadPod], places: tuple[Seat, ...], shape: Shape, found: list[Problem]
-) -> Batched:
-    first = pods[0].manifest
-    wish = read_wish(first.content.metadata.annotations, "metadata.annotations", len(places), found)
-    return Batched(
+def _absent(pods: Sequence[ReadPod], found: list[Problem]) -> int:
+    """How many pods the group has beside these, and may have; what is wrong with its size is added."""
+    labels, annotations = labels_of(pods[0]), _annotations(pods[0])
+    found.extend(_lone_problems(labels, annotations))
+    if keys.POD_GROUP not in labels:
+        return 0
+    total = _total(annotations, found)
+    present = sum(pod.stage is not Stage.FAILED or not _is_retriable(pod) for pod in pods)
+    started = any(pod.stage in (Stage.RUNNING, Stage.LEAVING, Stage.SUCCEEDED) for pod in pods)
+    if present < total and (started or annotations.get(keys.POD_GROUP_FAST) == "true"):
+        return total - present
+    if 0 < total != present:
+        what = "Give the rest" if present < total else "Take some away"
+        has, are = f"{total} pod{'s' * (total != 1)}", f"{present} {'is' if present == 1 else 'are'}"
+        found.append(sentences.GROUP_INCOMPLETE.at(_COUNT, total=has, present=are, what=what))
+    return 0
+
+
+def _disagreements(pods: Sequence[ReadPod]) -> Iterator[Problem]:
+    """Where a pod names another queue or another size of the group than the first."""
+    first = pods[0]
+    for pod in pods[1:]:
+        for path, mine, theirs in (
+            (QUEUE_LABEL, labels_of(first), labels_of(pod)),
+            (_COUNT, _annotations(first), _annotations(pod)),
+        ):
+            own, common = theirs.get(path[-1], ""), mine.get(path[-1], "")
+            if mine.get(path[-1]) != theirs.get(path[-1]):
+                problem = sentences.GROUP_DIFFERS.at(path, own=own, common=common, pod=first.name)
+                yield problem.of("Pod", pod.name)
+
+
+def _pod_set(
+    name: str, pods: Sequence[ReadPod], slots: tuple[PodSlot, ...], shape: Shape, found: list[Problem]
+) -> QueuedPodSet:
+    annotations = _annotations(pods[0])
+    return QueuedPodSet(
         name=name,
-        path="",
-        count=len(places),
+        path=(),
+        count=len(slots),
         minimum=None,
         replicas=1,
-        wish=wish,
+        request=from_annotations(annotations, _ANNOTATIONS, len(slots), found),
         shape=shape,
         unsayable=tuple(problem for pod in pods if pod.stage is Stage.OPEN for problem in pod.unsayable),
-        seats=places,
-        template={"spec": _spec(first.content)},
-        index_label=first.content.metadata.annotations.get(keys.POD_GROUP_INDEX_LABEL),
-        priority_class=first.content.spec.priority_class_name,
+        slots=slots,
+        template={"spec": _spec(pods[0].manifest.content)},
+        index_label=annotations.get(keys.POD_GROUP_INDEX_LABEL),
+        priority_class=pods[0].manifest.content.spec.priority_class_name,
     )
 
 
-def _made_up(name: str, pods: list[ReadPod], count: int) -> Iterator[Seat]:
+def _made_up(name: str, pods: Sequence[ReadPod], count: int) -> Iterator[PodSlot]:
     """Names for pods that are not there, none of which is taken."""
     taken = {pod.name for pod in pods}
     free = (each for i in itertools.count() if (each := f"{name}-{i}") not in taken)
-    return (Seat(each) for each in itertools.islice(free, count))
+    return (PodSlot(each) for each in itertools.islice(free, count))
 
 
-def _lone_problems(marks: Mapping[str, str], annotations: Mapping[str, str]) -> Iterator[Problem]:
-    """What is said of a group where there is none, and what cannot be said of one."""
+def _lone_problems(labels: Mapping[str, str], annotations: Mapping[str, str]) -> Iterator[Problem]:
+    """Fields of a group where there is none, and values that they cannot have."""
+    path = ("metadata", "labels", keys.POD_GROUP)
+    if not is_name(name := labels.get(keys.POD_GROUP, "x")):
+        # The Workload of the group gets its name.
+        yield wire_sentences.INVALID_NAME.at(path, name=name)
     for key in (keys.POD_GROUP_COUNT, keys.POD_GROUP_FAST):
-        if key in annotations and keys.POD_GROUP not in marks:
-            message = f"{key} is given, but the group has no name. Name it, or leave that out."
-            yield Problem(within("metadata.labels", keys.POD_GROUP), message)
+        if key in annotations and keys.POD_GROUP not in labels:
+            yield sentences.GROUP_UNNAMED.at(path, field=key)
     for key in (keys.POD_GROUP_FAST, keys.POD_GROUP_RETRIABLE):
         if (written := annotations.get(key, "true")) not in ("true", "false"):
-            message = f'{shown(written)} is not a truth value. Write "true" or "false", or leave it out.'
-            yield Problem(within("metadata.annotations", key), message)
+            yield sentences.NOT_TRUE_OR_FALSE.at((*_ANNOTATIONS, key), written=written)
+
+
+def _total(annotations: Mapping[str, str], found: list[Problem]) -> int:
+    written = annotations.get(keys.POD_GROUP_COUNT, "")
+    pods = whole_number(written)
+    if pods is not None and 1 <= pods <= MOST_PODS:
+        return pods
+    if pods is not None and pods > MOST_PODS:
+        found.append(sentences.PODS_OUT_OF_RANGE.at(_COUNT, number=written, most=MOST_PODS))
+    elif written:
+        found.append(sentences.GROUP_COUNT.at(_COUNT, written=written))
+    else:
+        found.append(sentences.GROUP_COUNT_MISSING.at(_COUNT))
+    return 0
 
 
 def _is_retriable(pod: ReadPod) -> bool:
-    return pod.manifest.content.metadata.annotations.get(keys.POD_GROUP_RETRIABLE) != "false"
+    return _annotations(pod).get(keys.POD_GROUP_RETRIABLE) != "false"
+
+
+def _annotations(pod: ReadPod) -> Mapping[str, str]:
+    return pod.manifest.content.metadata.annotations
+
+
+def _asked(pod: ReadPod) -> tuple[tuple[str, str], ...]:
+    """What a pod asks of the topology; pods of one pod set ask for the same."""
+    annotations = _annotations(pod)
+    asked = {key: annotations[key] for key in (*keys.EARLY, *keys.TODAYS) if key in annotations}
+    return tuple(sorted(asked.items()))
 
 
 def _spec(pod: core_v1.Pod) -> Mapping[str, Any]:
     """What placing the pod depends on; the pod itself exists, so the rest need not be told again."""
     spec: dict[str, Any] = msgspec.to_builtins(pod.spec)
     return {key: value for key, value in spec.items() if key not in ("nodeName", "schedulingGates")}
-
-
-def _asked(pod: ReadPod) -> dict[str, str]:
-    annotations = pod.manifest.content.metadata.annotations
-    return {key: annotations[key] for key in (*keys.EARLY, *keys.TODAYS) if key in annotations}
-
-
-def _total(annotations: Mapping[str, str], found: list[Problem]) -> int:
-    written = annotations.get(keys.POD_GROUP_COUNT, "")
-    pods = whole(written)
-    if pods is not None and pods > MOST_PODS:
-        message = f"{shown(written)} is out of range. Allowed are 1 to {MOST_PODS} pods."
-        found.append(Problem(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
-        return 0
-    if pods is not None and pods >= 1:
-        return pods
-    said = f"{shown(written)} is not a number of pods" if written else "The number of pods is missing"
-    message = f"{said}. Write how many pods the group has, from 1 on, in quotes."
-    found.append(Problem(within("metadata.annotations", keys.POD_GROUP_COUNT), message))
-    return 0

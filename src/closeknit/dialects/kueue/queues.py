@@ -1,22 +1,27 @@
-"""ClusterQueues with their flavors and cohorts: what there is to give, and what is wrong with them."""
+"""ClusterQueues and LocalQueues: what there is to give, and what is wrong with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.kueue.cohorts import Cohorts, alone_problems, read_cohorts
-from closeknit.dialects.kueue.flavors import Flavor
-from closeknit.dialects.kueue.quotas import Covered, Quota, QuotaReader
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.places import Located
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.dialects.kueue.cohorts import cohort_of, is_circular
+from closeknit.dialects.kueue.flavors import Covered, Quota, limit_problems, resource_groups
+from closeknit.dialects.kueue.topologies import kueue_key
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import OneOf, Problem, shown, suggestion
+from closeknit.hub.sentences import core as core_sentences
+from closeknit.hub.sentences import kueue as sentences
 
-_MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
-_PROVISIONING = "kueue.x-k8s.io/provisioning-request"
-_CHECKS = {_MULTI_KUEUE: "MultiKueue", _PROVISIONING: "ProvisioningRequest"}
-_STOPS = ("None", "Hold", "HoldAndDrain")
+MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
+PROVISIONING = "kueue.x-k8s.io/provisioning-request"
+CHECKS = {MULTI_KUEUE: "MultiKueue", PROVISIONING: "ProvisioningRequest"}
+"""The controllers of admission checks that Kueue brings, and what their checks are called."""
+STOPPED = ("Hold", "HoldAndDrain")
+_STOPS = ("None", *STOPPED)
 BROKEN = "it has problems of its own"
 """Why a ClusterQueue that could not be read in full is not active."""
 _STOP, _NEXT = "MayStopSearch", "TryNextFlavor"
@@ -40,106 +45,92 @@ class Queue:
         return (quota for group in self.covered for quota in group.quotas)
 
 
-@dataclass(frozen=True, slots=True)
-class Queues:
-    """All queues by name; LocalQueues by namespace and name."""
-
-    cluster: Mapping[str, Queue]
-    local: Mapping[tuple[str, str], wire.LocalQueue]
-    cohorts: Cohorts
+def cluster_queue(view: View, name: str) -> Queue | None:
+    """The ClusterQueue of this name; None where there is none, or it cannot be read."""
+    stored = view.get(kueue_key("ClusterQueue", name))
+    return _queue(stored, view, []) if stored is not None else None
 
 
-def read_queues(manifests: Manifests, flavors: Mapping[str, Flavor], found: list[Located]) -> Queues:
-    """All queues, with every problem of theirs."""
-    known = {one.name for one in manifests.named(wire.ResourceFlavor)}
-    quotas = QuotaReader(flavors, known)
-    cohorts = read_cohorts(manifests, quotas, found)
-    checks = {check.name: check.content.spec.controller_name for check in manifests.of(wire.AdmissionCheck)}
-    cluster: dict[str, Queue] = {}
-    for manifest in manifests.of(wire.ClusterQueue):
-        problems: list[Problem] = []
-        spec = manifest.content.spec
-        cohort = spec.cohort_name or spec.cohort
-        if spec.cohort_name and spec.cohort and spec.cohort != spec.cohort_name:
-            problems.append(
-                Problem("spec.cohort", "cohortName stands here as well, and differs. Leave this out.")
-            )
-        covered = quotas.read(spec.resource_groups, problems)
-        if not cohort:
-            problems.extend(alone_problems(spec.resource_groups, "in a cohort", "cohortName"))
-        problems.extend(_word_problems(spec))
-        inactive = f"its stopPolicy is {spec.stop_policy}" if spec.stop_policy in _STOPS[1:] else ""
-        if cohorts.is_circular(cohort):
-            inactive = f"cohort {shown(cohort)} lies in a circle of cohorts"
-        patient = spec.flavor_fungibility.when_can_borrow == _NEXT
-        queue = Queue(manifest.name, cohort, covered, inactive, patient)
-        problems.extend(_check_problems(spec, queue, checks, known=bool(checks)))
-        found.extend(manifest.located(problem) for problem in problems)
-        if problems or manifest.problems:
-            queue = replace(queue, inactive=BROKEN)
-        cluster[manifest.name] = queue
-        if cohort:
-            cohorts.join(cohort, covered)
-    return Queues(cluster, _local_queues(manifests, cluster, found), cohorts)
+def cluster_queue_problems(stored: Stored[wire.ClusterQueue], view: View) -> list[Problem]:
+    """Everything that is wrong with a ClusterQueue."""
+    found: list[Problem] = []
+    _queue(stored, view, found)
+    return found
+
+
+def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) -> Queue:
+    spec = stored.content.spec
+    cohort = cohort_of(spec)
+    if spec.cohort_name and spec.cohort and spec.cohort != spec.cohort_name:
+        found.append(sentences.BOTH_SPELLINGS.at(("spec", "cohort"), field="cohortName"))
+    covered = resource_groups(spec.resource_groups, view, found)
+    if not cohort:
+        found.extend(limit_problems(spec.resource_groups, "in a cohort", "cohortName"))
+    found.extend(_word_problems(spec))
+    inactive = f"its stopPolicy is {spec.stop_policy}" if spec.stop_policy in STOPPED else ""
+    if cohort and view.derive(is_circular, cohort):
+        inactive = f"cohort {shown(cohort)} lies in a circle of cohorts"
+    patient = spec.flavor_fungibility.when_can_borrow == _NEXT
+    queue = Queue(stored.name, cohort, covered, inactive, patient)
+    if any(quota.flavor.topology for quota in queue.quotas()):
+        found.extend(_check_problems(spec, view))
+    return replace(queue, inactive=BROKEN) if found or stored.problems else queue
 
 
 def _word_problems(spec: wire.ClusterQueueSpec) -> Iterator[Problem]:
     """Words that are none of those that a field takes."""
     fungibility = spec.flavor_fungibility
-    path = "spec.flavorFungibility"
+    path = ("spec", "flavorFungibility")
     for where, found, allowed in (
-        ("spec.stopPolicy", spec.stop_policy, _STOPS),
-        (f"{path}.whenCanBorrow", fungibility.when_can_borrow, (_STOP, _NEXT, "Borrow")),
-        (f"{path}.whenCanPreempt", fungibility.when_can_preempt, (_STOP, _NEXT, "Preempt")),
-        (f"{path}.preference", fungibility.preference, _PREFERENCES),
+        (("spec", "stopPolicy"), spec.stop_policy, _STOPS),
+        ((*path, "whenCanBorrow"), fungibility.when_can_borrow, (_STOP, _NEXT, "Borrow")),
+        ((*path, "whenCanPreempt"), fungibility.when_can_preempt, (_STOP, _NEXT, "Preempt")),
+        ((*path, "preference"), fungibility.preference, _PREFERENCES),
     ):
-        if found and found not in allowed:
-            yield Problem(where, f"{shown(found)} is not known. {suggestion(found, allowed)}")
+        yield from _unknown_word(where, found, allowed)
     both = (fungibility.when_can_borrow, fungibility.when_can_preempt or _NEXT)
     if fungibility.preference and both != (_NEXT, _NEXT):
-        message = (
-            f"This counts only where whenCanBorrow and whenCanPreempt are {_NEXT}. Set both, or leave it out."
-        )
-        yield Problem(f"{path}.preference", message)
+        yield sentences.PREFERENCE_WITHOUT_EFFECT.at((*path, "preference"), word=_NEXT)
 
 
-def _local_queues(
-    manifests: Manifests, cluster: Mapping[str, Queue], found: list[Located]
-) -> dict[tuple[str, str], wire.LocalQueue]:
-    existing = {one.name for one in manifests.named(wire.ClusterQueue)}
-    local: dict[tuple[str, str], wire.LocalQueue] = {}
-    for manifest in manifests.of(wire.LocalQueue):
-        spec = manifest.content.spec
-        local[manifest.namespace, manifest.name] = manifest.content
-        if spec.cluster_queue not in existing:
-            name = spec.cluster_queue
-            said = f"There is no ClusterQueue {shown(name)}." if name else "The ClusterQueue is missing."
-            message = f"{said} {suggestion(name, cluster) if cluster else 'Give it as well.'}"
-            found.append(manifest.located(Problem("spec.clusterQueue", message)))
-        if spec.stop_policy and spec.stop_policy not in _STOPS:
-            message = f"{shown(spec.stop_policy)} is not known. {suggestion(spec.stop_policy, _STOPS)}"
-            found.append(manifest.located(Problem("spec.stopPolicy", message)))
-    return local
+def _unknown_word(path: Path, found: str, allowed: tuple[str, ...]) -> Iterator[Problem]:
+    if found and found not in allowed:
+        yield core_sentences.UNKNOWN_CHOICE.at(path, value=found, remedy=OneOf(found, allowed))
 
 
-def _check_problems(
-    spec: wire.ClusterQueueSpec, queue: Queue, checks: Mapping[str, str], *, known: bool
-) -> Iterator[Problem]:
+def checks_named(spec: wire.ClusterQueueSpec) -> Iterator[tuple[Path, str]]:
+    """The admission checks of a ClusterQueue, in both spellings."""
+    for i, name in enumerate(spec.admission_checks):
+        yield ("spec", "admissionChecks", i), name
+    for i, rule in enumerate(spec.admission_checks_strategy.admission_checks):
+        yield ("spec", "admissionChecksStrategy", "admissionChecks", i, "name"), rule.name
+
+
+def _check_problems(spec: wire.ClusterQueueSpec, view: View) -> Iterator[Problem]:
     """Checks that somebody else must pass cannot be waited for when pods are placed by topology here."""
-    if not any(quota.flavor.topology for quota in queue.quotas()):
-        return
-    named = [(f"spec.admissionChecks[{i}]", name) for i, name in enumerate(spec.admission_checks)]
-    path = "spec.admissionChecksStrategy.admissionChecks"
-    named.extend(
-        (f"{path}[{i}].name", rule.name)
-        for i, rule in enumerate(spec.admission_checks_strategy.admission_checks)
-    )
-    for where, name in named:
-        if name not in checks and known:
-            yield Problem(where, f"There is no AdmissionCheck {shown(name)}. {suggestion(name, checks)}")
-        elif checks.get(name) in _CHECKS:
-            yield Problem(
-                where,
-                f"{_CHECKS[checks[name]]} checks are not supported in a ClusterQueue with a topology."
-                " Use a queue of its own for them.",
-            )
+    checks = {check.name: check.content.spec.controller_name for check in view.of(wire.AdmissionCheck)}
+    for path, name in checks_named(spec):
+        if name not in checks and checks:
+            yield sentences.NO_ADMISSION_CHECK.at(path, check=name, remedy=OneOf.among(name, checks))
+        elif checks.get(name) in CHECKS:
+            yield sentences.CHECK_WITH_TOPOLOGY.at(path, check=CHECKS[checks[name]])
+
+
+def local_queue_problems(stored: Stored[wire.LocalQueue], view: View) -> Iterator[Problem]:
+    """Everything that is wrong with a LocalQueue."""
+    spec = stored.content.spec
+    name, path = spec.cluster_queue, ("spec", "clusterQueue")
+    if not view.has(kueue_key("ClusterQueue", name)):
+        known = [each.name for each in view.of(wire.ClusterQueue)]
+        remedy = suggestion(name, known) if known else "Give it as well."
+        if name:
+            yield sentences.NO_CLUSTER_QUEUE.at(path, queue=name, remedy=remedy)
+        else:
+            yield sentences.CLUSTER_QUEUE_MISSING.at(path, remedy=remedy)
+    yield from _unknown_word(("spec", "stopPolicy"), spec.stop_policy, _STOPS)
+
+
+def admission_check_problems(stored: Stored[wire.AdmissionCheck], _: View) -> Iterator[Problem]:
+    """Everything that is wrong with an AdmissionCheck."""
+    if not stored.content.spec.controller_name:
+        yield sentences.NO_CONTROLLER.at(("spec", "controllerName"))

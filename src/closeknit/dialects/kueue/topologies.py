@@ -1,4 +1,4 @@
-"""Kueue's Topology."""
+"""Kueue's Topology: the levels of a data center, by node label."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import re
 from collections.abc import Iterator
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.hub.problems import Problem, shown
+from closeknit.dialects.family import Described
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, Problem, Range
+from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import HOSTNAME, Level, Topology
 
+GROUP = "kueue.x-k8s.io"
 _MOST_LEVELS = 16
 _LABEL_KEY = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?",
@@ -16,45 +23,47 @@ _LABEL_KEY = re.compile(
 )
 
 
+def kueue_key(kind: str, name: str, namespace: str = "") -> Key:
+    """The key of an object of Kueue's own kinds."""
+    return Key(GROUP, kind, namespace, name)
+
+
+def topologies(view: View) -> Described:
+    """All topologies without problems, and the problems of the others."""
+    known: dict[str, Topology] = {}
+    reported: list[Reported] = []
+    for stored in view.of(wire.Topology):
+        found = [stored.report(problem) for problem in topology_problems(stored.content)]
+        reported.extend(found)
+        if not found:
+            known[stored.name] = to_topology(stored.content)
+    return Described(known, tuple(reported))
+
+
 def to_topology(given: wire.Topology) -> Topology:
     """The hub's view of a Topology without problems."""
     return Topology(given.metadata.name, tuple(Level(level.node_label) for level in given.spec.levels))
 
 
-def problems(given: wire.Topology) -> Iterator[Problem]:
+def topology_problems(given: wire.Topology) -> Iterator[Problem]:
     """Everything about a Topology that Kueue would refuse."""
     levels = given.spec.levels
     if not 1 <= len(levels) <= _MOST_LEVELS:
-        yield Problem("spec.levels", f"There are {len(levels)} levels. Allowed are 1 to {_MOST_LEVELS}.")
-    first_place: dict[str, int] = {}
+        allowed = Range(1, _MOST_LEVELS)
+        yield sentences.NUMBER_OF.at(("spec", "levels"), given=len(levels), what=" levels", allowed=allowed)
+    first_index: dict[str, int] = {}
     for i, level in enumerate(levels):
-        path = f"spec.levels[{i}].nodeLabel"
-        yield from key_problems(path, level.node_label)
-        if (first := first_place.setdefault(level.node_label, i)) != i:
-            message = f"{shown(level.node_label)} is already the label of spec.levels[{first}]."
-            yield Problem(path, f"{message} Each level has its own.")
+        path: Path = ("spec", "levels", i, "nodeLabel")
+        yield from label_key_problems(path, level.node_label)
+        if (first := first_index.setdefault(level.node_label, i)) != i:
+            taken = Field(("spec", "levels", first))
+            yield sentences.LEVEL_TWICE.at(path, label=level.node_label, first=taken)
         if level.node_label == HOSTNAME and i != len(levels) - 1:
-            yield Problem(path, f"{shown(HOSTNAME)} can only be the last level. Move it to the end.")
+            yield sentences.HOSTNAME_LAST.at(path, label=HOSTNAME)
 
 
-def key_problems(path: str, key: str) -> Iterator[Problem]:
+def label_key_problems(path: Path, key: str) -> Iterator[Problem]:
     """Whether this can be the key of a label."""
     prefix, _, name = key.rpartition("/")
     if not _LABEL_KEY.fullmatch(key) or len(prefix) > 253 or len(name) > 63:
-        yield Problem(
-            path,
-            f"{shown(key)} is not a label key. Write a name of at most 63 letters, digits, '-', '_' and '.',"
-            " such as rack, with an optional domain before a slash, such as example.com/rack.",
-        )
-
-
-def change_problems(old: wire.Topology, new: wire.Topology) -> Iterator[Problem]:
-    """What Kueue would refuse about a change: levels are fixed unless hosts are the lowest, then and now."""
-    before = [level.node_label for level in old.spec.levels]
-    after = [level.node_label for level in new.spec.levels]
-    if before != after and not (before[-1:] == after[-1:] == [HOSTNAME]):
-        message = (
-            f"The levels cannot be changed unless {shown(HOSTNAME)} is the last before and after."
-            " Make a new Topology."
-        )
-        yield Problem("spec.levels", message)
+        yield sentences.LABEL_KEY.at(path, key=key)

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.kueue import keys
-from closeknit.dialects.kueue.batches import (
+from closeknit.dialects.core.pods import ReadPod, read_template
+from closeknit.dialects.kueue.owners import workload_owner
+from closeknit.dialects.kueue.pod_slots import fill_slots, job_pod_names, labels_of, rank_of
+from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
     MOST_PODS,
-    Batch,
-    Batched,
+    QueuedPodSet,
+    QueuedWorkload,
     group_problems,
-    read_template,
-    step_into,
     too_many,
+    value_at,
 )
-from closeknit.dialects.kueue.ownership import owner_of
-from closeknit.dialects.kueue.seats import job_pods, labels, number, seats
-from closeknit.dialects.kueue.wishes import read_wish
-from closeknit.dialects.manifests import Manifest
-from closeknit.dialects.paths import join
-from closeknit.dialects.pods import ReadPod
-from closeknit.hub.problems import Problem, between, shown
-
-_FIELDS = {
-    keys.SLICE_LAYERS: "podsetSliceRequiredTopologyConstraints",
-    keys.SLICE_LEVEL: "podSetSliceRequiredTopology",
-    keys.SLICE_SIZE: "podSetSliceSize",
-    keys.UNCONSTRAINED: "unconstrained",
-    keys.PREFERRED: "preferred",
-    keys.REQUIRED: "required",
-    keys.GROUP: "podSetGroupName",
-}
-"""The fields of a topology request for what annotations say; no key stands before one that begins with it."""
+from closeknit.dialects.kueue.topology_request import from_fields
+from closeknit.dialects.store.objects import Stored
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, Problem, Range
+from closeknit.hub.sentences import kueue as sentences
 
 
 def is_over(workload: wire.Workload) -> bool:
@@ -45,55 +33,44 @@ def is_over(workload: wire.Workload) -> bool:
     return ended or not workload.spec.active
 
 
-def read_workload(manifest: Manifest[wire.Workload], pods: Iterable[ReadPod]) -> Batch:
+def read_workload(stored: Stored[wire.Workload], pods: Iterable[ReadPod]) -> QueuedWorkload:
     """A Workload as it would be read from its owner."""
-    spec = manifest.content.spec
+    spec = stored.content.spec
     found: list[Problem] = []
+    path: Path = ("spec", "podSets")
     if not 1 <= len(spec.pod_sets) <= MOST_POD_SETS:
-        message = f"There are {len(spec.pod_sets)} pod sets. Allowed are 1 to {MOST_POD_SETS}."
-        found.append(Problem("spec.podSets", message))
-    first: dict[str, int] = {}
+        given, allowed = len(spec.pod_sets), Range(1, MOST_POD_SETS)
+        found.append(sentences.NUMBER_OF.at(path, given=given, what=" pod sets", allowed=allowed))
+    first_index: dict[str, int] = {}
     members = list(pods)
-    pod_sets: list[Batched] = []
-    for i, given in enumerate(spec.pod_sets):
-        path = f"spec.podSets[{i}]"
-        if (before := first.setdefault(given.name, i)) != i:
-            message = f"{shown(given.name)} is already the name of spec.podSets[{before}]. Rename one."
-            found.append(Problem(f"{path}.name", message))
-        wrong = list(_count_problems(given, path))
-        if not wrong and (excess := too_many(given.count, pod_sets)) is not None:
-            wrong.append(Problem(f"{path}.count", excess))
+    pod_sets: list[QueuedPodSet] = []
+    for i, pod_set in enumerate(spec.pod_sets):
+        if (first := first_index.setdefault(pod_set.name, i)) != i:
+            taken = Field((*path, first))
+            found.append(sentences.NAME_TAKEN.at((*path, i, "name"), name=pod_set.name, first=taken))
+        wrong = list(_count_problems(pod_set, (*path, i)))
+        wrong = wrong or list(too_many(pod_set.count, pod_sets, (*path, i, "count")))
         found.extend(wrong)
-        own = [pod for pod in members if labels(pod).get(keys.POD_SET, given.name) == given.name]
-        read = _pod_set(_without_pods(given) if wrong else given, path, manifest, own, found)
-        if before == i:
+        own = [pod for pod in members if labels_of(pod).get(keys.POD_SET, pod_set.name) == pod_set.name]
+        read = _pod_set(_without_pods(pod_set) if wrong else pod_set, (*path, i), stored, own, found)
+        if first == i:
             pod_sets.append(read)
-    if sum(given.min_count is not None for given in spec.pod_sets) > 1:
-        message = "Only one pod set can have minCount. Leave out the others."
-        found.append(Problem("spec.podSets", message))
-    found.extend(group_problems(tuple(pod_sets)))
-    return Batch(
-        manifest=manifest,
-        object=manifest.object,
+    if sum(each.min_count is not None for each in spec.pod_sets) > 1:
+        found.append(sentences.ONE_MIN_COUNT.at(path))
+    found.extend(group_problems(pod_sets))
+    return QueuedWorkload(
+        stored=stored,
+        object=stored.object,
         queue=spec.queue_name,
-        queue_path="spec.queueName",
+        queue_path=("spec", "queueName"),
         priority_class=_priority_class(spec),
         pod_sets=tuple(pod_sets),
         problems=tuple(found),
-        finished=is_over(manifest.content),
-        holder=owner_of(manifest)[1],
-        called=manifest.name,
+        finished=is_over(stored.content),
+        holder=workload_owner(stored).name,
+        workload=stored.name,
         priority=spec.priority,
     )
-
-
-def in_fields(problem: Problem) -> Problem:
-    """A problem in the words of a Workload, where it is told in those of annotations."""
-    path, message = problem.path, problem.message
-    for key, field in _FIELDS.items():
-        path = path.replace(f'["{key}"]', f".{field}")
-        message = message.replace(key, field)
-    return Problem(path, message)
 
 
 def _without_pods(given: wire.PodSet) -> wire.PodSet:
@@ -102,74 +79,53 @@ def _without_pods(given: wire.PodSet) -> wire.PodSet:
     return msgspec.structs.replace(given, count=0, min_count=None, topology_request=asked)
 
 
-def _count_problems(given: wire.PodSet, path: str) -> Iterator[Problem]:
+def _count_problems(given: wire.PodSet, path: Path) -> Iterator[Problem]:
+    least = given.min_count
     if not 0 <= given.count <= MOST_PODS:
-        message = f"{given.count} is out of range. Allowed are 0 to {MOST_PODS}."
-        yield Problem(f"{path}.count", message)
-    elif given.min_count is not None and not 1 <= given.min_count <= max(given.count, 1):
-        message = f"{given.min_count} is not possible. {between(1, max(given.count, 1))}"
-        yield Problem(f"{path}.minCount", message)
+        allowed = Range(0, MOST_PODS)
+        yield sentences.OUT_OF_RANGE.at((*path, "count"), number=given.count, allowed=allowed)
+    elif least is not None and not 1 <= least <= max(given.count, 1):
+        allowed = Range(1, max(given.count, 1))
+        yield sentences.NOT_POSSIBLE.at((*path, "minCount"), written=least, allowed=allowed)
     jobs = given.topology_request.sub_group_count
     if jobs is not None and (jobs < 0 or (jobs and given.count % jobs)):
-        message = (
-            f"{given.count} pods cannot be those of {jobs} equal Jobs. Write a number that divides them."
-        )
-        yield Problem(f"{path}.topologyRequest.subGroupCount", message)
+        where = (*path, "topologyRequest", "subGroupCount")
+        yield sentences.UNEQUAL_JOBS.at(where, pods=given.count, jobs=jobs)
 
 
 def _pod_set(
     given: wire.PodSet,
-    path: str,
-    manifest: Manifest[wire.Workload],
+    path: Path,
+    stored: Stored[wire.Workload],
     pods: list[ReadPod],
     found: list[Problem],
-) -> Batched:
+) -> QueuedPodSet:
     asked = given.topology_request
-    read = read_template(given.template, manifest)
-    where = f"{path}.template"
-    found.extend(Problem(join(where, problem.path), problem.message) for problem in read.problems)
+    template = (*path, "template")
+    read = read_template(given.template.spec, template)
+    found.extend(read.problems)
     jobs = asked.sub_group_count or 1
     each = given.count // jobs
-    _, owner = owner_of(manifest)
-    names = [f"{owner}-{given.name}-{i}" for i in range(given.count)]
+    stem = f"{workload_owner(stored).name}-{given.name}"
+    names = [f"{stem}-{i}" for i in range(given.count)]
     if asked.sub_group_index_label:
-        names = job_pods(f"{owner}-{given.name}", given.count, each)
-    return Batched(
+        names = job_pod_names(stem, given.count, each)
+    index_label, job_label = asked.pod_index_label or "", asked.sub_group_index_label or ""
+    return QueuedPodSet(
         name=given.name,
-        path=where,
+        path=template,
         count=given.count,
         minimum=given.min_count if given.min_count != given.count else None,
         replicas=jobs,
-        wish=read_wish(_annotations(asked), f"{path}.topologyRequest", given.count, found),
+        request=from_fields(asked, (*path, "topologyRequest"), given.count, found),
         shape=read.shape,
-        unsayable=tuple(Problem(join(where, problem.path), problem.message) for problem in read.unsayable),
-        seats=seats(names, [(pod, _rank(pod, asked, each)) for pod in pods]),
-        template=step_into(manifest.written, where),
+        unsayable=read.unsayable,
+        slots=fill_slots(names, [(pod, rank_of(pod, each, index_label, job_label)) for pod in pods]),
+        template=value_at(stored.written, template),
         index_label=asked.pod_index_label,
         sub_index_label=asked.sub_group_index_label,
         priority_class=given.template.spec.priority_class_name,
     )
-
-
-def _annotations(asked: wire.PodSetTopologyRequest) -> dict[str, str]:
-    """The annotations that ask for the same."""
-    said = {
-        keys.REQUIRED: asked.required,
-        keys.PREFERRED: asked.preferred,
-        keys.UNCONSTRAINED: "true" if asked.unconstrained else None,
-        keys.SLICE_LEVEL: asked.pod_set_slice_required_topology,
-        keys.SLICE_SIZE: str(asked.pod_set_slice_size) if asked.pod_set_slice_size is not None else None,
-        keys.GROUP: asked.pod_set_group_name,
-    }
-    if layers := asked.podset_slice_required_topology_constraints:
-        said[keys.SLICE_LAYERS] = json.dumps([{"topology": one.topology, "size": one.size} for one in layers])
-    return {key: value for key, value in said.items() if value is not None}
-
-
-def _rank(pod: ReadPod, asked: wire.PodSetTopologyRequest, each: int) -> int | None:
-    index = number(pod, asked.pod_index_label) if asked.pod_index_label else None
-    job = number(pod, asked.sub_group_index_label) if asked.sub_group_index_label else 0
-    return None if index is None or job is None or index >= each else job * each + index
 
 
 def _priority_class(spec: wire.WorkloadSpec) -> str:

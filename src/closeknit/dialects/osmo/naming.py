@@ -16,6 +16,10 @@ LONGEST = 63
 
 TASK_LABEL = "osmo.task_name"
 """On a pod, the name of its task."""
+PRIORITY_LABEL = "osmo.priority"
+"""On a workflow and its pods, how urgent it is."""
+PRIORITIES = {"high": 125, "normal": 100, "low": 50}
+"""By how urgent a workflow is, the value of the priority class that OSMO's installation brings."""
 
 _OSMO_NAME = re.compile(r"[a-zA-Z]([a-zA-Z0-9_-]*[a-zA-Z0-9])?", re.ASCII)
 _FORBIDDEN = re.compile(r"[^a-z0-9]+")
@@ -68,3 +72,8 @@ def told_apart(wished: Mapping[_P, str]) -> dict[_P, str]:
         if len(set(names.values())) == len(names):
             break
     return names
+
+
+def class_of(priority: str) -> str:
+    """The name of the priority class; empty for no priority."""
+    return f"osmo-{priority}" if priority else ""

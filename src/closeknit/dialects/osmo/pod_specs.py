@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from closeknit.apis.core_v1 import PodSpec
-from closeknit.dialects.amounts import pod_resources
-from closeknit.dialects.filters import node_filter
-from closeknit.dialects.osmo.amounts import GPU, RESOURCES, quantity, whole_cpus
+from closeknit.dialects.core.node_filters import node_filter
+from closeknit.dialects.core.pods import Shape
+from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.osmo.pools import ReadPool, platform_terms
 from closeknit.dialects.osmo.requirements import Resource
-from closeknit.dialects.pods import Shape
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.dialects.osmo.rules import GPU, RESOURCES, quantity, whole_cpus
+from closeknit.hub.problems import InvalidError, OneOf, Problem
+from closeknit.hub.sentences import osmo as sentences
 from closeknit.hub.topology import HOSTNAME
 
 
@@ -35,8 +36,8 @@ def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) ->
             continue
         try:
             asked[name] = whole_cpus(written) if field == "cpu" else quantity(field, written)
-        except ValueError as error:
-            found.append(Problem(f"{resource.path}.{field}", str(error)))
+        except InvalidError as error:
+            found.extend(problem.under(*resource.path, field) for problem in error.problems)
     return asked or {GPU: "1"}
 
 
@@ -46,9 +47,9 @@ def node_terms(resource: Resource, pool: ReadPool | None, found: list[Problem]) 
     platforms = pool.file.platforms if pool is not None else {}
     name = resource.given.platform or (pool.file.default_platform if pool is not None else "")
     if resource.given.platform and platforms and name not in platforms:
-        remedy = suggestion(name, platforms)
-        message = f"Pool {shown(pool.name if pool else '')} has no platform {shown(name)}. {remedy}"
-        found.append(Problem(f"{resource.path}.platform", message))
+        remedy, path = OneOf.among(name, platforms), (*resource.path, "platform")
+        owner = pool.name if pool is not None else ""
+        found.append(sentences.UNKNOWN_PLATFORM.at(path, pool=owner, platform=name, remedy=remedy))
     if (platform := platforms.get(name)) is not None:
         terms.update(platform_terms(platform))
     if resource.given.nodes_excluded:

@@ -1,7 +1,8 @@
-"""Pools, the keys that their users may name, and the scheduler behind them."""
+"""Pools, the topology keys that their users may name, and the backends behind them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,22 +10,28 @@ from typing import Any
 import msgspec
 
 from closeknit.apis.core_v1 import PodSpec
-from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Pool
+from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool
 from closeknit.apis.osmo_pool import BackendFile, Countable, Platform, PoolFile, TopologyKey
-from closeknit.dialects.filters import node_filter
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.osmo.amounts import RESOURCES, quantity
-from closeknit.dialects.osmo.backends import backends, two_names
-from closeknit.dialects.osmo.naming import LONGEST, digest, marked
-from closeknit.dialects.osmo.topology_keys import key_problems
-from closeknit.dialects.paths import join, within
-from closeknit.dialects.places import Located
-from closeknit.dialects.spelling import found as worded
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.dialects.core.node_filters import node_filter
+from closeknit.dialects.family import Described
+from closeknit.dialects.osmo.naming import LONGEST, digest, marked, object_name
+from closeknit.dialects.osmo.rules import RESOURCES, key_problems, quantity
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.decoding import found as worded
+from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import InvalidError, OneOf, Problem
+from closeknit.hub.sentences import osmo as sentences
 from closeknit.hub.topology import Level, Topology
 
+GROUP = "osmo.closeknit.dev"
 VARIABLES = {f"USER_{field.upper()}": field for field in RESOURCES}
 """The variables by which a pool says what a task asks for that does not say itself."""
+SUPPORTING = ("kai",)
+"""The types of scheduler that know topology constraints."""
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class ReadPool:
     queue: str
     """The queue of its workflows."""
     topology: Topology | None
-    """Its layout; None where topology-aware scheduling is not enabled."""
+    """Its levels; None where topology-aware scheduling is not enabled."""
     defaults: Mapping[str, str]
     """Quantities by resource name, for tasks that do not say."""
     problems: tuple[Problem, ...]
@@ -49,66 +56,117 @@ class ReadPool:
         return tuple(self.file.topology_keys)
 
 
-@dataclass(frozen=True, slots=True)
-class Pools:
-    """All pools by name, those with problems included."""
-
-    read: Mapping[str, ReadPool]
-    unreadable: frozenset[str]
-    """Pools that exist, but could not be read at all."""
-    problems: tuple[Located, ...]
+def pool_names(view: View) -> tuple[str, ...]:
+    """The pools that exist, sorted."""
+    return tuple(sorted(key.name for key in view.keys(Pool)))
 
 
-def pools(manifests: Manifests) -> Pools:
-    """Every pool, with every problem in it and in the backends."""
-    return manifests.once(_read)
+def pool_named(view: View, name: str) -> ReadPool | None:
+    """The pool of this name; None where it cannot be read."""
+    stored = view.get(Key(GROUP, "Pool", "", name))
+    return _read(stored, view) if stored is not None else None
 
 
-def _read(manifests: Manifests) -> Pools:
-    known = backends(manifests)
-    located = list(known.problems)
-    read: dict[str, ReadPool] = {}
-    for manifest in manifests.of(Pool):
-        file = manifest.content.spec
-        found = [*key_problems(file.topology_keys), *two_names(file.name, manifest)]
-        backend = known.behind(file, manifest.name, found)
-        for name, platform in file.platforms.items():
-            found.extend(_platform_problems(within("spec.platforms", name), platform))
-        if file.default_platform and file.platforms and file.default_platform not in file.platforms:
-            remedy = suggestion(file.default_platform, file.platforms)
-            message = f"There is no platform {shown(file.default_platform)} in this pool. {remedy}"
-            found.append(Problem("spec.default_platform", message))
-        found.extend(_share_problems(file.resources.gpu))
-        defaults = _defaults(file, found)
-        located.extend(manifest.located(problem) for problem in found)
-        queue = _queue(manifest.name, backend)
-        read[manifest.name] = ReadPool(
-            name=manifest.name,
-            file=file,
-            backend=backend,
-            queue=queue,
-            topology=_topology(queue, file),
-            defaults=defaults,
-            problems=(*manifest.problems, *(manifest.seen(problem) for problem in found)),
+def keys_of(view: View, pool: str) -> tuple[TopologyKey, ...] | None:
+    """The topology keys that workflows of a pool may name, coarsest first; None for an unknown pool."""
+    found = view.derive(pool_named, pool)
+    return found.keys if found is not None else None
+
+
+def topologies(view: View) -> Described:
+    """The topologies of all pools without problems."""
+    pools = (view.derive(pool_named, stored.name) for stored in view.of(Pool))
+    sound = (pool for pool in pools if pool is not None and not pool.problems)
+    return Described({pool.topology.name: pool.topology for pool in sound if pool.topology is not None})
+
+
+def pool_problems(stored: Stored[Pool], view: View) -> Iterator[Problem]:
+    """What is wrong with a pool beyond its shape."""
+    pool = view.derive(pool_named, stored.name)
+    assert pool is not None
+    yield from pool.problems[len(stored.problems) :]
+
+
+def backend_problems(stored: Stored[Backend], _: View) -> Iterator[Problem]:
+    """What is wrong with a backend beyond its shape."""
+    file = stored.content.spec
+    yield from _two_names(file.name, stored)
+    if file.k8s_namespace and not _NAMESPACE.fullmatch(file.k8s_namespace):
+        path = ("spec", "k8s_namespace")
+        yield sentences.NOT_A_NAMESPACE.at(path, namespace=file.k8s_namespace, most=LONGEST)
+
+
+def _read(stored: Stored[Pool], view: View) -> ReadPool:
+    file = stored.content.spec
+    found = [*key_problems(file.topology_keys), *_two_names(file.name, stored)]
+    backend = _backend(file, stored.name, view, found)
+    for name, platform in file.platforms.items():
+        found.extend(_platform_problems(("spec", "platforms", name), platform))
+    if file.default_platform and file.platforms and file.default_platform not in file.platforms:
+        remedy = OneOf.among(file.default_platform, file.platforms)
+        code = sentences.UNKNOWN_DEFAULT_PLATFORM
+        path = ("spec", "default_platform")
+        found.append(code.at(path, platform=file.default_platform, remedy=remedy))
+    found.extend(_share_problems(file.resources.gpu))
+    queue = _queue(stored.name, backend)
+    return ReadPool(
+        name=stored.name,
+        file=file,
+        backend=backend,
+        queue=queue,
+        topology=_topology(queue, file),
+        defaults=_defaults(file, found),
+        problems=(*stored.problems, *found),
+    )
+
+
+def _backend(file: PoolFile, pool: str, view: View, found: list[Problem]) -> BackendFile:
+    """The backend of a pool; where none is described at all, one with KAI is assumed."""
+    name, path = object_name(file.backend), ("spec", "backend")
+    known = [key.name for key in view.keys(Backend)]
+    stored = view.get(Key(GROUP, "Backend", "", name))
+    sound = stored is not None and not stored.problems and not list(backend_problems(stored, view))
+    backend: BackendFile = stored.content.spec if stored is not None and sound else BackendFile()
+    if name in known and not sound:
+        found.append(sentences.BACKEND_UNUSABLE.at(path, backend=name))
+    elif known and name not in known:
+        remedy = OneOf.among(file.backend, known)
+        found.append(
+            sentences.UNKNOWN_BACKEND.at(path, backend=file.backend, remedy=remedy)
+            if file.backend
+            else sentences.NO_BACKEND_NAMED.at(path, remedy=remedy)
         )
-    unreadable = frozenset(one.name for one in manifests.named(Pool)) - read.keys()
-    return Pools(read, unreadable, tuple(located))
+    scheduler = backend.scheduler_settings.scheduler_type
+    if file.topology_keys and scheduler not in SUPPORTING:
+        unsupported = sentences.KEYS_NOT_SUPPORTED.at(
+            ("spec", "topology_keys"),
+            pool=pool,
+            backend=file.backend,
+            scheduler=scheduler,
+            supporting=SUPPORTING,
+        )
+        found.append(unsupported)
+    return backend
+
+
+def _two_names(written: str, stored: Stored[Pool] | Stored[Backend]) -> Iterator[Problem]:
+    """An object that is called one thing outside and another inside."""
+    if written and object_name(written) != stored.name:
+        yield sentences.TWO_NAMES.at(("spec", "name"), name=written, outside=stored.name)
 
 
 def _defaults(file: PoolFile, found: list[Problem]) -> dict[str, str]:
     read: dict[str, str] = {}
     for variable, field in VARIABLES.items():
         value = file.common_default_variables.get(variable)
-        path = within("spec.common_default_variables", variable)
+        path = ("spec", "common_default_variables", variable)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             try:
                 read[RESOURCES[field]] = quantity(field, value)
-            except ValueError as error:
-                found.append(Problem(path, str(error)))
+            except InvalidError as error:
+                found.extend(problem.under(*path) for problem in error.problems)
         elif value is not None:
-            found.append(
-                Problem(path, f"Found {worded(value)} where a quantity is expected. Write 8 or 1.5Gi.")
-            )
+            found.append(sentences.DEFAULT_NOT_A_QUANTITY.at(path, found=worded(value)))
     return read
 
 
@@ -120,7 +178,9 @@ def _share_problems(share: Countable) -> Iterator[Problem]:
     ):
         if value < least:
             allowed = "zero or more, or -1 for no limit" if least else "zero or more"
-            yield Problem(f"spec.resources.gpu.{field}", f"{value} is negative. Write {allowed}.")
+            yield sentences.NEGATIVE_SHARE.at(
+                ("spec", "resources", "gpu", field), value=value, allowed=allowed
+            )
 
 
 def _queue(name: str, backend: BackendFile) -> str:
@@ -142,8 +202,7 @@ def platform_terms(platform: Platform) -> dict[str, Any]:
     return {field: msgspec.to_builtins(term) for field, term in terms.items() if term}
 
 
-def _platform_problems(path: str, platform: Platform) -> Iterator[Problem]:
+def _platform_problems(path: Path, platform: Platform) -> Iterator[Problem]:
     found: list[Problem] = []
     node_filter(msgspec.convert({**platform_terms(platform), "containers": []}, PodSpec), found)
-    for problem in found:
-        yield Problem(join(path, problem.path.removeprefix("spec.")), problem.message)
+    yield from (problem.moved(lambda inner: (*path, *inner[1:])) for problem in found)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from closeknit.dialects.naming import pod_set_name, workload_name
+from closeknit.dialects.core.naming import pod_set_name, workload_name
+from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
 from closeknit.dialects.osmo.naming import TASK_LABEL, fitted
 from closeknit.dialects.osmo.workflows import Task, TaskGroup
-from closeknit.dialects.pods import ReadPod, Shape, Stage, rank
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import Topology
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from closeknit.apis.osmo_workflow import ResourceSpec, TopologyRequirement, WorkflowFile
 from closeknit.dialects.osmo.pools import ReadPool
 from closeknit.dialects.osmo.tree import Wish
-from closeknit.dialects.paths import within
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, OneOf, Problem, shown
+from closeknit.hub.sentences import osmo as sentences
 
 DEFAULT = "default"
 """The resource of a task that names none."""
 TYPES = {"required": True, "preferred": False}
 LONGEST_GROUP = 253
 
-_PLACES = ("spec.workflow.resources", "spec.resources")
+_INSIDE: Path = ("spec", "workflow", "resources")
+_BESIDE: Path = ("spec", "resources")
 _UNASKED = ResourceSpec()
 
 
@@ -25,7 +27,7 @@ class Resource:
     """A resource in its place."""
 
     name: str
-    path: str
+    path: Path
     given: ResourceSpec
 
 
@@ -33,7 +35,7 @@ class Resource:
 class PlacedWish:
     """A wish, and the entry that says so."""
 
-    path: str
+    path: Path
     key: str
     wish: Wish
 
@@ -42,20 +44,16 @@ def resources(file: WorkflowFile, found: list[Problem]) -> tuple[dict[str, Resou
     """The resources by name, from inside ``workflow`` and from beside it; then those that stand in both
     places, as they are beside it.
     """
-    inside, beside = _PLACES
-    read = {
-        name: Resource(name, within(inside, name), given) for name, given in file.workflow.resources.items()
-    }
+    read = {name: Resource(name, (*_INSIDE, name), given) for name, given in file.workflow.resources.items()}
     again: dict[str, Resource] = {}
     for name, given in file.resources.items():
-        path = within(beside, name)
+        path = (*_BESIDE, name)
         if name in read:
             again[name] = Resource(name, path, given)
-            message = f"Resource {shown(name)} stands in workflow.resources as well. Keep one of the two."
-            found.append(Problem(path, message))
+            found.append(sentences.RESOURCE_TWICE.at(path, resource=name, field=Field(_INSIDE)))
         else:
             read[name] = Resource(name, path, given)
-    read.setdefault(DEFAULT, Resource(DEFAULT, within(inside, DEFAULT), _UNASKED))
+    read.setdefault(DEFAULT, Resource(DEFAULT, (*_INSIDE, DEFAULT), _UNASKED))
     return read, again
 
 
@@ -66,49 +64,41 @@ def wishes(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> d
     """
     labels = {one.key: one.label for one in pool.keys} if pool is not None else {}
     read: dict[str, PlacedWish] = {}
-    keys: dict[str, str] = {}
+    keys: dict[str, Path] = {}
     for i, requirement in enumerate(resource.given.topology):
-        path = f"{resource.path}.topology[{i}]"
+        path = (*resource.path, "topology", i)
         found.extend(_entry_problems(path, requirement))
         if requirement.key in keys:
-            message = (
-                f"Key {shown(requirement.key)} stands in {_seen(keys[requirement.key])} as well."
-                " A task is in one group of a key; keep one entry."
-            )
-            found.append(Problem(f"{path}.key", message))
+            other = Field(keys[requirement.key])
+            found.append(sentences.REQUIREMENT_TWICE.at((*path, "key"), key=requirement.key, field=other))
             continue
         keys[requirement.key] = path
         if requirement.key in labels:
             wish = Wish(requirement.group, TYPES.get(requirement.requirement_type, True))
             read[labels[requirement.key]] = PlacedWish(path, requirement.key, wish)
         elif pool is not None:
-            found.append(Problem(f"{path}.key", _unknown_key(requirement.key, resource, pool)))
+            found.append(_unknown_key((*path, "key"), requirement.key, resource, pool))
     return read
 
 
-def _seen(path: str) -> str:
-    return path.removeprefix("spec.")
-
-
-def _entry_problems(path: str, requirement: TopologyRequirement) -> Iterator[Problem]:
+def _entry_problems(path: Path, requirement: TopologyRequirement) -> Iterator[Problem]:
     if requirement.requirement_type not in TYPES:
-        remedy = suggestion(requirement.requirement_type, TYPES)
-        message = f"{shown(requirement.requirement_type)} is not a type of requirement. {remedy}"
-        yield Problem(f"{path}.requirementType", message)
+        value = requirement.requirement_type
+        code, remedy = sentences.UNKNOWN_REQUIREMENT_TYPE, OneOf.among(value, TYPES)
+        yield code.at((*path, "requirementType"), value=value, remedy=remedy)
     if not requirement.group:
-        yield Problem(f"{path}.group", 'The name of the group is empty. Leave it out to have "default".')
+        yield sentences.EMPTY_GROUP_NAME.at((*path, "group"))
     elif len(requirement.group) > LONGEST_GROUP:
-        message = f"The name of the group has {len(requirement.group)} characters."
-        yield Problem(f"{path}.group", f"{message} Allowed are at most {LONGEST_GROUP}.")
+        length = len(requirement.group)
+        yield sentences.GROUP_NAME_TOO_LONG.at((*path, "group"), length=length, most=LONGEST_GROUP)
 
 
-def _unknown_key(key: str, resource: Resource, pool: ReadPool) -> str:
-    where = f"in resource {shown(resource.name)} is not available in pool {shown(pool.name)}"
+def _unknown_key(path: Path, key: str, resource: Resource, pool: ReadPool) -> Problem:
     if not pool.keys:
-        remedy = ", which has no topology keys. Remove it, or choose a pool that has some."
-    else:
-        remedy = f". {suggestion(key, [one.key for one in pool.keys])}"
-    return f"Topology key {shown(key)} {where}{remedy}"
+        return sentences.POOL_WITHOUT_KEYS.at(path, key=key, resource=resource.name, pool=pool.name)
+    remedy = OneOf.among(key, [one.key for one in pool.keys])
+    code = sentences.KEY_NOT_IN_POOL
+    return code.at(path, key=key, resource=resource.name, pool=pool.name, remedy=remedy)
 
 
 def disagreements(used: Iterable[Mapping[str, PlacedWish]], labels: tuple[str, ...]) -> Iterator[Problem]:
@@ -129,26 +119,35 @@ def disagreements(used: Iterable[Mapping[str, PlacedWish]], labels: tuple[str, .
             way = (*way, (label, placed.wish.group))
             first = strict.setdefault(way, placed)
             if first.wish.required != placed.wish.required:
-                yield Problem(f"{placed.path}.requirementType", _two_types(placed, first))
+                yield _two_types(placed, first)
             keys, whose = coarser.setdefault((label, placed.wish.group), (above, placed))
             if keys != above:
-                yield Problem(placed.path, _two_ways(placed, above, whose, keys))
+                yield _two_ways(placed, above, whose, keys)
             above = (*above, placed.key)
 
 
-def _two_types(placed: PlacedWish, first: PlacedWish) -> str:
+def _two_types(placed: PlacedWish, first: PlacedWish) -> Problem:
     mine, other = ("required", "preferred") if placed.wish.required else ("preferred", "required")
-    return (
-        f"Group {shown(placed.wish.group)} of key {shown(placed.key)} is {mine} here and {other} in"
-        f" {_seen(first.path)}. Write the same in both, or name another group."
+    return sentences.TWO_REQUIREMENT_TYPES.at(
+        (*placed.path, "requirementType"),
+        group=placed.wish.group,
+        key=placed.key,
+        mine=mine,
+        other=other,
+        field=Field(first.path),
     )
 
 
-def _two_ways(placed: PlacedWish, above: tuple[str, ...], first: PlacedWish, keys: tuple[str, ...]) -> str:
-    return (
-        f"Group {shown(placed.wish.group)} of key {shown(placed.key)} comes with {_listed(above)} here and"
-        f" with {_listed(keys)} in {_seen(first.path)}, so it is not clear whether it is one group or two."
-        " Name the same coarser keys in both, or another group."
+def _two_ways(
+    placed: PlacedWish, above: tuple[str, ...], first: PlacedWish, keys: tuple[str, ...]
+) -> Problem:
+    return sentences.AMBIGUOUS_GROUP.at(
+        placed.path,
+        group=placed.wish.group,
+        key=placed.key,
+        mine=_listed(above),
+        other=_listed(keys),
+        field=Field(first.path),
     )
 
 

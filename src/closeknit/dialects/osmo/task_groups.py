@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from closeknit.apis.osmo_workflow import TaskGroupSpec, TaskSpec, WorkflowSpec
 from closeknit.dialects.osmo.naming import folded, is_name
 from closeknit.dialects.osmo.requirements import Resource
-from closeknit.dialects.paths import within
-from closeknit.dialects.spelling import found as worded
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.dialects.wire.decoding import found as worded
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, OneOf, Problem
+from closeknit.hub.sentences import osmo as sentences
 
+_WORKFLOW: Path = ("spec", "workflow")
 _MOST_LOOKED_UP = 20
 _LONGEST_NAME = 253
 """What Kubernetes allows for the object that a workflow is."""
@@ -21,72 +23,65 @@ _LONGEST_NAME = 253
 class GivenGroup:
     """A group of tasks in its place."""
 
-    path: str
+    path: Path
     name: str
-    tasks: tuple[tuple[str, TaskSpec], ...]
+    tasks: tuple[tuple[Path, TaskSpec], ...]
     """Each with its path."""
 
 
 def given_groups(workflow: WorkflowSpec, found: list[Problem]) -> Iterator[GivenGroup]:
     """The groups; a task that stands alone is a group of its own."""
     if workflow.groups and workflow.tasks:
-        message = "This stands beside groups. Put the tasks into a group, or write tasks only."
-        found.append(Problem("spec.workflow.tasks", message))
+        found.append(sentences.TASKS_BESIDE_GROUPS.at((*_WORKFLOW, "tasks")))
     if not workflow.groups and not workflow.tasks:
-        found.append(Problem("spec.workflow.groups", "A workflow needs at least one group, or one task."))
+        found.append(sentences.NO_TASKS.at((*_WORKFLOW, "groups")))
     for i, group in enumerate(workflow.groups):
-        path = f"spec.workflow.groups[{i}]"
+        path = (*_WORKFLOW, "groups", i)
         if not group.tasks:
-            found.append(Problem(f"{path}.tasks", f"Group {shown(group.name)} needs at least one task."))
+            found.append(sentences.EMPTY_GROUP.at((*path, "tasks"), group=group.name))
         yield GivenGroup(path, group.name, _tasks(path, group))
     for i, task in enumerate(workflow.tasks):
-        path = f"spec.workflow.tasks[{i}]"
+        path = (*_WORKFLOW, "tasks", i)
         yield GivenGroup(path, task.name, ((path, task),))
 
 
-def _tasks(path: str, group: TaskGroupSpec) -> tuple[tuple[str, TaskSpec], ...]:
-    return tuple((f"{path}.tasks[{j}]", task) for j, task in enumerate(group.tasks))
+def _tasks(path: Path, group: TaskGroupSpec) -> tuple[tuple[Path, TaskSpec], ...]:
+    return tuple(((*path, "tasks", j), task) for j, task in enumerate(group.tasks))
 
 
 def name_problems(workflow: WorkflowSpec, groups: Sequence[GivenGroup]) -> Iterator[Problem]:
     """Names of groups and tasks must differ in the form that Kubernetes keeps of them."""
-    named = [("spec.workflow", workflow.name)]
-    taken: dict[str, str] = {}
+    named: list[tuple[Path, str]] = [(_WORKFLOW, workflow.name)]
+    taken: dict[str, Path] = {}
     for group in groups:
         members = ((path, task.name) for path, task in group.tasks)
         for path, name in ((group.path, group.name), *members):
             named.append((path, name))
             first = taken.setdefault(folded(name), path)
             if first != path:
-                taken_by = f"{shown(name)} is already the name of {first.removeprefix('spec.')}."
-                message = f'{taken_by} Give each its own; capitals do not count, and "_" is the same as "-".'
-                yield Problem(f"{path}.name", message)
+                yield sentences.NAME_TAKEN.at((*path, "name"), name=name, field=Field(first))
     if len(workflow.name) > _LONGEST_NAME:
-        message = f"The name has {len(workflow.name)} characters. Allowed are at most {_LONGEST_NAME}."
-        yield Problem("spec.workflow.name", message)
+        length = len(workflow.name)
+        yield sentences.NAME_TOO_LONG.at((*_WORKFLOW, "name"), length=length, most=_LONGEST_NAME)
     for path, name in named:
         if not is_name(name):
-            yield Problem(
-                f"{path}.name",
-                f"{shown(name)} is not a valid name. Allowed are letters, digits, '-' and '_', with a letter"
-                " at the start and a letter or digit at the end.",
-            )
+            yield sentences.NOT_A_NAME.at((*path, "name"), name=name)
 
 
 def missing_resources(groups: Sequence[GivenGroup], defined: Mapping[str, Resource]) -> Iterator[Problem]:
     """Tasks whose resource is not there. What was meant is looked up for a few names only: it takes long."""
-    remedies: dict[str, str] = {}
+    looked_up: dict[str, OneOf] = {}
     for group in groups:
         for path, task in group.tasks:
-            if task.resource in defined:
+            name, where = task.resource, (*path, "resource")
+            if name in defined:
                 continue
-            if task.resource not in remedies:
-                few = len(remedies) < _MOST_LOOKED_UP
-                remedies[task.resource] = (
-                    suggestion(task.resource, defined) if few else "Define it in resources."
-                )
-            message = f"There is no resource {shown(task.resource)}. {remedies[task.resource]}"
-            yield Problem(f"{path}.resource", message)
+            if name not in looked_up and len(looked_up) < _MOST_LOOKED_UP:
+                looked_up[name] = OneOf.among(name, defined)
+            if name in looked_up:
+                yield sentences.UNKNOWN_RESOURCE.at(where, resource=name, remedy=looked_up[name])
+            else:
+                yield sentences.UNDEFINED_RESOURCE.at(where, resource=name)
 
 
 def text_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
@@ -96,14 +91,14 @@ def text_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
             for field, words in (("command", task.command), ("args", task.args)):
                 for i, word in enumerate(words):
                     if type(word) not in (str, int, float):
-                        yield _no_text(f"{path}.{field}[{i}]", word)
+                        yield _no_text((*path, field, i), word)
             for name, value in task.environment.items():
                 if type(value) not in (str, int, float, bool):
-                    yield _no_text(within(f"{path}.environment", name), value)
+                    yield _no_text((*path, "environment", name), value)
 
 
-def _no_text(path: str, value: object) -> Problem:
-    return Problem(path, f"Found {worded(value)} where a string is expected.")
+def _no_text(path: Path, value: object) -> Problem:
+    return sentences.STRING_EXPECTED.at(path, found=worded(value))
 
 
 def lead_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
@@ -111,6 +106,4 @@ def lead_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
     for group in groups:
         leads = [path for path, task in group.tasks if task.lead]
         for path in leads[1:]:
-            first = leads[0].removeprefix("spec.")
-            message = f"{first} leads group {shown(group.name)} already. A group has one lead."
-            yield Problem(f"{path}.lead", message)
+            yield sentences.TWO_LEADS.at((*path, "lead"), field=Field(leads[0]), group=group.name)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.apis.osmo_workflow import TaskSpec, WorkflowSpec
-from closeknit.dialects.manifests import Manifest, Manifests
+from closeknit.dialects.core.pods import Shape
 from closeknit.dialects.osmo.naming import digest, fitted, object_name
 from closeknit.dialects.osmo.pod_specs import node_terms, requests, shape
-from closeknit.dialects.osmo.pools import Pools, ReadPool, pools
-from closeknit.dialects.osmo.priority import priority_of
+from closeknit.dialects.osmo.pools import ReadPool, pool_named, pool_names
 from closeknit.dialects.osmo.requirements import (
     DEFAULT,
     PlacedWish,
@@ -21,6 +20,7 @@ from closeknit.dialects.osmo.requirements import (
     resources,
     wishes,
 )
+from closeknit.dialects.osmo.rules import priority_of
 from closeknit.dialects.osmo.task_groups import (
     GivenGroup,
     given_groups,
@@ -30,8 +30,11 @@ from closeknit.dialects.osmo.task_groups import (
     text_problems,
 )
 from closeknit.dialects.osmo.tree import Tree, Wishes, tree
-from closeknit.dialects.pods import Shape
-from closeknit.hub.problems import Problem, shown, suggestion
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import OneOf, Problem, shown
+from closeknit.hub.sentences import osmo as sentences
 
 VERSION = 2
 """The version of OSMO's files."""
@@ -81,7 +84,7 @@ class TaskGroup:
 class ReadWorkflow:
     """A workflow; its groups are complete only where it has no problems."""
 
-    manifest: Manifest[Workflow]
+    stored: Stored[Workflow]
     namespace: str
     """Where its PodGroups and pods live."""
     pool: ReadPool | None
@@ -91,18 +94,14 @@ class ReadWorkflow:
     """As it is labelled: ``high``, ``normal`` or ``low``; empty where nothing is said."""
 
 
-def read_workflows(manifests: Manifests) -> Sequence[ReadWorkflow]:
-    """Every workflow with every problem in it, in the order of the documents."""
-    return manifests.once(_read)
+def workflow_of(view: View, key: Key) -> ReadWorkflow | None:
+    """A workflow with every problem in it; None where it cannot be read."""
+    stored = view.get(key)
+    return _read(stored, view) if stored is not None else None
 
 
-def _read(manifests: Manifests) -> tuple[ReadWorkflow, ...]:
-    known = pools(manifests)
-    return tuple(_workflow(manifest, known) for manifest in manifests.of(Workflow))
-
-
-def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
-    file = manifest.content.spec
+def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
+    file = stored.content.spec
     found: list[Problem] = []
     defined, again = resources(file, found)
     groups = tuple(given_groups(file.workflow, found))
@@ -110,10 +109,10 @@ def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
     found.extend(lead_problems(groups))
     found.extend(text_problems(groups))
     if str(file.version) not in _VERSIONS:
-        message = f"{shown(file.version)} is not a version that is read. Write {VERSION}, or leave it out."
-        found.append(Problem("spec.version", message))
+        code = sentences.UNKNOWN_FILE_VERSION
+        found.append(code.at(("spec", "version"), version=shown(file.version), known=VERSION))
     needs_keys = any(one.given.topology for one in (*defined.values(), *again.values()))
-    pool = _pool(file.workflow, known, found, needs_keys=needs_keys)
+    pool = _pool(file.workflow, view, found, needs_keys=needs_keys)
     reader = _Askings(pool)
     askings = {name: reader.read(one, found) for name, one in defined.items()}
     # Of a resource that stands twice either may be the one to keep, so both are checked.
@@ -125,43 +124,42 @@ def _workflow(manifest: Manifest[Workflow], known: Pools) -> ReadWorkflow:
         names = dict.fromkeys(task.resource for _, task in group.tasks if task.resource in askings)
         for used in (askings, either):
             found.extend(disagreements([used[name].placed for name in names], labels))
-    home = _namespace(manifest, pool)
-    priority = priority_of(manifest, found)
-    if found or manifest.problems:
-        return ReadWorkflow(manifest, home, pool, (), tuple(dict.fromkeys(found)))
-    read = tuple(_task_group(group, manifest, askings, pool) for group in groups)
-    return ReadWorkflow(manifest, home, pool, read, (), priority)
+    home = _namespace(stored, pool)
+    priority = priority_of(stored, found)
+    if found or stored.problems:
+        return ReadWorkflow(stored, home, pool, (), tuple(dict.fromkeys(found)))
+    read = tuple(_task_group(group, stored, askings, pool) for group in groups)
+    return ReadWorkflow(stored, home, pool, read, (), priority)
 
 
-def _namespace(manifest: Manifest[Workflow], pool: ReadPool | None) -> str:
+def _namespace(stored: Stored[Workflow], pool: ReadPool | None) -> str:
     """A file says nothing of namespaces, so its pods go where the backend has them; those of an object
     stay beside it.
     """
-    if manifest.own_file is not None and pool is not None and pool.backend.k8s_namespace:
+    if stored.bare and pool is not None and pool.backend.k8s_namespace:
         return pool.backend.k8s_namespace
-    return manifest.namespace
+    return stored.namespace
 
 
-def _pool(workflow: WorkflowSpec, known: Pools, found: list[Problem], *, needs_keys: bool) -> ReadPool | None:
+def _pool(workflow: WorkflowSpec, view: View, found: list[Problem], *, needs_keys: bool) -> ReadPool | None:
     """The pool that a workflow names; without a name the only one there is, or the one called default."""
-    path = "spec.workflow.pool"
-    names = {*known.read, *known.unreadable}
+    path = ("spec", "workflow", "pool")
+    names = view.derive(pool_names)
     name = object_name(workflow.pool)
     if not name:
-        name = DEFAULT if DEFAULT in names or len(names) != 1 else next(iter(names))
-    if name in known.unreadable or (name in known.read and known.read[name].problems):
-        found.append(Problem(path, f"Pool {shown(name)} has problems of its own. Correct them first."))
+        name = DEFAULT if DEFAULT in names or len(names) != 1 else names[0]
+    pool = view.derive(pool_named, name)
+    if name in names and (pool is None or pool.problems):
+        found.append(sentences.POOL_UNUSABLE.at(path, pool=name))
         return None
-    if name in known.read:
-        return known.read[name]
+    if pool is not None:
+        return pool
     if workflow.pool and (needs_keys or names):
-        found.append(Problem(path, f"There is no pool {shown(workflow.pool)}. {suggestion(name, names)}"))
+        found.append(sentences.UNKNOWN_POOL.at(path, pool=workflow.pool, remedy=OneOf(name, names)))
     elif needs_keys:
-        message = "The workflow names topology keys, so it must name the pool that defines them."
-        found.append(Problem(path, f"{message} {suggestion('', names)}"))
+        found.append(sentences.KEYS_WITHOUT_POOL.at(path, remedy=OneOf("", names)))
     elif names:
-        message = f"There are {len(names)} pools, so the workflow must name one of them."
-        found.append(Problem(path, f"{message} {suggestion('', names)}"))
+        found.append(sentences.SEVERAL_POOLS.at(path, count=len(names), remedy=OneOf("", names)))
     return None
 
 
@@ -189,9 +187,9 @@ class _Askings:
 
 
 def _task_group(
-    group: GivenGroup, manifest: Manifest[Workflow], askings: Mapping[str, Asking], pool: ReadPool | None
+    group: GivenGroup, stored: Stored[Workflow], askings: Mapping[str, Asking], pool: ReadPool | None
 ) -> TaskGroup:
-    mark = digest(manifest.namespace, manifest.name, group.name)
+    mark = digest(stored.namespace, stored.name, group.name)
     leads = [task.name for _, task in group.tasks if task.lead]
     lead = leads[0] if leads else group.tasks[0][1].name
     tasks = tuple(

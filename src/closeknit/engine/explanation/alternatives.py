@@ -10,7 +10,7 @@ from closeknit.engine import score
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.problem import Heed, Knot, Problem
+from closeknit.engine.problem import Goal, GroupVar, Problem
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Choice, DomainFit, Placed
@@ -26,21 +26,21 @@ def alternatives(trials: Trials, placed: Placed) -> tuple[Choice, ...]:
     running = {pods.name: len(pods.bound) for pods in trials.request.root.pod_sets()}
     got = Counter(assignment.pod_set for assignment in placed.assignments)
     counts = {name: bound + got[name] for name, bound in running.items()}
-    problem = trials.compiled(variants.settled(trials.request.root, counts), Heed.WISHES)
+    problem = trials.compiled(variants.settled(trials.request.root, counts), Goal.WISHES)
     where = _positions(trials, problem, placed)
     settled: dict[int, tuple[int, int]] = {}
     found: list[Choice] = []
-    wished = [knot for knot in problem.knots if max(knot.preferred, knot.required) >= 0]
+    wished = [group for group in problem.groups if max(group.preferred, group.required) >= 0]
     # A request that names no level still ends up somewhere, and its root stands for all of it.
-    asked = {knot.index for knot in wished or [problem.root]}
-    for knot in problem.knots:
-        inside = settled[knot.parent.index] if knot.parent is not None else (-1, 0)
-        settled[knot.index] = inside
-        used = _used(knot, where)
-        level = _level(knot, score.shared_level(problem.tree, used)) if len(used) else -1
-        if knot.index in asked and level > inside[0]:
-            settled[knot.index] = (level, int(problem.tree.dom[level][used[0]]))
-            found.append(_choice(problem, knot, inside, settled[knot.index]))
+    asked = {group.index for group in wished or [problem.root]}
+    for group in problem.groups:
+        inside = settled[group.parent.index] if group.parent is not None else (-1, 0)
+        settled[group.index] = inside
+        used = _used(group, where)
+        level = _level(group, score.shared_level(problem.tree, used)) if len(used) else -1
+        if group.index in asked and level > inside[0]:
+            settled[group.index] = (level, int(problem.tree.dom[level][used[0]]))
+            found.append(_choice(problem, group, inside, settled[group.index]))
     return tuple(found)
 
 
@@ -53,34 +53,34 @@ def _positions(trials: Trials, problem: Problem, placed: Placed) -> dict[str, se
     return where
 
 
-def _used(knot: Knot, where: dict[str, set[int]]) -> Ints:
-    used = set(knot.bound).union(*(where.get(leaf.name, ()) for leaf in knot.leaves))
+def _used(group: GroupVar, where: dict[str, set[int]]) -> Ints:
+    used = set(group.bound).union(*(where.get(pod_set.name, ()) for pod_set in group.pod_sets))
     return np.array(sorted(used), dtype=np.int64)
 
 
-def _level(knot: Knot, shared: int) -> int:
+def _level(group: GroupVar, shared: int) -> int:
     """The level at which a group's domain was chosen."""
-    for wished in (knot.preferred, knot.required):
+    for wished in (group.preferred, group.required):
         if 0 <= wished <= shared:
             return wished
     return shared
 
 
-def _choice(problem: Problem, knot: Knot, inside: tuple[int, int], at: tuple[int, int]) -> Choice:
+def _choice(problem: Problem, group: GroupVar, inside: tuple[int, int], at: tuple[int, int]) -> Choice:
     tree, (level, domain) = problem.tree, at
     first, last = tree.span(*inside, level)
     used = [Tally(tree.count(level)) for level in range(tree.depth + 1)]
     siblings = [0] * len(problem.tables)
-    stream = Candidates(problem, knot, inside, level, loads=Loads(tree), used=used, siblings=siblings)
+    stream = Candidates(problem, group, inside, level, loads=Loads(tree), used=used, siblings=siblings)
     fitting = len(stream)
     stream.strike(domain)
-    main = max(range(len(knot.need)), key=lambda shape: (knot.need[shape], -shape))
+    main = max(range(len(group.need)), key=lambda shape: (group.need[shape], -shape))
     table = problem.tables[main]
     runners_up: list[DomainFit] = []
     while len(runners_up) < _SHOWN and (other := stream.next()) is not None:
         runners_up.append(DomainFit(tree.path(level, other), table.capacity(level, other), None))
     return Choice(
-        group=knot.name,
+        group=group.name,
         level=tree.labels[level],
         inside=tree.path(*inside),
         domain=tree.path(level, domain),

@@ -10,7 +10,7 @@ import numpy as np
 from closeknit.engine import score
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.problem import Heed, Knot, Leaf, Problem
+from closeknit.engine.problem import Goal, GroupVar, PodSetVar, Problem
 from closeknit.engine.tree import Tree
 from closeknit.hub.request import Group
 
@@ -51,21 +51,21 @@ class Blame:
         self._stood.clear()
         self._fallen.clear()
         problem = self._trials.compiled(root)
-        knots, _ = self._visit(problem, problem.root)
-        return [self._culprit(knot) for knot in sorted(knots, key=lambda knot: knot.index)]
+        groups, _ = self._visit(problem, problem.root)
+        return [self._culprit(group) for group in sorted(groups, key=lambda group: group.index)]
 
-    def _culprit(self, knot: Knot) -> Culprit:
-        core = variants.core(knot.group, lambda name: name not in self._fallen)
-        problem = self._trials.compiled(core, Heed.CONSTRAINTS)
-        return Culprit(problem, core, apart(problem.tree, problem.root), repr(knot.twin))
+    def _culprit(self, group: GroupVar) -> Culprit:
+        core = variants.core(group.group, lambda name: name not in self._fallen)
+        problem = self._trials.compiled(core, Goal.CONSTRAINTS)
+        return Culprit(problem, core, apart(problem.tree, problem.root), repr(group.twin))
 
-    def _visit(self, problem: Problem, knot: Knot) -> tuple[list[Knot], bool]:
+    def _visit(self, problem: Problem, group: GroupVar) -> tuple[list[GroupVar], bool]:
         """The culprits of a subtree, none where it stands; and whether leaving it out is no way out."""
-        below: list[Knot] = []
-        broken: list[Knot] = []
+        below: list[GroupVar] = []
+        broken: list[GroupVar] = []
         standing, short = 0, False
-        for member in knot.members:
-            if isinstance(member, Leaf):
+        for member in group.members:
+            if isinstance(member, PodSetVar):
                 stands = member.need <= problem.tables[member.shape].total
                 short |= not stands
             else:
@@ -75,53 +75,53 @@ class Blame:
             standing += stands
             if not stands:
                 self._fallen.add(member.name)
-        if broken or apart(problem.tree, knot):
+        if broken or apart(problem.tree, group):
             # Running pods that break a requirement do so whether or not their group is formed.
-            return broken or [knot], True
-        if standing < knot.least:
-            return ([knot, *below] if short else below), False
-        return ([] if self._stands(problem, knot) else [knot]), False
+            return broken or [group], True
+        if standing < group.least:
+            return ([group, *below] if short else below), False
+        return ([] if self._stands(problem, group) else [group]), False
 
-    def _stands(self, problem: Problem, knot: Knot) -> bool:
+    def _stands(self, problem: Problem, group: GroupVar) -> bool:
         """Whether a group can be placed by itself; taken to be so where that was not found out."""
-        if knot.parent is None:
+        if group.parent is None:
             return False
-        key = repr(knot.twin)
+        key = repr(group.twin)
         if key not in self._stood:
-            if plain(knot):
-                needs = enumerate(knot.need)
-                self._stood[key] = all(need <= _roomiest(problem, knot, shape) for shape, need in needs)
+            if plain(group):
+                needs = enumerate(group.need)
+                self._stood[key] = all(need <= _roomiest(problem, group, shape) for shape, need in needs)
             else:
-                self._stood[key] = self._trials.placeable(knot.group) is not False
+                self._stood[key] = self._trials.placeable(group.group) is not False
         return self._stood[key]
 
 
-def apart(tree: Tree, knot: Knot) -> bool:
+def apart(tree: Tree, group: GroupVar) -> bool:
     """Whether running pods already break what a group requires."""
-    if knot.required < 0 or not knot.bound:
+    if group.required < 0 or not group.bound:
         return False
-    return score.shared_level(tree, np.array(knot.bound, dtype=np.int64)) < knot.required
+    return score.shared_level(tree, np.array(group.bound, dtype=np.int64)) < group.required
 
 
-def plain(knot: Knot) -> bool:
+def plain(group: GroupVar) -> bool:
     """Whether a group's pods are all alike and bound by nothing but the group's own level."""
-    if len({leaf.shape for leaf in knot.leaves if leaf.need}) > 1:
+    if len({pod_set.shape for pod_set in group.pod_sets if pod_set.need}) > 1:
         return False
-    return all(inner.required <= knot.required for inner in _inner(knot))
+    return all(inner.required <= group.required for inner in _inner(group))
 
 
-def _inner(knot: Knot) -> Iterator[Knot]:
-    for member in knot.members:
-        if isinstance(member, Knot):
+def _inner(group: GroupVar) -> Iterator[GroupVar]:
+    for member in group.members:
+        if isinstance(member, GroupVar):
             yield member
             yield from _inner(member)
 
 
-def _roomiest(problem: Problem, knot: Knot, shape: int) -> int:
+def _roomiest(problem: Problem, group: GroupVar, shape: int) -> int:
     """How many pods of a shape the best domain for a group takes."""
-    table, level = problem.tables[shape], knot.required
+    table, level = problem.tables[shape], group.required
     if level < 0:
         return table.total
-    if knot.bound:
-        return table.capacity(level, int(problem.tree.dom[level][knot.bound[0]]))
+    if group.bound:
+        return table.capacity(level, int(problem.tree.dom[level][group.bound[0]]))
     return int(table.sums[level][problem.tree.real[level]].max(initial=0))

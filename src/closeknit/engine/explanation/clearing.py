@@ -7,12 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from closeknit.engine import eligibility
-from closeknit.engine.explanation.fits import Survey
-from closeknit.engine.problem import Knot, Problem
+from closeknit.engine.ledger import Ledger
+from closeknit.engine.problem import GroupVar, Problem
 from closeknit.engine.tree import Ints
-from closeknit.hub.cluster import Holding
-from closeknit.hub.request import HostPort
-from closeknit.hub.resources import Resources
 
 
 class Clearing:
@@ -22,12 +19,11 @@ class Clearing:
     """
 
     def __init__(
-        self, survey: Survey, problem: Problem, knot: Knot, *, at: tuple[int, int], positions: Ints
+        self, ledger: Ledger, problem: Problem, group: GroupVar, *, at: tuple[int, int], positions: Ints
     ) -> None:
-        self._survey = survey
-        self._ledger = ledger = survey.ledger
-        self._needs = [(shape, need) for shape, need in enumerate(knot.need) if need]
-        self._demand = [problem.tables[shape].shape.demand for shape, _ in self._needs]
+        self._ledger = ledger
+        self._needs = [(shape, need) for shape, need in enumerate(group.need) if need]
+        self._demand = [problem.tables[shape].fits.demand for shape, _ in self._needs]
         self._rooms = [problem.tables[shape].capacity(*at) for shape, _ in self._needs]
         slots = problem.tree.slots[positions]
         self.slots: list[int] = slots.tolist()
@@ -37,11 +33,10 @@ class Clearing:
             slot: dict(zip(rows, free, strict=True)) for slot, free in zip(self.slots, amounts, strict=True)
         }
         admitted = [
-            eligibility.admitted(ledger, problem.tables[shape].shape.key.filter, slots).tolist()
+            eligibility.admitted(ledger, problem.tables[shape].fits.shape.filter, slots).tolist()
             for shape, _ in self._needs
         ]
         self._admitted = {slot: [flags[i] for flags in admitted] for i, slot in enumerate(self.slots)}
-        self._demands: dict[tuple[Resources, frozenset[HostPort]], tuple[tuple[int, int], ...]] = {}
         self._fits = {slot: self._fit(slot) for slot in self.slots}
         self._before = {slot: sum(fits) for slot, fits in self._fits.items()}
 
@@ -75,9 +70,7 @@ class Clearing:
     def node_by_node(self, leaving: Iterable[str], pods: Mapping[str, int]) -> list[str]:
         """The workloads that have left, those first whose nodes gain the least for the pods that move."""
         waiting = set(leaving)
-        holders = {
-            slot: sorted(waiting.intersection(self._ledger.holders_on.get(slot, ()))) for slot in self.slots
-        }
+        holders = {slot: sorted(waiting.intersection(self._ledger.holdings.on(slot))) for slot in self.slots}
 
         def price(slot: int) -> float:
             gain = sum(self._fits[slot]) - self._before[slot]
@@ -87,24 +80,18 @@ class Clearing:
         return list(dict.fromkeys(workload for slot in order for workload in holders[slot]))
 
     def _move(self, workload: str, sign: int) -> None:
-        for slot, holdings in self._survey.holders.held(workload).items():
+        for slot, holdings in self._ledger.holdings.of[workload].items():
             free = self._free.get(slot)
             if free is None:
                 continue
             for holding in holdings:
-                for row, units in self._taken(holding):
+                for row, units in self._ledger.demand(holding.resources, holding.host_ports):
                     if row in free:
                         free[row] += sign * units * holding.pods
             before, now = self._fits[slot], self._fit(slot)
             self._fits[slot] = now
             for i, (was, is_now) in enumerate(zip(before, now, strict=True)):
                 self._rooms[i] += is_now - was
-
-    def _taken(self, holding: Holding) -> tuple[tuple[int, int], ...]:
-        key = (holding.resources, holding.host_ports)
-        if key not in self._demands:
-            self._demands[key] = self._ledger.demand(*key)
-        return self._demands[key]
 
     def _fit(self, slot: int) -> list[int]:
         free = self._free[slot]

@@ -17,7 +17,7 @@ from closeknit.engine.explanation.clearing import Clearing
 from closeknit.engine.explanation.fill import Fill
 from closeknit.engine.explanation.fits import Prospect, Survey
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.problem import Knot, Leaf, Problem
+from closeknit.engine.problem import GroupVar, PodSetVar, Problem
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Departure, Relaxation
 from closeknit.hub.request import Group
@@ -100,33 +100,33 @@ class Departures:
     def _way(self, problem: Problem, at: tuple[int, int]) -> _Way | None:
         """Who would have to leave a domain, so that every group inside the culprit gets what it needs."""
         gone: dict[str, None] = {}
-        for knot, home in self._short(problem, at):
-            workloads = self._needed(problem, knot, home)
+        for group, home in self._short(problem, at):
+            workloads = self._needed(problem, group, home)
             if workloads is None:
                 return None
             gone.update(dict.fromkeys(workloads))
         pods = {workload: self._pods(workload) for workload in gone}
         return _Way(at, tuple(gone), _cost(list(gone), pods))
 
-    def _short(self, problem: Problem, at: tuple[int, int]) -> list[tuple[Knot, tuple[int, int]]]:
+    def _short(self, problem: Problem, at: tuple[int, int]) -> list[tuple[GroupVar, tuple[int, int]]]:
         """The groups that stay short when a domain is filled with the culprit, and where each was put."""
         if plain(problem.root):
             return [(problem.root, at)]
         fill = Fill(problem, self._ledger.free, at)
-        lacking = {leaf.index for leaf in problem.leaves if leaf.need > fill.placed(leaf)}
-        found: dict[int, tuple[Knot, tuple[int, int]]] = {}
-        for knot in problem.knots:
-            for leaf in (member for member in knot.members if isinstance(member, Leaf)):
-                if leaf.index in lacking:
+        lacking = {pod_set.index for pod_set in problem.pod_sets if pod_set.need > fill.placed(pod_set)}
+        found: dict[int, tuple[GroupVar, tuple[int, int]]] = {}
+        for group in problem.groups:
+            for pod_set in (member for member in group.members if isinstance(member, PodSetVar)):
+                if pod_set.index in lacking:
                     # Whoever shares a place is short together.
-                    around = _confining(knot)
+                    around = _confining(group)
                     found[around.index] = (around, fill.homes.get(around.index, at))
         return list(found.values())
 
-    def _needed(self, problem: Problem, knot: Knot, at: tuple[int, int]) -> list[str] | None:
+    def _needed(self, problem: Problem, group: GroupVar, at: tuple[int, int]) -> list[str] | None:
         """Who would have to leave a domain for one group; None where all departures are not enough."""
-        positions = self._promising(problem, knot, *problem.tree.bounds(*at))
-        clearing = Clearing(self._survey, problem, knot, at=at, positions=positions)
+        positions = self._promising(problem, group, *problem.tree.bounds(*at))
+        clearing = Clearing(self._ledger, problem, group, at=at, positions=positions)
         leaving = self._leaving(clearing.slots)
         for workload in leaving:
             clearing.leave(workload)
@@ -136,10 +136,10 @@ class Departures:
         orders = (_dearest_first(leaving, pods), clearing.node_by_node(leaving, pods))
         return min((clearing.needed(order) for order in orders), key=lambda gone: _cost(gone, pods))
 
-    def _promising(self, problem: Problem, knot: Knot, start: int, end: int) -> Ints:
+    def _promising(self, problem: Problem, group: GroupVar, start: int, end: int) -> Ints:
         """The positions of a domain that have the most to gain from departures."""
         gain = np.zeros(end - start, dtype=np.int64)
-        for shape, need in enumerate(knot.need):
+        for shape, need in enumerate(group.need):
             if need:
                 table = problem.tables[shape]
                 gain += np.clip(self._survey.emptied(table)[start:end] - table.fit[start:end], 0, need)
@@ -150,12 +150,12 @@ class Departures:
 
     def _leaving(self, slots: Iterable[int]) -> list[str]:
         """Who holds something on these slots and may be asked to leave, by name."""
-        found = {workload for slot in slots for workload in self._ledger.holders_on.get(slot, ())}
+        found = {workload for slot in slots for workload in self._ledger.holdings.on(slot)}
         found.discard(self._trials.request.name)
-        return sorted(workload for workload in found if len(self._ledger.holdings[workload]) <= _LARGEST)
+        return sorted(workload for workload in found if len(self._ledger.holdings.of[workload]) <= _LARGEST)
 
     def _pods(self, workload: str) -> int:
-        return sum(holding.pods for holding in self._ledger.holdings[workload])
+        return sum(holding.pods for on in self._ledger.holdings.of[workload].values() for holding in on)
 
     # ---- by trial ----
 
@@ -198,11 +198,11 @@ def _together(ways: Sequence[Sequence[_Way]]) -> tuple[str, ...]:
     return tuple(workloads)
 
 
-def _confining(knot: Knot) -> Knot:
-    """The innermost group around a knot that requires a level; the root where none does."""
-    while knot.required < 0 and knot.parent is not None:
-        knot = knot.parent
-    return knot
+def _confining(group: GroupVar) -> GroupVar:
+    """The innermost group that requires a level, this one or one around it; the root where none does."""
+    while group.required < 0 and group.parent is not None:
+        group = group.parent
+    return group
 
 
 def _dearest_first(workloads: Iterable[str], pods: dict[str, int]) -> list[str]:

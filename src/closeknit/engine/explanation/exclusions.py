@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from closeknit.engine import eligibility
+from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.ledger import Ledger, hard, port_resource
+from closeknit.engine.node_fits import PodShape
 from closeknit.engine.problem import Problem
-from closeknit.engine.shapes import ShapeKey, Table
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.nodes import NodeFilter, Operator, Requirement, Term
 from closeknit.hub.outcome import Exclusion
@@ -84,10 +85,10 @@ def _note_unusable(ledger: Ledger, slots: Ints, tally: _Tally) -> None:
         tally.codes[at] = tally.code(reason, "")
 
 
-def _by_shape(ledger: Ledger, table: Table, slots: Ints, tally: _Tally) -> Ints:
+def _by_shape(ledger: Ledger, table: FitTable, slots: Ints, tally: _Tally) -> Ints:
     """The first reason of each slot against one shape."""
-    codes = _taints(ledger, table.shape.key.filter, tally)[ledger.taints[slots]]
-    for reason, detail, fails in _checks(ledger, table.shape.key, table.shape.demand, slots):
+    codes = _taints(ledger, table.fits.shape.filter, tally)[ledger.taints[slots]]
+    for reason, detail, fails in _checks(ledger, table.fits.shape, table.fits.demand, slots):
         new = (codes < 0) & fails
         if new.any():
             codes[new] = tally.code(reason, detail)
@@ -106,7 +107,7 @@ def _taints(ledger: Ledger, accepts: NodeFilter, tally: _Tally) -> Ints:
 
 
 def _checks(
-    ledger: Ledger, key: ShapeKey, demand: tuple[tuple[int, int], ...], slots: Ints
+    ledger: Ledger, key: PodShape, demand: tuple[tuple[int, int], ...], slots: Ints
 ) -> Iterator[tuple[str, str, Flags]]:
     for label, value in key.filter.selector:
         alone = NodeFilter(affinity=(Term((Requirement(label, Operator.IN, (value,)),)),))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from closeknit.engine.problem import Knot, Leaf, Problem
+from closeknit.engine.problem import GroupVar, PodSetVar, Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 
@@ -19,7 +19,7 @@ class Fill:
     def __init__(self, problem: Problem, free: Ints, within: tuple[int, int] = (-1, 0)) -> None:
         self.spread: Spread = {}
         self.homes: dict[int, tuple[int, int]] = {}
-        """By knot: the level and domain it was filled into."""
+        """By group: the level and domain it was filled into."""
         self._problem = problem
         self._start, self._end = problem.tree.bounds(*within)
         self._alone = len(problem.tables) == 1
@@ -32,44 +32,44 @@ class Fill:
         """By shape: how many pods each node still takes."""
         self._fill(problem.root, within)
 
-    def placed(self, leaf: Leaf) -> int:
+    def placed(self, pod_set: PodSetVar) -> int:
         """New pods of a pod set."""
-        return int(self.spread[leaf.index][1].sum()) if leaf.index in self.spread else 0
+        return int(self.spread[pod_set.index][1].sum()) if pod_set.index in self.spread else 0
 
-    def _fill(self, knot: Knot, inside: tuple[int, int]) -> None:
-        at = inside if knot.required <= inside[0] else self._roomiest(knot, inside)
+    def _fill(self, group: GroupVar, inside: tuple[int, int]) -> None:
+        at = inside if group.required <= inside[0] else self._roomiest(group, inside)
         if at is None:
             return
-        self.homes[knot.index] = at
-        groups = [member for member in knot.members if isinstance(member, Knot)]
-        for group in sorted(groups, key=lambda each: (-each.required, -sum(each.open), each.name)):
-            self._fill(group, at)
+        self.homes[group.index] = at
+        groups = [member for member in group.members if isinstance(member, GroupVar)]
+        for inner in sorted(groups, key=lambda each: (-each.required, -sum(each.open), each.name)):
+            self._fill(inner, at)
         first, last = self._bounds(at)
-        leaves = [member for member in knot.members if isinstance(member, Leaf)]
+        pod_sets = [member for member in group.members if isinstance(member, PodSetVar)]
         # What finds the least room goes first.
-        for leaf in sorted(
-            leaves, key=lambda each: (int(self._fits[each.shape][first:last].sum()), each.name)
+        for pod_set in sorted(
+            pod_sets, key=lambda each: (int(self._fits[each.shape][first:last].sum()), each.name)
         ):
-            self._place(leaf, first, last)
+            self._place(pod_set, first, last)
 
     def _bounds(self, at: tuple[int, int]) -> tuple[int, int]:
         start, end = self._problem.tree.bounds(*at)
         return start - self._start, end - self._start
 
-    def _place(self, leaf: Leaf, first: int, last: int) -> None:
+    def _place(self, pod_set: PodSetVar, first: int, last: int) -> None:
         """Take from the nodes with the least room first, so that the others stay whole."""
-        fit = self._fits[leaf.shape][first:last]
+        fit = self._fits[pod_set.shape][first:last]
         order = np.argsort(fit, kind="stable")
         order = order[fit[order] > 0]
         reached = np.cumsum(fit[order])
-        order = order[: int(np.searchsorted(reached, leaf.open)) + 1]
-        if not leaf.open or not len(order):
+        order = order[: int(np.searchsorted(reached, pod_set.open)) + 1]
+        if not pod_set.open or not len(order):
             return
         counts = fit[order].copy()
-        counts[-1] -= max(int(reached[len(order) - 1]) - leaf.open, 0)
+        counts[-1] -= max(int(reached[len(order) - 1]) - pod_set.open, 0)
         order, counts = order[np.argsort(order)], counts[np.argsort(order)]
-        self.spread[leaf.index] = (order + first + self._start, counts)
-        self._take(leaf.shape, order + first, counts)
+        self.spread[pod_set.index] = (order + first + self._start, counts)
+        self._take(pod_set.shape, order + first, counts)
 
     def _take(self, shape: int, nodes: Ints, counts: Ints) -> None:
         problem = self._problem
@@ -85,22 +85,22 @@ class Fill:
                 if units:
                     np.minimum(fit, np.maximum(self._left[i] // units, 0), out=fit)
 
-    def _roomiest(self, knot: Knot, inside: tuple[int, int]) -> tuple[int, int] | None:
+    def _roomiest(self, group: GroupVar, inside: tuple[int, int]) -> tuple[int, int] | None:
         """The domain that takes the most of a group; of equal ones the tightest, then the first by path."""
-        tree, level = self._problem.tree, knot.required
+        tree, level = self._problem.tree, group.required
         first, last = tree.span(*inside, level)
-        if knot.bound:
-            domain = int(tree.dom[level][knot.bound[0]])
+        if group.bound:
+            domain = int(tree.dom[level][group.bound[0]])
             return (level, domain) if first <= domain < last else None
         if first == last:
             return None
-        takes = self._promise(knot, level, first, last)
+        takes = self._promise(group, level, first, last)
         takes[~tree.real[level][first:last]] = -1
         best = np.flatnonzero(takes == takes.max(initial=0))
         if not len(best):
             return None
         room = sum(
-            (self._sums(shape, level, first, last) for shape, n in enumerate(knot.open) if n), takes * 0
+            (self._sums(shape, level, first, last) for shape, n in enumerate(group.open) if n), takes * 0
         )
         return level, first + int(best[room[best].argmin()])
 
@@ -114,15 +114,15 @@ class Fill:
             self._known[key] = np.add.reduceat(fit, tree.start[level][first:last] - start)
         return self._known[key]
 
-    def _promise(self, knot: Knot, level: int, first: int, last: int) -> Ints:
+    def _promise(self, group: GroupVar, level: int, first: int, last: int) -> Ints:
         """By domain of a level: pods of a group that it should take, the levels of inner groups heeded."""
         together, apart = np.zeros((2, last - first), dtype=np.int64)
-        for shape, count in enumerate(knot.open):
+        for shape, count in enumerate(group.open):
             if count:
                 together += np.minimum(self._sums(shape, level, first, last), count)
-        alike: dict[object, list[Knot]] = {}
-        for member in knot.members:
-            if isinstance(member, Leaf):
+        alike: dict[object, list[GroupVar]] = {}
+        for member in group.members:
+            if isinstance(member, PodSetVar):
                 apart += np.minimum(self._sums(member.shape, level, first, last), member.open)
             elif member.required <= level:
                 apart += self._promise(member, level, first, last)
@@ -133,12 +133,12 @@ class Fill:
         promise: Ints = np.minimum(together, apart)
         return promise
 
-    def _promise_apart(self, knot: Knot, copies: int, level: int, first: int, last: int) -> Ints:
+    def _promise_apart(self, group: GroupVar, copies: int, level: int, first: int, last: int) -> Ints:
         """The same for copies of a group that each get a domain of their own, the best first."""
-        tree, inner = self._problem.tree, knot.required
+        tree, inner = self._problem.tree, group.required
         cuts = tree.dom[inner][tree.start[level][first:last]]
         begin, end = int(cuts[0]), int(tree.dom[inner][tree.end[level][last - 1] - 1]) + 1
-        takes = np.where(tree.real[inner][begin:end], self._promise(knot, inner, begin, end), 0)
+        takes = np.where(tree.real[inner][begin:end], self._promise(group, inner, begin, end), 0)
         if copies > 1:
             around = np.repeat(np.arange(last - first), np.diff(np.append(cuts, end)))
             order = np.lexsort((-takes, around))

@@ -10,11 +10,12 @@ import numpy as np
 from closeknit.engine import eligibility
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit, plain
-from closeknit.engine.explanation.holders import Holders
+from closeknit.engine.explanation.holders import largest_holders
 from closeknit.engine.explanation.trials import Trials
+from closeknit.engine.fit_tables import FitTable
+from closeknit.engine.node_fits import MOST, PodShape
 from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
-from closeknit.engine.shapes import MOST, ShapeKey, Table
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import DomainFit, Holder
 
@@ -55,18 +56,17 @@ class Survey:
     def __init__(self, trials: Trials) -> None:
         self._trials = trials
         self.ledger = trials.ledger
-        self._emptied: dict[ShapeKey, Ints] = {}
+        self._emptied: dict[PodShape, Ints] = {}
         self.ranked: dict[object, list[int]] = {}
         """By twin of a culprit whose domains were filled to see what fits: those domains, best first."""
-        self.holders = Holders(trials.ledger)
 
-    def emptied(self, table: Table) -> Ints:
+    def emptied(self, table: FitTable) -> Ints:
         """How many pods of a shape each node, in tree order, would take if nothing were held on it."""
-        key = table.shape.key
+        key = table.fits.shape
         if key not in self._emptied:
             ledger, slots = self.ledger, table.tree.slots
             fit = np.full(len(slots), MOST, dtype=np.int64)
-            for row, units in table.shape.demand:
+            for row, units in table.fits.demand:
                 np.minimum(fit, ledger.allocatable[row][slots] // units, out=fit)
             fit[~eligibility.admitted(ledger, key.filter, slots)] = 0
             self._emptied[key] = fit
@@ -74,16 +74,16 @@ class Survey:
 
     def prospect(self, problem: Problem) -> Prospect:
         """The domains that a group may use, with what counts say of them."""
-        tree, knot = problem.tree, problem.root
-        level = knot.required
+        tree, group = problem.tree, problem.root
+        level = group.required
         if level < 0:
             domains = np.zeros(1, dtype=np.int64)
-        elif knot.bound:
-            domains = np.array([tree.dom[level][knot.bound[0]]], dtype=np.int64)
+        elif group.bound:
+            domains = np.array([tree.dom[level][group.bound[0]]], dtype=np.int64)
         else:
             domains = np.flatnonzero(tree.real[level])
         room, emptied = np.zeros((2, len(domains)), dtype=np.int64)
-        for shape, need in enumerate(knot.need):
+        for shape, need in enumerate(group.need):
             if not need:
                 continue
             table = problem.tables[shape]
@@ -128,7 +128,7 @@ class Survey:
         holders: tuple[Holder, ...] = ()
         if name is not None:
             slots, besides = problem.tree.slots[start:end], self._trials.request.name
-            holders = self.holders.largest(slots, name, number=_SHOWN, besides=besides)
+            holders = largest_holders(self.ledger, slots, name, number=_SHOWN, besides=besides)
         return DomainFit(problem.tree.path(level, domain), fits, name, holders)
 
     def _limiting(self, problem: Problem, start: int, end: int, spread: Spread | None) -> int | None:
@@ -139,18 +139,18 @@ class Survey:
         ledger, slots = self.ledger, problem.tree.slots[start:end]
         shape = _most_lacking(problem, spread)
         table = problem.tables[shape]
-        rows = [row for row, _ in table.shape.demand]
+        rows = [row for row, _ in table.fits.demand]
         free = ledger.free[np.ix_(np.array(rows), slots)]
-        for leaf in problem.leaves if spread is not None else ():
-            if spread is not None and leaf.index in spread:
-                positions, counts = spread[leaf.index]
-                for row, units in problem.tables[leaf.shape].shape.demand:
+        for pod_set in problem.pod_sets if spread is not None else ():
+            if spread is not None and pod_set.index in spread:
+                positions, counts = spread[pod_set.index]
+                for row, units in problem.tables[pod_set.shape].fits.demand:
                     if row in rows:
                         free[rows.index(row), positions - start] -= counts * units
-        admitted = eligibility.admitted(ledger, table.shape.key.filter, slots)
+        admitted = eligibility.admitted(ledger, table.fits.shape.filter, slots)
         if not admitted.any():
             return None
-        each = np.array([units for _, units in table.shape.demand], dtype=np.int64)[:, None]
+        each = np.array([units for _, units in table.fits.demand], dtype=np.int64)[:, None]
         share = np.clip(free[:, admitted] // each, 0, MOST)
         fit = share.min(axis=0)
         if (spread is not None and fit.any()) or self._filtered(problem, shape, start, end):
@@ -169,7 +169,7 @@ class Survey:
             return False
         slots = problem.tree.slots[start:end]
         room = np.full(len(slots), MOST, dtype=np.int64)
-        for row, units in table.shape.demand:
+        for row, units in table.fits.demand:
             np.minimum(room, self.ledger.free[row][slots] // units, out=room)
         return int(np.clip(room, 0, MOST).sum()) >= need
 
@@ -178,7 +178,7 @@ def _most_lacking(problem: Problem, spread: Spread | None) -> int:
     """The shape of which the most pods found no place."""
     lacking = list(problem.root.need)
     if spread is not None:
-        for leaf in problem.leaves:
-            if leaf.index in spread:
-                lacking[leaf.shape] -= int(spread[leaf.index][1].sum())
+        for pod_set in problem.pod_sets:
+            if pod_set.index in spread:
+                lacking[pod_set.shape] -= int(spread[pod_set.index][1].sum())
     return max(range(len(lacking)), key=lambda shape: (lacking[shape], -shape))

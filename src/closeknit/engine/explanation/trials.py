@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from closeknit.engine.budget import Budget
 from closeknit.engine.explanation.fill import Fill
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.problem import Heed, Problem
+from closeknit.engine.problem import Goal, Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.search import Search
 from closeknit.hub.request import Group, Request
@@ -39,16 +39,16 @@ class Most:
         """New pods in all."""
         return sum(int(counts.sum()) for _, counts in self.spread.values())
 
-    def placed(self, leaf: int) -> int:
+    def placed(self, pod_set: int) -> int:
         """New pods of a pod set."""
-        return int(self.spread[leaf][1].sum()) if leaf in self.spread else 0
+        return int(self.spread[pod_set][1].sum()) if pod_set in self.spread else 0
 
 
 class Trials:
     """Asks the search about variants of one request, on the ledger as it stands."""
 
     def __init__(
-        self, request: Request, ledger: Ledger, compiler: Callable[[Request, Heed], Problem]
+        self, request: Request, ledger: Ledger, compiler: Callable[[Request, Goal], Problem]
     ) -> None:
         self.request = request
         self.ledger = ledger
@@ -68,9 +68,9 @@ class Trials:
         """Whether no more questions will be answered."""
         return self._left <= 0 or self._steps <= 0
 
-    def compiled(self, root: Group, heed: Heed = Heed.CONSTRAINTS) -> Problem:
+    def compiled(self, root: Group, goal: Goal = Goal.CONSTRAINTS) -> Problem:
         """A variant with this root, numbered."""
-        return self._compiler(replace(self.request, root=root), heed)
+        return self._compiler(replace(self.request, root=root), goal)
 
     def placeable(self, root: Group) -> bool | None:
         """Whether a variant can be placed; None where that was not found out."""
@@ -85,7 +85,7 @@ class Trials:
         """Whether a variant is placed by filling; False says nothing. Costs no question."""
         problem = self.compiled(root)
         fill = Fill(problem, self.ledger.free)
-        return all(fill.placed(leaf) >= leaf.need for leaf in problem.leaves)
+        return all(fill.placed(pod_set) >= pod_set.need for pod_set in problem.pod_sets)
 
     def most(self, root: Group, within: tuple[int, int] = (-1, 0)) -> list[Most]:
         """Ways to place many pods of a variant together, the most first; the first one costs no question.
@@ -96,18 +96,12 @@ class Trials:
         problem = self._wishful(root)
         found = [Most(problem, Fill(problem, self.ledger.free, within).spread)]
         start, end = problem.tree.bounds(*within)
-        nested = any(knot.required > within[0] for knot in problem.knots)
-        several = sum(leaf.open > 0 for leaf in problem.leaves) > 1
+        nested = any(group.required > within[0] for group in problem.groups)
+        several = sum(pod_set.open > 0 for pod_set in problem.pod_sets) > 1
         # Where groups compete for domains and none of them must have one, a search finds nothing better soon.
         worthwhile = end - start <= _SMALL if nested else several
         if worthwhile and not self.spent:
-            top = problem.root
-            kept = top.required, top.bound
-            if within[0] >= 0 and not top.bound:
-                # A group stays where its pods run, so a position to start from confines it to a domain.
-                top.required, top.bound = within[0], [start]
-            spread, _ = self._run(problem, improve=_IMPROVE)
-            top.required, top.bound = kept
+            spread, _ = self._run(problem, improve=_IMPROVE, within=within)
             if spread is not None:
                 found.append(Most(problem, spread))
         return sorted(found, key=lambda each: -each.total)
@@ -116,13 +110,15 @@ class Trials:
         """A variant with its wishes, numbered once for all domains it is tried in."""
         key = (self.ledger.version, root)
         if self._latest is None or self._latest[0] != key:
-            self._latest = (key, self.compiled(root, Heed.WISHES))
+            self._latest = (key, self.compiled(root, Goal.WISHES))
         return self._latest[1]
 
-    def _run(self, problem: Problem, improve: int) -> tuple[Spread | None, bool | None]:
+    def _run(
+        self, problem: Problem, improve: int, within: tuple[int, int] = (-1, 0)
+    ) -> tuple[Spread | None, bool | None]:
         self._left -= 1
         budget = Budget(min(self._steps_each, self._steps), improve)
-        found = Search(problem, self.ledger.free, budget).run()
+        found = Search(problem, self.ledger.free, budget).run(within=within)
         self._steps -= found.steps
         if found.spread is not None:
             return found.spread, True

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import kube as sentences
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.errors import ApiError
 from closeknit.kube.port import ApplyPatch, MergePatch
@@ -24,19 +26,15 @@ async def load(cluster: EmbeddedCluster, objects: Iterable[Mapping[str, Any]]) -
     for obj in sorted(objects, key=lambda one: _FIRST.get(str(one.get("kind")), 2)):
         meta = obj.get("metadata")
         name = str(meta.get("name", "")) if isinstance(meta, Mapping) else ""
-        where = f"{obj.get('kind')}/{name}"
+        where = (Verbatim(f"{obj.get('kind')}/{name}"),)
         kind = cluster.core.kinds.of_object(str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
         if kind is None:
-            problems.append(
-                Problem(
-                    where, f"The cluster does not serve {obj.get('apiVersion')}. Add its definition with -f."
-                )
-            )
+            problems.append(sentences.UNSERVED_KIND.at(where, version=str(obj.get("apiVersion"))))
             continue
         try:
             await _apply(cluster, obj, name)
         except ApiError as error:
-            problems.append(Problem(where, str(error)))
+            problems.append(sentences.REFUSED.at(where, message=str(error)))
     return problems
 
 

@@ -10,24 +10,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
 from closeknit import Cluster, Placed, solve
-from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.dialects import Source, translate
-from closeknit.dialects.dynamo.conditions import event, topology_constraints_enforced
-from closeknit.dialects.dynamo.sets import to_pod_clique_set
-from closeknit.dialects.dynamo.updates import update_problems
-from closeknit.dialects.grove.drift import Condition, topology_levels
-from closeknit.dialects.grove.topologies import Known
-from closeknit.dialects.grove.updates import update_problems as set_update_problems
 from closeknit.hub.drawing import parse
 from closeknit.hub.request import Group, Request
 from closeknit.hub.topology import Level, Topology
-from tests.unit.dialects.dynamo.graphs import deployment, graph, service
+from tests.unit.dialects.dynamo.graphs import graph, service
 from tests.unit.dialects.grove.sets import LEVELS, clique, configuration, pod_clique_set, topology
-from tests.unit.dialects.kit import problems, reading
+from tests.unit.dialects.kit import changes, problems, reading
 from tests.unit.dialects.kit import request as only_request
 
 TREE = Topology("grove-topology", tuple(Level(key, domain) for domain, key in LEVELS.items()))
@@ -61,56 +53,6 @@ def drawn(text: str) -> Cluster:
     return Cluster((TREE,), cluster.nodes, cluster.holdings)
 
 
-def enforced(text: str, groves: Condition | None) -> Condition:
-    found = topology_constraints_enforced(deployment(text), groves)
-    assert found is not None
-    return found
-
-
-def told(*topologies: Topology, enabled: bool = True) -> Condition:
-    """What becomes of a deployment in one rack, given what Grove finds."""
-    text = beta(service("A"), domain="rack")
-    made = msgspec.convert(to_pod_clique_set(deployment(text), "default", "grove-topology"), PodCliqueSet)
-    groves = topology_levels(made, Known({one.name: one for one in topologies}, enabled=enabled))
-    return enforced(text, groves)
-
-
-def test_a_topology_that_is_gone_is_not_reported_as_healthy() -> None:
-    """Grove's condition is unknown then, and Dynamo takes everything but true for all levels being there."""
-    assert told() == Condition(
-        "TopologyConstraintsEnforced",
-        "False",
-        "TopologyDefinitionNotFound",
-        "The topology definition was not found",
-    )
-
-
-@pytest.mark.parametrize("status", ["True", "Unknown", "False"])
-def test_the_reason_of_groves_condition_counts_whatever_its_status(status: str) -> None:
-    groves = Condition("TopologyLevelsUnavailable", status, "ClusterTopologyNotFound", "gone")
-
-    assert enforced(beta(service("A"), domain="rack"), groves).reason == "TopologyDefinitionNotFound"
-
-
-def test_constraints_that_are_switched_off_are_not_reported_as_enforced() -> None:
-    found = told(TREE, enabled=False)
-
-    assert (found.status, found.reason) == ("False", "TopologyLevelsUnavailable")
-    assert found.message == "Topology constraints are defined but Topology Aware Scheduling is disabled"
-
-
-def test_that_constraints_are_applied_is_told_as_well_as_that_they_no_longer_are() -> None:
-    """Dynamo tells the latter only, and again whenever it looks."""
-    good, bad = told(TREE), told()
-    applied, lost = event(None, good), event(good, bad)
-
-    assert applied is not None
-    assert (applied.type, applied.reason) == ("Normal", "TopologyConstraintsApplied")
-    assert lost is not None
-    assert (lost.type, lost.reason) == ("Warning", "TopologyDefinitionNotFound")
-    assert event(bad, bad) is None
-
-
 @pytest.mark.parametrize("kind", ["ClusterTopology", "ClusterTopologyBinding"])
 def test_a_topology_is_found_under_both_its_names(kind: str) -> None:
     """Dynamo 1.3 looks for one of them only, and 1.4 for the other."""
@@ -128,9 +70,8 @@ def test_8124_what_is_made_speaks_todays_words_of_grove() -> None:
 def test_11399_a_set_in_the_earlier_spelling_may_become_todays_in_place() -> None:
     old = pod_clique_set(clique("a"), domain="zone", name="graph")
     new = json.dumps(made_set(beta(service("A"), domain="zone")))
-    before, after = (msgspec.convert(json.loads(text), PodCliqueSet) for text in (old, new))
 
-    assert list(set_update_problems(before, after)) == []
+    assert changes("PodCliqueSet", old, new) == []
 
 
 def test_12448_one_component_may_be_constrained_where_nothing_else_is() -> None:
@@ -334,20 +275,20 @@ def test_gpus_that_are_shared_within_a_pod_are_counted(sharing: dict[str, Any]) 
 
 
 def test_what_a_component_is_made_of_stays() -> None:
-    old = deployment(beta(service("A", 2), service("B", 3, minAvailable=2)))
-    new = deployment(beta(service("A", 2, **FORCED), service("B", 3)))
+    old = beta(service("A", 2), service("B", 3, minAvailable=2))
+    new = beta(service("A", 2, **FORCED), service("B", 3))
 
-    assert [str(problem) for problem in update_problems(old, new)] == [
-        "spec.components[0].experimental.grove.forceScalingGroup: A component cannot change between a clique and"
-        f" a scaling group. {AGAIN}",
+    assert changes("DynamoGraphDeployment", old, new) == [
+        "spec.components[0].experimental.grove.forceScalingGroup: A component cannot change between single pods"
+        f" and a scaling group. {AGAIN}",
         f"spec.components[1].minAvailable: This cannot change from 2 to 1. {AGAIN}",
     ]
 
 
 def test_a_least_number_that_is_written_out_is_no_change() -> None:
-    old, new = deployment(beta(service("A", 2))), deployment(beta(service("A", 2, minAvailable=1)))
+    old, new = beta(service("A", 2)), beta(service("A", 2, minAvailable=1))
 
-    assert list(update_problems(old, new)) == []
+    assert changes("DynamoGraphDeployment", old, new) == []
 
 
 def test_a_forced_scaling_group_leaves_room_for_both_names() -> None:

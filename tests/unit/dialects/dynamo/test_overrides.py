@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from closeknit.dialects.dynamo.updates import update_problems
-from tests.unit.dialects.dynamo.graphs import deployment, graph, service
+from tests.unit.dialects.dynamo.graphs import graph, service
 from tests.unit.dialects.grove.sets import topology
-from tests.unit.dialects.kit import problems, reading
+from tests.unit.dialects.kit import changes, problems, reading
 
 WHOLE = "spec.providerOverride.value.spec.template.topologyConstraint"
 OF_A = "spec.components[0].providerOverride.value.topologyConstraint"
@@ -166,4 +165,4 @@ RACK = pack(required="rack")
     ],
 )
 def test_an_override_stays(old: str, new: str, want: list[str]) -> None:
-    assert [str(problem) for problem in update_problems(deployment(old), deployment(new))] == want
+    assert changes("DynamoGraphDeployment", old, new) == want

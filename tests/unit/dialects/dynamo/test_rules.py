@@ -165,7 +165,7 @@ def coarser(domain: str, bound: str) -> str:
             graph({"A": {"extraPodSpec": {"mainContainer": {"imag": "x"}, "nodeName": "n"}}}),
             [
                 '2:spec.services.A.extraPodSpec.mainContainer.imag: There is no field "imag" here. Did you mean "image"?',
-                "2:spec.services.A.extraPodSpec.nodeName: A clique's pods cannot name their node. Leave it out.",
+                "2:spec.services.A.extraPodSpec.nodeName: A component's pods cannot name their node. Leave it out.",
             ],
             id="pods are checked where their author wrote them",
         ),

@@ -101,10 +101,10 @@ def made(text: str, given: Mapping[str, str] = LEVELS, *, known: Known | None = 
     """The blueprint of a PodCliqueSet that must be without problems."""
     decoded = msgspec.convert(json.loads(text), PodCliqueSet)
     topology = Topology("grove-topology", tuple(Level(key, domain) for domain, key in given.items()))
-    found, problems = blueprint(decoded, "default", known or Known({topology.name: topology}))
-    assert problems == []
-    assert found is not None
-    return found
+    drawn = blueprint(decoded, "default", known or Known({topology.name: topology}))
+    assert drawn.problems == ()
+    assert drawn.blueprint is not None
+    return drawn.blueprint
 
 
 def packed(required: str = "", preferred: str = "") -> dict[str, Any]:

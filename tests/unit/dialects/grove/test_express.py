@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from closeknit import Engine, Placed
-from closeknit.dialects.grove.earlier import in_earlier_spelling
 from closeknit.dialects.grove.express import _Writer, express
 from closeknit.hub.nodes import Effect, NodeFilter, Operator, Preference, Requirement, Term, Toleration
 from closeknit.hub.problems import InvalidError
@@ -180,41 +179,6 @@ def test_random_requests_are_said_and_understood_or_refused() -> None:
                 compared += 1
     assert said > 30
     assert compared > 10
-
-
-def test_the_earlier_spelling() -> None:
-    root = Group("ns/w", (Group("a", (pods("a/1"),), required="example.com/topology-rack"),))
-    objects, found = in_earlier_spelling(written(root))
-    topology, made = objects
-
-    assert found == []
-    assert (topology["kind"], topology["metadata"]["name"]) == ("ClusterTopology", "grove-topology")
-    assert made["spec"]["template"]["topologyConstraint"] == {"packDomain": "rack"}
-    assert again(objects).root.members[0].required == "example.com/topology-rack"  # type: ignore[union-attr]
-
-
-def test_a_domain_that_did_not_exist_gets_a_name_that_no_level_has() -> None:
-    odd = Topology("odd", (Level("z", "zone"), Level("r", "row")))
-    objects, found = in_earlier_spelling(
-        written(Group("ns/w", (Group("a", (pods("a/1"),), required="r"),)), odd)
-    )
-    topology, made = objects
-
-    assert found == []
-    assert [level["domain"] for level in topology["spec"]["levels"]] == ["zone", "region"]
-    assert made["spec"]["template"]["topologyConstraint"] == {"packDomain": "region"}
-
-
-def test_what_could_not_be_said_before_is_told() -> None:
-    wish = Group("ns/w", (Group("a", (pods("a/1"), pods("b")), "z", "example.com/topology-rack"),))
-    other = Topology("other", tuple(Level(f"l{i}", f"d{i}") for i in range(8)))
-    objects = [*written(wish), *written(Group("ns/w", (Group("a", (pods("a/1"),), "l0"),)), other)]
-
-    assert [str(problem) for problem in in_earlier_spelling(objects)[1]] == [
-        'ClusterTopologyBinding other: There was one topology before, and here is "tree" already.',
-        "ClusterTopologyBinding other: There are 8 levels, and before there could be 7.",
-        'PodCliqueSet w: The preference for "rack" could not be said before, and is left out.',
-    ]
 
 
 class Asked(set[str]):

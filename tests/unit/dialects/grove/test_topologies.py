@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from closeknit.hub.topology import Level, Topology
@@ -213,3 +216,44 @@ def test_a_set_whose_topology_has_problems_is_told_so() -> None:
         '2:spec.template.topologyConstraint.topologyName: Topology "grove-topology" has problems of its own.'
         " Correct them first."
     ]
+
+
+def test_a_topology_of_kai_that_grove_did_not_make_is_not_taken_over() -> None:
+    theirs: dict[str, Any] = {
+        "apiVersion": "kai.scheduler/v1alpha1",
+        "kind": "Topology",
+        "metadata": {"name": "theirs"},
+        "spec": {"levels": [{"nodeLabel": "z"}]},
+    }
+    mine = topology({"zone": "z", "rack": "r"}, "theirs", "ClusterTopologyBinding")
+    made = {**theirs["metadata"], "ownerReferences": [{"kind": "ClusterTopologyBinding", "name": "theirs"}]}
+
+    assert problems(mine, json.dumps(theirs)) == [
+        '2:spec.levels: Grove has a topology "theirs" as well, with levels "z", "r". Grove makes KAI\'s itself;'
+        " remove this one, or rename it."
+    ]
+    assert problems(mine, json.dumps({**theirs, "metadata": made})) == []
+    assert (
+        problems(mine, json.dumps(theirs | {"spec": {"levels": [{"nodeLabel": "z"}, {"nodeLabel": "r"}]}}))
+        == []
+    )
+
+
+@pytest.mark.parametrize("reference", ["other", "t"])
+def test_a_topology_of_kai_is_in_nobodys_way_where_grove_makes_none(reference: str) -> None:
+    ours = topology(
+        {"zone": "z", "rack": "r"},
+        "t",
+        "ClusterTopologyBinding",
+        schedulerTopologyBindings=[{"schedulerName": "kai-scheduler", "topologyReference": reference}],
+    )
+    theirs = json.dumps(
+        {
+            "apiVersion": "kai.scheduler/v1alpha1",
+            "kind": "Topology",
+            "metadata": {"name": "t"},
+            "spec": {"levels": [{"nodeLabel": "row"}]},
+        }
+    )
+
+    assert problems(ours, theirs) == []

@@ -42,7 +42,9 @@ RUNNING = {
             "leaderworkerset.sigs.k8s.io/group-index": "1",
             "leaderworkerset.sigs.k8s.io/worker-index": "4",
         },
-        "ownerReferences": [{"kind": "StatefulSet", "name": "l-1", "controller": True}],
+        "ownerReferences": [
+            {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "l-1", "controller": True}
+        ],
     },
     "spec": {**template()["spec"], "nodeName": "n1"},
 }

@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
-from closeknit.apis import kai_scheduler_v1alpha1 as wire
-from closeknit.dialects.kai.updates import update_problems
-from closeknit.hub.problems import Problem
 from closeknit.hub.topology import Level, Topology
 from tests.unit.dialects.kit import problems, reading
 
@@ -127,25 +123,3 @@ def test_two_topologies_of_one_name_are_refused_whatever_their_versions() -> Non
     assert problems(topology("a"), topology("b", version="v1")) == [
         '2:metadata.name: There is already a Topology "t" in f, document 1. Remove one, or rename it.'
     ]
-
-
-def decoded(text: str) -> wire.Topology:
-    return msgspec.convert(json.loads(text), wire.Topology)
-
-
-def test_the_labels_of_a_topology_cannot_change() -> None:
-    found = list(update_problems(decoded(topology("a", "b")), decoded(topology("a", "c", "b"))))
-
-    assert found == [
-        Problem(
-            "spec.levels",
-            'The labels cannot change from "a" > "b" to "a" > "c" > "b". Aliases can.'
-            " Delete the Topology and create it anew.",
-        )
-    ]
-
-
-def test_the_aliases_of_a_topology_can_change() -> None:
-    renamed = topology({"nodeLabel": "a", "alias": "x"}, "b")
-
-    assert list(update_problems(decoded(topology("a", "b")), decoded(renamed))) == []

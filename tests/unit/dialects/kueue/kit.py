@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from closeknit.dialects import DIALECTS, Source
+from closeknit.dialects.kueue import KUEUE
+from closeknit.dialects.kueue.compile import Nominated, key_of, nominate
+from closeknit.dialects.reading import load
+from closeknit.dialects.store.view import View
 
 K = "kueue.x-k8s.io/"
 BLOCK, RACK, HOST = "example.com/block", "example.com/rack", "kubernetes.io/hostname"
@@ -132,6 +138,21 @@ def node(name: str, block: str, rack: str, gpus: int = 8, pool: str = "tas", **l
             "status": {"allocatable": {"nvidia.com/gpu": gpus, "pods": 110}},
         }
     )
+
+
+def view_of(*texts: str, lenient: bool = False) -> View:
+    """A store that holds these objects."""
+    source = Source("f", "\n---\n".join(texts).encode())
+    return load(DIALECTS, [source], lenient=lenient).view
+
+
+def nominated(view: View) -> Iterator[Nominated]:
+    """All that queues."""
+    for shape in KUEUE.compile:
+        for stored in view.of(shape):
+            key = key_of(stored, view)
+            if key is not None and (found := nominate(view, key)) is not None:
+                yield found
 
 
 QUEUES = (topology(), flavor(), cluster_queue(), local_queue())

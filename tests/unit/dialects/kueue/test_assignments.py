@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
-from closeknit.dialects.kueue.assignment_problems import MOST_SLICES
+from closeknit.dialects.kueue.assignment_rules import MOST_SLICES
 from closeknit.dialects.kueue.assignments import (
     Assigned,
     assigned,

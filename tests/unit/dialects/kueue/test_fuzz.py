@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source, read
-from closeknit.dialects.dialect import Dialect
+from closeknit.dialects.family import Family
 from closeknit.dialects.kueue import KUEUE
-from closeknit.dialects.reading import gather
+from closeknit.dialects.reading import load
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
     HOST,
@@ -85,14 +85,16 @@ def text_of(content: list[Any]) -> bytes:
     return "\n".join(json.dumps(each) for each in content if isinstance(each, dict | list)).encode()
 
 
-def written_objects(dialect: Dialect, text: bytes, *, lenient: bool) -> int:
+def written_objects(dialect: Family, text: bytes, *, lenient: bool) -> int:
     """How many objects are written; that none of them raises is the point."""
-    found = gather([dialect], [Source("f", text)], lenient=lenient)
+    view = load([dialect], [Source("f", text)], lenient=lenient).view
     return sum(
         1
-        for make in dialect.translations.values()
-        for each in make(found.manifests, found.surroundings)
-        if isinstance(each, dict) and json.dumps(each)
+        for rules in dialect.render.values()
+        for shape, render in rules.items()
+        for stored in view.of(shape)
+        for each in render(stored, view).objects
+        if json.dumps(each)
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from closeknit.cli.planning import Verdict, plan
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed, Unplaceable
+from closeknit.scheduler.planning import Verdict, plan
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
     BLOCK,

@@ -82,7 +82,17 @@ def test_otherwise_a_group_is_complete(fast: str | None) -> None:
     asked: dict[str, Any] = {"pod_group_fast_admission": fast} if fast else {}
     (problem,) = reading(*QUEUES, pod("g-0", **asked)).problems
 
-    assert problem.problem.path == f'metadata.annotations["{K}pod-group-total-count"]'
+    assert problem.problem.where == f'metadata.annotations["{K}pod-group-total-count"]'
     assert problem.problem.message == (
         "The group has 3 pods, and 1 is given. Give the rest, or change the count."
+    )
+
+
+@pytest.mark.parametrize("group", ["a/b", "A", "a-"])
+def test_the_name_of_a_group_is_one_that_its_workload_can_have(group: str) -> None:
+    (problem,) = reading(*QUEUES, queued_pod("p", group, 1)).problems
+
+    assert str(problem) == (
+        f'f:5:metadata.labels["{K}pod-group-name"]: "{group}" is not a valid name. Allowed are at most 253'
+        " lower-case letters, digits, dashes and dots, with a letter or digit at both ends of each part."
     )

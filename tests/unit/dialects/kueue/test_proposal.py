@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from closeknit.cli.planning import Verdict, plan
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed, Unplaceable
+from closeknit.scheduler.planning import Verdict, plan
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
     cluster_queue,

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from closeknit.cli import wording
-from closeknit.cli.planning import Verdict, plan
 from closeknit.dialects import Source, translate
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.quota import LEVEL
 from closeknit.hub.resources import Resources
+from closeknit.scheduler.planning import Verdict, plan
 from tests.unit.dialects.kit import problems, reading
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
@@ -31,6 +31,7 @@ from tests.unit.dialects.kueue.kit import (
     queued_pod,
     template,
     topology,
+    written,
 )
 
 NODES = (node("n1", "b", "r1"), node("n2", "b", "r1"), node("n3", "b", "r2"))
@@ -299,6 +300,16 @@ def test_a_held_queue_keeps_what_it_has_admitted() -> None:
     read = reading(*queues, *NODES, workload(status=admission(hosts({"n1": 4}))))
 
     assert [str(problem) for problem in read.problems] == []
+
+
+def test_what_is_admitted_in_a_circle_of_cohorts_keeps_the_quota_of_its_queue() -> None:
+    circle = [written("Cohort", name, {"parentName": other}) for name, other in (("a", "b"), ("b", "a"))]
+    queues = [topology(), flavor(), cluster_queue(cohortName="a"), local_queue()]
+    (admitted,) = reading(*queues, *circle, *NODES, workload(status=admission(hosts({"n1": 4})))).workloads
+    (option,) = admitted.options
+
+    assert [charge.account.name for charge in option.charges] == [("ClusterQueue research", "flavor tas")]
+    assert option.charges[0].account.within is None
 
 
 def test_pods_whose_node_has_gone_are_placed_again_beside_the_others() -> None:

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.dialects import Source
-from closeknit.dialects.manifests import Manifests
-from closeknit.dialects.osmo import OSMO, keys_of
-from closeknit.dialects.osmo.objects import to_pods
-from closeknit.dialects.osmo.workflows import read_workflows
-from closeknit.dialects.reading import gather
+from closeknit.dialects.osmo import OSMO
+from closeknit.dialects.osmo.pools import keys_of
+from closeknit.dialects.osmo.to_kai import to_pods
+from closeknit.dialects.osmo.workflows import workflow_of
+from closeknit.dialects.reading import load
+from closeknit.dialects.store.view import View
 from closeknit.hub import quantities
 from closeknit.hub.nodes import Operator
 from tests.unit.dialects.kit import reading, request
@@ -20,8 +22,8 @@ from tests.unit.dialects.osmo.kit import KEYS, each, objects, pod_group, pool, w
 from tests.unit.dialects.osmo.written import example
 
 
-def gathered(*texts: str) -> Manifests:
-    return gather((OSMO,), [Source("f", "\n---\n".join(texts).encode())], lenient=False).manifests
+def gathered(*texts: str) -> View:
+    return load((OSMO,), [Source("f", "\n---\n".join(texts).encode())], lenient=False).view
 
 
 def test_the_pod_group_of_use_case_3_is_the_one_in_the_design() -> None:
@@ -136,8 +138,10 @@ def test_names_hold_the_namespace_of_the_backend_where_it_is_known() -> None:
 
 
 def test_a_retried_task_keeps_all_that_ties_it_to_its_place() -> None:
-    manifests = gathered(pool(), each({"a": ["rack=r1"], "b": ["rack=r2"]}))
-    (found,) = read_workflows(manifests)
+    view = gathered(pool(), each({"a": ["rack=r1"], "b": ["rack=r2"]}))
+    (stored,) = view.of(Workflow)
+    found = workflow_of(view, stored.key)
+    assert found is not None
     (group,) = found.groups
 
     first, other = to_pods(group, found)
@@ -152,14 +156,14 @@ def test_a_retried_task_keeps_all_that_ties_it_to_its_place() -> None:
 
 
 def test_users_can_list_the_keys_of_a_pool() -> None:
-    manifests = gathered(pool("p"))
+    view = gathered(pool("p"))
 
-    assert [(one.key, one.label) for one in keys_of(manifests, "p") or ()] == [
+    assert [(one.key, one.label) for one in keys_of(view, "p") or ()] == [
         ("zone", "t/zone"),
         ("spine", "t/spine"),
         ("rack", "t/rack"),
     ]
-    assert keys_of(manifests, "q") is None
+    assert keys_of(view, "q") is None
 
 
 def test_a_pod_runs_what_the_task_says() -> None:

@@ -293,7 +293,7 @@ def test_an_invalid_workflow_is_a_workload_with_its_problems() -> None:
     (workload,) = reading(pool(), workflow(["a"], {"default": near("x=r")})).workloads
 
     assert workload.request is None
-    assert [problem.path for problem in workload.problems] == ["workflow.resources.default.topology[0].key"]
+    assert [problem.where for problem in workload.problems] == ["workflow.resources.default.topology[0].key"]
 
 
 NAME = (

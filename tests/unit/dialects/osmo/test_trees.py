@@ -230,7 +230,7 @@ def _depths(found: Tree) -> dict[str, int]:
     return depths
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(wished())
 def test_whatever_tasks_ask_the_tree_says_it_once_for_each(tasks: list[tuple[str, dict[str, Wish]]]) -> None:
     found = tree(tasks, LEVELS)
@@ -255,7 +255,7 @@ def test_whatever_tasks_ask_the_tree_says_it_once_for_each(tasks: list[tuple[str
         assert required == asked, "what is required of a task is what it asked for, no more and no less"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(wished())
 def test_two_tasks_share_a_required_group_exactly_if_they_asked_for_the_same(
     tasks: list[tuple[str, dict[str, Wish]]],

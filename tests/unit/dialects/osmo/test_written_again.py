@@ -63,7 +63,7 @@ def any_workflow(draw: st.DrawFn) -> str:
     return workflow(tasks, resources)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(any_workflow())
 def test_what_is_written_asks_for_what_the_workflow_asks(text: str) -> None:
     asked = request(pool(), text)
@@ -71,7 +71,7 @@ def test_what_is_written_asks_for_what_the_workflow_asks(text: str) -> None:
     assert read_back(objects(pool(), text)) == {asked.name: asked}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(any_workflow())
 def test_what_is_written_fits_the_published_definitions(text: str) -> None:
     for made in objects(pool(), text):

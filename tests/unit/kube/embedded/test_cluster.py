@@ -214,7 +214,7 @@ async def test_all_problems_are_named_at_once(cluster: EmbeddedCluster) -> None:
     with pytest.raises(errors.InvalidObjectError) as caught:
         await cluster.create(PODS, bad)
 
-    assert {problem.path for problem in caught.value.problems} >= {
+    assert {problem.where for problem in caught.value.problems} >= {
         "metadata.name",
         "spec.containers[0].image",
         "spec.containers[1].name",

@@ -161,7 +161,7 @@ async def test_what_is_refused(cluster: EmbeddedCluster, spec: dict[str, Any], p
     for _ in range(2):
         with pytest.raises(errors.InvalidObjectError) as caught:
             await cluster.create(WIDGETS, widget(**spec))
-        assert path in {problem.path for problem in caught.value.problems}
+        assert path in {problem.where for problem in caught.value.problems}
 
 
 async def test_an_object_is_one_in_all_versions(cluster: EmbeddedCluster) -> None:
@@ -271,7 +271,7 @@ async def test_a_definition_that_is_wrong(spec: dict[str, Any], path: str) -> No
     with pytest.raises(errors.InvalidObjectError) as caught:
         await EmbeddedCluster().create(CUSTOM_RESOURCE_DEFINITIONS, definition(**spec))
 
-    assert path in {problem.path for problem in caught.value.problems}
+    assert path in {problem.where for problem in caught.value.problems}
 
 
 async def test_admission_hooks_change_and_refuse(cluster: EmbeddedCluster) -> None:

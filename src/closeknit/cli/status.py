@@ -1,0 +1,67 @@
+"""``closeknit status``: the conditions and events that each object would have."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from closeknit import dialects
+from closeknit.cli import contract, loading, options
+from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
+from closeknit.cli.wording import printable, title
+
+
+def status(
+    files: options.Files,
+    *,
+    output: Annotated[options.Text, typer.Option("-o", "--output", help="text or json.")] = options.Text.TEXT,
+    lenient: options.Lenient = False,
+) -> None:
+    """Print the conditions and events of each object in the files.
+
+    They are those that the object's own operator would write, in its own words, as far as the files tell.
+    """
+    with refusing_invalid():
+        sources = list(loading.sources_of(files))
+        found = dialects.statuses(sources, lenient=lenient)
+    complain(found.problems)
+    remark_skipped(found.skipped)
+    if output is options.Text.JSON:
+        listed = [_entry(each) for each in found.objects]
+        sys.stdout.write(f"{contract.written({'objects': listed})}\n")
+    else:
+        sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(found))
+    finish(ExitStatus.INVALID if found.problems else ExitStatus.DONE)
+
+
+def _lines(found: dialects.Statuses) -> Iterator[str]:
+    for each in found.objects:
+        for condition in each.conditions:
+            what = f"{condition.type} is {condition.status} ({condition.reason})"
+            yield f"{title(each.object)}: {what}: {condition.message}"
+        for event in each.events:
+            yield f"{title(each.object)}: event {event.type} {event.reason}: {event.message}"
+    if not found.objects and not found.problems:
+        yield "The files hold no object that an operator would write a status for."
+
+
+def _entry(each: dialects.ObjectStatus) -> contract.Json:
+    return {
+        "object": contract.object_name(each.object),
+        "dialect": each.family,
+        "conditions": [
+            {
+                "type": condition.type,
+                "status": condition.status,
+                "reason": condition.reason,
+                "message": condition.message,
+            }
+            for condition in each.conditions
+        ],
+        "events": [
+            {"type": event.type, "reason": event.reason, "message": event.message} for event in each.events
+        ],
+    }

@@ -1,0 +1,66 @@
+"""One object at a time: what a family makes of it, as the view keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
+from closeknit.dialects.core.priority import Priorities, priorities
+from closeknit.dialects.family import Compiled, Family, Rendered
+from closeknit.dialects.store.view import View
+from closeknit.hub import request as hub_request
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
+from closeknit.hub.topology import Topology
+from closeknit.hub.workload import Workload
+
+
+def compile_object(view: View, family: Family, key: Key) -> Compiled:
+    """What an object asks for; nothing where it is gone or is none of the family's workloads."""
+    stored = view.get(key)
+    if stored is None or stored.shape not in family.compile:
+        return Compiled()
+    compiled = family.compile[stored.shape](stored, view)
+    if not compiled.workloads:
+        return compiled
+    topologies = view.derive(topologies_of, family.name)
+    return replace(compiled, workloads=tuple(_sound(each, topologies) for each in compiled.workloads))
+
+
+def check_object(view: View, family: Family, key: Key) -> tuple[Problem, ...]:
+    """What is wrong with an object that asks for nothing."""
+    stored = view.get(key)
+    return tuple(family.check[stored.shape](stored, view)) if stored is not None else ()
+
+
+def render_object(view: View, family: Family, target: str, key: Key) -> Rendered:
+    """What an object becomes for a target, by its own family's rules."""
+    stored = view.get(key)
+    rules = family.render.get(target, {})
+    return rules[stored.shape](stored, view) if stored is not None and stored.shape in rules else Rendered()
+
+
+def topologies_of(view: View, family: str) -> Mapping[str, Topology]:
+    """The topologies that a family knows, by name: its own, those it borrows, then all others."""
+    by_name = {each.name: each for each in view.families}
+    seen: dict[str, Topology] = {}
+    for name in (family, *by_name[family].borrows, *by_name):
+        if name in by_name:
+            for topology in view.derive(by_name[name].topologies).topologies.values():
+                seen.setdefault(topology.name, topology)
+    return seen
+
+
+def priorities_of(view: View) -> Priorities:
+    """What the names of priority classes mean."""
+    return priorities(view.of(PriorityClass))
+
+
+def _sound(workload: Workload, topologies: Mapping[str, Topology]) -> Workload:
+    """A workload whose request the hub accepts; families see to that, and here it is made sure."""
+    if workload.request is None:
+        return workload
+    name = workload.request.topology
+    problems = hub_request.problems(workload.request, topologies.get(name) if name is not None else None)
+    return replace(workload, request=None, problems=problems) if problems else workload

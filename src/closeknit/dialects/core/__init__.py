@@ -1,0 +1,1 @@
+"""The core kinds of Kubernetes as the hub knows them: nodes, pods, resources, priority."""

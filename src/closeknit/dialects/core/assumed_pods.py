@@ -1,0 +1,94 @@
+"""What pods ask for where none are given: an annotation tells, or else it is one GPU.
+
+The annotation says it once for all pods, or for each leaf, which is a group that has pods: a subgroup of a
+PodGroup, or a pod group of a PodGang.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from closeknit.dialects.core.pods import Shape
+from closeknit.dialects.core.resources import resources
+from closeknit.dialects.text import json as json_text
+from closeknit.dialects.wire.decoding import found as worded
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.quantities import Rounding, written
+from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import core as sentences
+
+RESOURCES_ANNOTATION = "closeknit.dev/pod-resources"
+ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))
+"""What an assumed pod asks for unless the annotation says otherwise."""
+_PATH: Path = ("metadata", "annotations", RESOURCES_ANNOTATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What the pods of each leaf ask for of which none are given."""
+
+    everywhere: Shape = ONE_GPU
+    by_leaf: Mapping[str, Shape] = field(default_factory=dict)
+    """Where it is something else than everywhere."""
+
+    def of(self, leaf: str) -> Shape:
+        """What each pod of this leaf asks for."""
+        return self.by_leaf.get(leaf, self.everywhere)
+
+
+def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found: list[Problem]) -> Assumed:
+    """What each pod of a workload with these annotations and leaves asks for; problems go to ``found``."""
+    given = annotations.get(RESOURCES_ANNOTATION)
+    if given is None:
+        return Assumed()
+    documents = json_text.load(given)
+    if documents is None or len(documents) != 1 or not isinstance(documents[0][0], dict):
+        found.append(sentences.NOT_JSON.at(_PATH, value=given))
+        return Assumed()
+    content: dict[str, Any] = documents[0][0]
+    if not any(isinstance(value, dict) for value in content.values()):
+        return Assumed(_shape(content, _PATH, found))
+    known = frozenset(leaves)
+    shapes: dict[str, Shape] = {}
+    for name, value in content.items():
+        path = (*_PATH, name)
+        if not isinstance(value, dict):
+            found.append(sentences.NOT_A_LEAF.at(path, found=worded(value)))
+            continue
+        shapes[name] = _shape(value, path, found)
+        if name not in known:
+            found.append(sentences.UNKNOWN_LEAF.at(path, leaf=name, remedy=OneOf.among(name, known)))
+    return Assumed(by_leaf=shapes)
+
+
+def assuming(asked: Mapping[str, Resources]) -> dict[str, str]:
+    """The annotation by which the pods of these leaves are read again, or none where it says nothing new."""
+    different = set(asked.values())
+    if different <= {ONE_GPU.resources}:
+        return {}
+    said: Mapping[str, Any] = (
+        _quantities(*different)
+        if len(different) == 1
+        else {leaf: _quantities(each) for leaf, each in asked.items()}
+    )
+    return {RESOURCES_ANNOTATION: json.dumps(said)}
+
+
+@lru_cache(maxsize=256)
+def _quantities(asked: Resources) -> Mapping[str, str]:
+    return {name: written(name, units) for name, units in asked.items()}
+
+
+def _shape(content: Mapping[str, Any], path: Path, found: list[Problem]) -> Shape:
+    quantities: dict[str, Any] = {}
+    for name, quantity in content.items():
+        if type(quantity) in (str, int, float):
+            quantities[name] = quantity
+        else:
+            found.append(sentences.QUANTITY_EXPECTED.at((*path, name), found=worded(quantity)))
+    return Shape(resources(quantities, path, Rounding.UP, found))

@@ -1,0 +1,217 @@
+"""Pods of one leaf: how the hub's tree says that any so many of them must run.
+
+A pod set counts equal pods, and a group counts its members. Where pods differ in shape and not all of them
+must run, one that asks for no more than any other may as well be among those that must: wherever the
+other fits, it fits too. What is left after that are pods of which none is the easier one, such as pods
+for different nodes. They are members by themselves, one pod each, and their group counts them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol, TypeAlias
+
+from closeknit.dialects.core.naming import pod_set_name
+from closeknit.dialects.core.pods import Shape, Stage
+from closeknit.hub.request import Group, Member, PodSet
+
+FEW = 16
+"""Where there is a choice among no more pods than this, all of them are members by themselves.
+
+The tree is plainer that way: no group appears that nobody wrote.
+"""
+MOST_CHOICES = 64
+"""How many pods of a leaf may be members by themselves; each makes the search longer."""
+
+
+class Candidate(Protocol):
+    """A pod of a leaf, whether it is there already or only expected."""
+
+    @property
+    def name(self) -> str:
+        """Its own, without the namespace."""
+
+    @property
+    def shape(self) -> Shape:
+        """What it asks for."""
+
+    @property
+    def stage(self) -> Stage:
+        """Whether it runs or waits."""
+
+    @property
+    def node(self) -> str:
+        """Empty where it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """What a group that has pods consists of."""
+
+    members: tuple[Member, ...]
+    minimum: int | None = None
+    """How many members must be placed at once; None stands for all of them."""
+
+
+_Piece: TypeAlias = tuple[list[Candidate], int]
+"""Equal pods that make one pod set, and how many of them must run at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """How the pods that wait are divided, by the number of their shape."""
+
+    must: Mapping[int, int]
+    """How many must run whatever is chosen."""
+    choice: Mapping[int, int]
+    """How many may be among those that must run, or may not."""
+    needed: int
+    """How many of the latter must run."""
+
+
+def set_names(subgroup: str, root: str) -> Iterator[str]:
+    """Names for the pod sets of a subgroup; never that of the root, which may be a number as well."""
+    return (name for number in count(1) if (name := pod_set_name(subgroup, number)) != root)
+
+
+def equal(subgroup: str, root: str, least: int, shape: Shape, pods: Sequence[str]) -> Crew:
+    """The members of a leaf whose pods, by name, are all alike and still to be placed."""
+    only = PodSet(
+        name=next(set_names(subgroup, root)),
+        count=len(pods),
+        resources=shape.resources,
+        minimum=None if least == len(pods) else least,
+        filter=shape.filter,
+        host_ports=shape.host_ports,
+        pods=tuple(pods),
+    )
+    return Crew((only,))
+
+
+def crew(subgroup: str, root: str, least: int, pods: Sequence[Candidate]) -> Crew:
+    """The members of a leaf from its pods in order, of which ``least`` must run at once.
+
+    Pods of one shape are interchangeable. Where more than ``MOST_CHOICES`` would be members by
+    themselves, the first pods count as those that must run until few enough are left: never
+    fewer than ``least`` run, but not every choice is tried. No name is that of the ``root``.
+    """
+    by_shape: dict[Shape, list[Candidate]] = {}
+    for pod in pods:
+        by_shape.setdefault(pod.shape, []).append(pod)
+    if len(by_shape) == 1:
+        return Crew((_pod_set(next(set_names(subgroup, root)), (list(pods), least)),))
+    numbers = {shape: number for number, shape in enumerate(by_shape)}
+    running = [pod for pod in pods if pod.stage is Stage.RUNNING]
+    waiting = [numbers[pod.shape] for pod in pods if pod.stage is not Stage.RUNNING]
+    shares = _shares(waiting, list(by_shape), max(least - len(running), 0))
+    counted = Counter(numbers[pod.shape] for pod in running[:least])
+    together: list[_Piece] = []
+    alone: list[_Piece] = []
+    for shape, alike in by_shape.items():
+        must, choice = shares.must.get(numbers[shape], 0), shares.choice.get(numbers[shape], 0)
+        bound = [pod for pod in alike if pod.stage is Stage.RUNNING]
+        still = [pod for pod in alike if pod.stage is not Stage.RUNNING]
+        if rest := [*bound, *still[:must], *still[must + choice :]]:
+            together.append((rest, counted[numbers[shape]] + must))
+        alone += [([pod], 1) for pod in still[must : must + choice]]
+    names = set_names(subgroup, root)
+    if alone and any(shares.must.values()):
+        whole = tuple(_pod_set(next(names), piece) for piece in together)
+        name = f"{subgroup}/any-{shares.needed}-of-{len(alone)}"
+        singles = tuple(_pod_set(next(names), piece) for piece in alone)
+        return Crew((*whole, Group(name if name != root else f"{name}-pods", singles, minimum=shares.needed)))
+    places = {pod.name: place for place, pod in enumerate(pods)}
+    pieces = sorted([*together, *alone], key=lambda piece: places[piece[0][0].name])
+    # What needs no new pod is formed already, and counts.
+    minimum = len(together) + shares.needed if alone else None
+    return Crew(tuple(_pod_set(next(names), piece) for piece in pieces), minimum)
+
+
+def _pod_set(name: str, piece: _Piece) -> PodSet:
+    pods, least = piece
+    shape = pods[0].shape
+    return PodSet(
+        name=name,
+        count=len(pods),
+        resources=shape.resources,
+        minimum=None if least == len(pods) else least,
+        filter=shape.filter,
+        host_ports=shape.host_ports,
+        bound=tuple(pod.node for pod in pods if pod.stage is Stage.RUNNING),
+        pods=tuple(pod.name for pod in pods if pod.stage is not Stage.RUNNING),
+    )
+
+
+def _shares(waiting: Sequence[int], shapes: Sequence[Shape], needed: int) -> _Shares:
+    """Divide the pods that wait, of which so many must run."""
+    left = Counter(waiting)
+    useful = {number: min(pods, needed) for number, pods in left.items()}
+    must: Counter[int] = Counter()
+    easier, harder = _ranked(left, shapes)
+    still = needed
+    for number in easier:
+        must[number] = min(left.pop(number), still)
+        still -= must[number]
+    for number in harder:
+        # The others are taken first, so these must run as far as there are too few of the others.
+        must[number] = _needed(left, number, still)
+        still -= must[number]
+        del left[number]
+    rest = _divided([number for number in waiting if number in left], still)
+    if rest.needed and sum(useful.values()) <= FEW:
+        return _Shares({}, useful, needed)
+    must.update(rest.must)
+    return _Shares(must, rest.choice, rest.needed)
+
+
+def _ranked(numbers: Iterable[int], shapes: Sequence[Shape]) -> tuple[list[int], list[int]]:
+    """The shapes that fit wherever all others fit, easiest first; and the opposite, hardest first."""
+    # What asks for less of something and for more of nothing comes first.
+    left = sorted(
+        numbers, key=lambda each: (sum(shapes[each].resources.values()), len(shapes[each].host_ports))
+    )
+    easier: list[int] = []
+    harder: list[int] = []
+    if len(left) > MOST_CHOICES:
+        return easier, harder
+    while left and all(_fits_wherever(shapes[left[0]], shapes[other]) for other in left[1:]):
+        easier.append(left.pop(0))
+    while left and all(_fits_wherever(shapes[other], shapes[left[-1]]) for other in left[:-1]):
+        harder.append(left.pop())
+    return easier, harder
+
+
+def _fits_wherever(shape: Shape, other: Shape) -> bool:
+    return (
+        shape.filter == other.filter
+        and shape.host_ports <= other.host_ports
+        and all(units <= other.resources.get(name, 0) for name, units in shape.resources.items())
+    )
+
+
+def _divided(waiting: Sequence[int], needed: int) -> _Shares:
+    """Divide pods of which none is the easier one."""
+
+    def few_enough(fixed: int) -> bool:
+        choice = _choice(Counter(waiting[fixed:]), needed - fixed)
+        return sum(choice.values()) <= MOST_CHOICES
+
+    # The more pods are fixed, the fewer are left to choose from; with all that are needed, none.
+    fixed = bisect_left(range(needed), x=True, key=few_enough)
+    left, still = Counter(waiting[fixed:]), needed - fixed
+    must = Counter(waiting[:fixed]) + Counter({number: _needed(left, number, still) for number in left})
+    return _Shares(must, _choice(left, still), needed - must.total())
+
+
+def _choice(waiting: Counter[int], needed: int) -> dict[int, int]:
+    """Of each shape, how many may be among those needed or not: more than all that is needed never are."""
+    return {number: min(pods, needed) - _needed(waiting, number, needed) for number, pods in waiting.items()}
+
+
+def _needed(waiting: Counter[int], number: int, needed: int) -> int:
+    """How many pods of a shape must run because there are too few others."""
+    return max(needed - waiting.total() + waiting[number], 0)

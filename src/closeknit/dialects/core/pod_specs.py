@@ -1,0 +1,78 @@
+"""The specification of a pod, from what the hub knows of it. What is read back is the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Requirement, Term, Toleration
+from closeknit.hub.quantities import written
+from closeknit.hub.request import PodSet
+from closeknit.hub.resources import Resources
+
+IMAGE = "registry.k8s.io/pause:3.10"
+"""What runs in a pod of which nothing is known but what it asks for."""
+
+
+def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
+    """One container that asks for what each of these pods does, and the same wishes about nodes."""
+    container: dict[str, Any] = {"name": "main", "image": image}
+    if resources := _resources(pods.resources):
+        container["resources"] = resources
+    if pods.host_ports:
+        container["ports"] = [
+            {"containerPort": each.port, "hostPort": each.port, "protocol": each.protocol}
+            for each in sorted(pods.host_ports)
+        ]
+    return {"containers": [container], **_wishes(pods.filter)}
+
+
+def _resources(asked: Resources) -> dict[str, Any]:
+    """Requests, and limits where Kubernetes insists on them: for everything that it does not know itself."""
+    requests = {name: written(name, units) for name, units in asked.items() if name != "pods"}
+    limits = {name: text for name, text in requests.items() if "/" in name}
+    return {key: value for key, value in (("limits", limits), ("requests", requests)) if value}
+
+
+def _wishes(given: NodeFilter) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if given.selector:
+        found["nodeSelector"] = dict(given.selector)
+    affinity: dict[str, Any] = {}
+    if given.affinity is not None:
+        # A term without requirements matches no node, and so do no terms at all, which cannot be written.
+        terms = [_term(term) for term in given.affinity] or [{}]
+        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
+    if given.preferences:
+        affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
+            {"weight": each.weight, "preference": _term(each.term)} for each in given.preferences
+        ]
+    if affinity:
+        found["affinity"] = {"nodeAffinity": affinity}
+    if given.tolerations:
+        found["tolerations"] = [toleration_object(each) for each in given.tolerations]
+    return found
+
+
+def _term(term: Term) -> dict[str, Any]:
+    labels = [_requirement(each) for each in term.requirements if each.key != NAME_FIELD]
+    fields = [_requirement(each) for each in term.requirements if each.key == NAME_FIELD]
+    return {key: value for key, value in (("matchExpressions", labels), ("matchFields", fields)) if value}
+
+
+def _requirement(given: Requirement) -> dict[str, Any]:
+    found: dict[str, Any] = {"key": given.key, "operator": given.operator.value}
+    if given.values:
+        found["values"] = list(given.values)
+    return found
+
+
+def toleration_object(given: Toleration) -> dict[str, Any]:
+    """A toleration as Kubernetes writes it."""
+    found: dict[str, Any] = {"operator": "Exists" if given.value is None else "Equal"}
+    if given.key:
+        found["key"] = given.key
+    if given.value:
+        found["value"] = given.value
+    if given.effect is not None:
+        found["effect"] = given.effect.value
+    return found

@@ -1,0 +1,191 @@
+"""Pods of a manifest: what each asks of a node, and how far it has come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+import msgspec
+
+from closeknit.apis import core_v1
+from closeknit.dialects.core.node_filters import node_filter
+from closeknit.dialects.core.resources import pod_resources
+from closeknit.dialects.store.objects import Stored
+from closeknit.hub.nodes import NodeFilter
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.request import HostPort
+from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import core as sentences
+
+_DIGITS = re.compile(r"([0-9]+)")
+_PROTOCOLS = ("TCP", "UDP", "SCTP")
+
+
+class Stage(Enum):
+    """How far a pod has come."""
+
+    OPEN = "open"
+    """Waiting for a node. Gates that hold it back are taken to open in time."""
+    RUNNING = "running"
+    """It has a node, and is not finished."""
+    LEAVING = "leaving"
+    """It is being deleted: it still uses its node if it has one, but its workload goes on without it."""
+    SUCCEEDED = "succeeded"
+    """It has done its work, and uses nothing any more."""
+    FAILED = "failed"
+    """It uses nothing any more; if it is to run again, another pod takes its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What makes two pods interchangeable."""
+
+    resources: Resources
+    filter: NodeFilter = NodeFilter()
+    host_ports: frozenset[HostPort] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPod:
+    """A pod as far as placing it is concerned."""
+
+    manifest: Stored[core_v1.Pod]
+    shape: Shape
+    stage: Stage
+    node: str
+    """Empty where it has none."""
+    problems: tuple[Problem, ...]
+    """What is wrong with it; its shape then means nothing."""
+    unsayable: tuple[Problem, ...]
+    """Constraints that no request can express; they matter to those who place it."""
+
+    @property
+    def name(self) -> str:
+        """The pod's own name, without its namespace."""
+        return self.manifest.name
+
+    @property
+    def holds(self) -> bool:
+        """Whether it uses something of a node."""
+        return bool(self.node) and self.stage in (Stage.RUNNING, Stage.LEAVING)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTemplate:
+    """What each pod of a template asks for; ``problems`` and ``unsayable`` are those of ``ReadPod``."""
+
+    shape: Shape
+    problems: tuple[Problem, ...]
+    unsayable: tuple[Problem, ...]
+
+
+def read_template(spec: core_v1.PodSpec, path: Path = ()) -> ReadTemplate:
+    """Read what a pod or a pod template asks for, with every problem; ``path`` is where that stands."""
+    found: list[Problem] = []
+    shape = _shape(spec, found)
+    return ReadTemplate(
+        shape,
+        problems=tuple(problem.under(*path) for problem in found),
+        unsayable=tuple(problem.under(*path) for problem in _unsayable(spec)),
+    )
+
+
+def read_pod(manifest: Stored[core_v1.Pod]) -> ReadPod:
+    """Read one pod, with every problem in it."""
+    pod = manifest.content
+    read = read_template(pod.spec)
+    return ReadPod(
+        manifest=manifest,
+        shape=read.shape,
+        stage=_stage(pod),
+        node=pod.spec.node_name,
+        problems=read.problems,
+        unsayable=read.unsayable,
+    )
+
+
+def by_rank(pod: ReadPod) -> tuple[tuple[tuple[int, str], ...], str]:
+    """A key that sorts pods by name, with numbers counted: ``worker-2`` before ``worker-10``."""
+    return rank(pod.name)
+
+
+def rank(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
+    """The key by which a pod of this name is sorted."""
+    parts = _DIGITS.split(name)
+    # Texts and numbers take turns. A longer number is greater, and equal lengths compare as text.
+    counted = (part.lstrip("0") if i % 2 else part for i, part in enumerate(parts))
+    return tuple((len(part) * (i % 2), part) for i, part in enumerate(counted)), name
+
+
+def _shape(spec: core_v1.PodSpec, found: list[Problem]) -> Shape:
+    known = _known_shape(_encoded(msgspec.structs.replace(spec, node_name="")))
+    return known if known is not None else _read_shape(spec, found)
+
+
+_encoded = msgspec.json.Encoder().encode
+
+
+@lru_cache(maxsize=4096)
+def _known_shape(written: bytes) -> Shape | None:
+    """The shape of all pods that are written alike, so that equal pods are read once; None for wrong ones."""
+    found: list[Problem] = []
+    shape = _read_shape(msgspec.json.decode(written, type=core_v1.PodSpec), found)
+    return None if found else shape
+
+
+def _read_shape(spec: core_v1.PodSpec, found: list[Problem]) -> Shape:
+    if not spec.containers:
+        found.append(sentences.NO_CONTAINERS.at(("spec", "containers")))
+    return Shape(pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found))
+
+
+def _stage(pod: core_v1.Pod) -> Stage:
+    if pod.status.phase == "Succeeded":
+        return Stage.SUCCEEDED
+    if pod.status.phase == "Failed":
+        return Stage.FAILED
+    if pod.metadata.deletion_timestamp:
+        return Stage.LEAVING
+    return Stage.RUNNING if pod.spec.node_name else Stage.OPEN
+
+
+def _host_ports(spec: core_v1.PodSpec, found: list[Problem]) -> frozenset[HostPort]:
+    """The ports of the node that the pod takes; init containers that end give theirs back."""
+    lists = (("containers", spec.containers), ("initContainers", spec.init_containers))
+    ports: set[HostPort] = set()
+    for field, containers in lists:
+        for i, container in enumerate(containers):
+            for j, port in enumerate(container.ports):
+                path = ("spec", field, i, "ports", j)
+                if not 0 <= port.host_port <= 65535:
+                    found.append(sentences.PORT_OUT_OF_RANGE.at((*path, "hostPort"), value=port.host_port))
+                if port.protocol not in _PROTOCOLS:
+                    remedy = OneOf(port.protocol, _PROTOCOLS)
+                    wrong = sentences.UNKNOWN_CHOICE.at(
+                        (*path, "protocol"), value=port.protocol, remedy=remedy
+                    )
+                    found.append(wrong)
+                if port.host_port and (field == "containers" or container.restart_policy == "Always"):
+                    ports.add(HostPort(port.host_port, port.protocol))
+    return frozenset(ports)
+
+
+def _unsayable(spec: core_v1.PodSpec) -> Iterator[Problem]:
+    for field, affinity in (
+        ("podAffinity", spec.affinity.pod_affinity),
+        ("podAntiAffinity", spec.affinity.pod_anti_affinity),
+    ):
+        if affinity.required_during_scheduling_ignored_during_execution:
+            path = ("spec", "affinity", field, "requiredDuringSchedulingIgnoredDuringExecution")
+            yield sentences.AFFINITY_NOT_COUNTED.at(path, field=field)
+    for i, constraint in enumerate(spec.topology_spread_constraints):
+        if constraint.when_unsatisfiable != "ScheduleAnyway":
+            yield sentences.SPREAD_NOT_COUNTED.at(
+                ("spec", "topologySpreadConstraints", i, "whenUnsatisfiable")
+            )
+    if spec.resource_claims:
+        yield sentences.CLAIM_NOT_COUNTED.at(("spec", "resourceClaims"))

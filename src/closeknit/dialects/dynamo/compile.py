@@ -1,0 +1,69 @@
+"""DynamoGraphDeployments as workloads, by way of the PodCliqueSet that is made of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from closeknit.apis.batch_v1 import Job
+from closeknit.apis.dynamo_keys import DEPLOYMENT
+from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
+from closeknit.apis.kueue_keys import QUEUE
+from closeknit.dialects.core.priority import created
+from closeknit.dialects.dynamo.blueprint import drawn_deployment
+from closeknit.dialects.family import Compiled
+from closeknit.dialects.grove.compile import pod_problems, set_priority
+from closeknit.dialects.grove.owners import has_gangs_on_their_own, pods_made_for
+from closeknit.dialects.grove.to_request import to_request
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.store import Index
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.paths import rebased
+from closeknit.hub.problems import Problem
+from closeknit.hub.workload import Workload
+
+DIALECT = "dynamo"
+
+
+def _queued_for(batch: Stored[Job] | Stored[JobSet]) -> Iterator[Key]:
+    labels = batch.content.metadata.labels
+    if DEPLOYMENT in labels and QUEUE in labels:
+        yield Key("nvidia.com", "DynamoGraphDeployment", batch.namespace, labels[DEPLOYMENT])
+
+
+_JOBS, _JOB_SETS = "dynamo-jobs", "dynamo-job-sets"
+BATCHES_BY_DEPLOYMENT = (Index(_JOBS, Job, _queued_for), Index(_JOB_SETS, JobSet, _queued_for))
+"""Jobs and JobSets that were made for a deployment and queue by themselves."""
+
+
+def compile_deployment(stored: Stored[Any], view: View) -> Compiled:
+    """The workload of a deployment of which nothing is made yet.
+
+    Otherwise what was made of it is the workload, and asks for the same pods.
+    """
+    drawn = view.derive(drawn_deployment, stored.key)
+    own = list(drawn.problems)
+    priority = 0
+    if drawn.blueprint is not None:
+        unknown: list[Problem] = []
+        priority = set_priority(drawn.blueprint.given, view, unknown)
+        own.extend(
+            each.moved(lambda path: rebased(path, ("spec", "template"), ("spec",))) for each in unknown
+        )
+    since = created(stored, own)
+    made = view.has(drawn.set_key) or has_gangs_on_their_own(view, drawn.set_key)
+    if made or any(view.found(index, stored.key) for index in (_JOBS, _JOB_SETS)):
+        return Compiled(problems=tuple(own))
+    pods = pods_made_for(view, drawn.set_key)
+    broken = (*stored.problems, *own, *pod_problems(pods))
+    workload = Workload(
+        object=stored.object,
+        dialect=DIALECT,
+        request=None if broken or drawn.blueprint is None else to_request(drawn.blueprint, pods),
+        problems=broken,
+        priority=priority,
+        created=since,
+        notes=drawn.notes,
+    )
+    return Compiled((workload,), tuple(own))

@@ -1,0 +1,74 @@
+"""What becomes of DynamoGraphDeployments: a PodCliqueSet each, and what Grove makes of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from closeknit.dialects.dynamo.blueprint import drawn_deployment
+from closeknit.dialects.dynamo.topologies import known_to_dynamo, mapped
+from closeknit.dialects.family import Object, Rendered
+from closeknit.dialects.grove.blueprint import Blueprint
+from closeknit.dialects.grove.express import to_binding
+from closeknit.dialects.grove.to_gangs import to_gangs
+from closeknit.dialects.grove.to_pod_groups import to_pod_groups
+from closeknit.dialects.grove.to_pods import to_pods
+from closeknit.dialects.grove.topologies import kai_names
+from closeknit.dialects.kai.to_pod_group import to_topology_object
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.topology import Topology
+
+
+def set_of_deployment(stored: Stored[Any], view: View) -> Rendered:
+    """The PodCliqueSet of a deployment, with its pods as they were written."""
+    made = view.derive(drawn_deployment, stored.key).made
+    return Rendered((made,)) if made is not None else Rendered()
+
+
+def gangs_of_deployment(stored: Stored[Any], view: View) -> Rendered:
+    """The PodGangs of a deployment, with the topology of the operator's settings where it is meant."""
+    made = _blueprint(stored, view)
+    if made is None:
+        return Rendered()
+    return Rendered((*map(to_binding, _mapping(made, view)), *to_gangs(made)))
+
+
+def pods_of_deployment(stored: Stored[Any], view: View) -> Rendered:
+    """The pods of a deployment."""
+    made = _blueprint(stored, view)
+    return Rendered(tuple(to_pods(made))) if made is not None else Rendered()
+
+
+def pod_groups_of_deployment(stored: Stored[Any], view: View) -> Rendered:
+    """A PodGroup of KAI for every gang, with the topology of the operator's settings where it is meant.
+
+    All other topologies are Grove's to translate.
+    """
+    made = _blueprint(stored, view)
+    if made is None:
+        return Rendered()
+    topologies = view.derive(known_to_dynamo).topologies
+    groups: Iterator[Object] = to_pod_groups(made, view.derive(kai_names), topologies)
+    return Rendered((*map(to_topology_object, _mapping(made, view)), *groups))
+
+
+def _mapping(made: Blueprint, view: View) -> tuple[Topology, ...]:
+    """The topology of the operator's settings, for a deployment that speaks of it.
+
+    Equal objects are written once, however many deployments do.
+    """
+    mapping = mapped(view)
+    return (mapping,) if mapping is not None and made.topology == mapping.name else ()
+
+
+def _blueprint(stored: Stored[Any], view: View) -> Blueprint | None:
+    made = view.derive(drawn_deployment, stored.key).blueprint
+    if made is None:
+        return None
+    # The uid is that of the deployment; the set that will own these objects has none yet.
+    metadata = msgspec.structs.replace(made.given.metadata, uid="")
+    return replace(made, given=msgspec.structs.replace(made.given, metadata=metadata))

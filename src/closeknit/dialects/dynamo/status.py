@@ -1,0 +1,76 @@
+"""Whether a deployment's constraints are enforced, told from what Grove says of its PodCliqueSet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
+from closeknit.dialects.dynamo.blueprint import drawn_deployment
+from closeknit.dialects.dynamo.deployments import Deployment
+from closeknit.dialects.dynamo.overrides import is_overridden
+from closeknit.dialects.dynamo.topologies import known_to_dynamo
+from closeknit.dialects.family import Condition, Event, Status
+from closeknit.dialects.grove.constraints import Lost, constraints
+from closeknit.dialects.grove.status import topology_levels
+from closeknit.dialects.grove.topologies import Known
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+
+_TYPE = "TopologyConstraintsEnforced"
+
+
+def deployment_status(stored: Stored[Any], view: View) -> Status:
+    """The condition of a deployment, and the event that a first look at it would write."""
+    drawn = view.derive(drawn_deployment, stored.key)
+    condition = constraints_enforced(drawn.deployment, drawn.given, view.derive(known_to_dynamo))
+    happened = event(None, condition)
+    return Status((condition,) if condition is not None else (), (happened,) if happened is not None else ())
+
+
+def constraints_enforced(given: Deployment, made: PodCliqueSet | None, topologies: Known) -> Condition | None:
+    """The condition of a deployment; None where nothing is constrained.
+
+    ``made`` is its PodCliqueSet; without one, nothing is known yet. Of Grove's condition the reason
+    counts, not the status: a topology that is gone leaves Grove's answer unknown, but the constraints are not
+    enforced for certain.
+    """
+    if not given.is_constrained and not is_overridden(given):
+        return None
+    if made is None:
+        return Condition(
+            _TYPE, "Unknown", "TopologyConditionPending", "The workload has not been looked at yet"
+        )
+    match topology_levels(made, topologies).reason:
+        case "AllClusterTopologyLevelsAvailable":
+            message = "All topology levels are available in the cluster topology"
+            return Condition(_TYPE, "True", "AllTopologyLevelsAvailable", message)
+        case "ClusterTopologyNotFound":
+            message = "The topology definition was not found"
+            return Condition(_TYPE, "False", "TopologyDefinitionNotFound", message)
+        case "TopologyNameMissing":
+            message = "No topology definition is named"
+            return Condition(_TYPE, "False", "TopologyDefinitionNotFound", message)
+        case "TopologyAwareSchedulingDisabled":
+            message = "Topology aware scheduling is switched off"
+            return Condition(_TYPE, "False", "TopologyLevelsUnavailable", message)
+        case _:
+            message = _lost(constraints(made, topologies, Lost.LEAVE_OUT).unavailable)
+            return Condition(_TYPE, "False", "TopologyLevelsUnavailable", message)
+
+
+def event(before: Condition | None, after: Condition | None) -> Event | None:
+    """What to tell about a change: that constraints are applied, or that they no longer are."""
+    if after is None or (before is not None and before.status == after.status):
+        return None
+    if after.status == "True":
+        return Event("Normal", "TopologyConstraintsApplied", after.message)
+    if after.status == "False":
+        return Event("Warning", after.reason, f"Topology constraints no longer enforced: {after.message}")
+    return None
+
+
+def _lost(domains: Sequence[str]) -> str:
+    quoted = ", ".join(f"'{domain}'" for domain in domains)
+    level, is_are = ("level", "is") if len(domains) == 1 else ("levels", "are")
+    return f"Topology {level} {quoted} {is_are} no longer available in the cluster topology"

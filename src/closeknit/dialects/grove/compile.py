@@ -1,0 +1,124 @@
+"""PodCliqueSets and PodGangs as workloads: each with its request, or with all that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
+from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
+from closeknit.dialects.compiling import priorities_of, topologies_of
+from closeknit.dialects.core.assumed_pods import assumed_pods
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.pods import ReadPod, Stage
+from closeknit.dialects.core.priority import created
+from closeknit.dialects.family import Compiled
+from closeknit.dialects.grove.blueprint import blueprint_of
+from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules, size_problems
+from closeknit.dialects.grove.gang_to_request import gang_request, pods_by_group
+from closeknit.dialects.grove.owners import is_handed_on, is_on_its_own, pods_made_for
+from closeknit.dialects.grove.to_request import to_request
+from closeknit.dialects.kai.compile import PRIORITIES
+from closeknit.dialects.ownership import is_lost, pod_of
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
+from closeknit.hub.workload import Workload
+
+DIALECT = "grove"
+
+
+def compile_pod_clique_set(stored: Stored[wire.PodCliqueSet], view: View) -> Compiled:
+    """The workload of a PodCliqueSet, unless PodGroups were made of it already."""
+    drawn = view.derive(blueprint_of, stored.key)
+    own = list(drawn.problems)
+    priority = set_priority(stored.content, view, own)
+    since = created(stored, own)
+    if is_handed_on(view, stored.key):
+        return Compiled(problems=tuple(own))
+    pods = pods_made_for(view, stored.key)
+    broken = (*stored.problems, *own, *pod_problems(pods))
+    workload = Workload(
+        object=stored.object,
+        dialect=DIALECT,
+        request=None if broken or drawn.blueprint is None else to_request(drawn.blueprint, pods),
+        problems=broken,
+        priority=priority,
+        created=since,
+        notes=drawn.notes,
+    )
+    return Compiled((workload,), problems=tuple(own))
+
+
+def set_priority(given: wire.PodCliqueSet, view: View, found: list[Problem]) -> int:
+    """The priority of a PodCliqueSet; an unknown class is added to ``found`` unless all is lenient."""
+    unknown: list[Problem] = []
+    path = ("spec", "template", "priorityClassName")
+    named = view.derive(priorities_of).named
+    priority = named(given.spec.template.priority_class_name, path, unknown, {})
+    found.extend(() if view.lenient else unknown)
+    return priority
+
+
+def pod_problems(pods: Sequence[ReadPod]) -> Iterator[Problem]:
+    """What is wrong with the pods that a workload has already."""
+    for pod in pods:
+        for problem in (*pod.manifest.problems, *pod.problems):
+            yield problem.of("Pod", pod.name)
+
+
+def compile_pod_gang(stored: Stored[PodGang], view: View) -> Compiled:
+    """The workload of a PodGang that is one itself, and what is wrong with its pods."""
+    return view.derive(compiled_gang, stored.key)
+
+
+def compiled_gang(view: View, key: Key) -> Compiled:
+    """What a PodGang in the store asks for; nothing where a set or a PodGroup speaks for it."""
+    stored = view.get(key)
+    if stored is None or not is_on_its_own(view, stored):
+        return Compiled()
+    given: PodGang = stored.content
+    close = gang_constraints(given, view.derive(topologies_of, DIALECT), view.derive(_unusable))
+    own = [*gang_rules(given, stored.namespace), *close.problems]
+    unknown: list[Problem] = []
+    priority = view.derive(priorities_of).named(
+        given.spec.priority_class_name, ("spec", "priorityClassName"), unknown, PRIORITIES
+    )
+    own.extend(() if view.lenient else unknown)
+    since = created(stored, own)
+    own.extend(size_problems(given))
+    leaves = [group.name for group in given.spec.podgroups]
+    not_there = assumed_pods(given.metadata.annotations, leaves, own)
+    pods = _pods_of_gang(stored, view)
+    of_pods: list[tuple[ReadPod, Problem]] = []
+    members = pods_by_group(given, pods, of_pods)
+    if not view.lenient:
+        of_pods.extend((pod, each) for pod in pods if pod.stage is Stage.OPEN for each in pod.unsayable)
+    told = (problem.of("Pod", pod.name) for pod, problem in of_pods)
+    broken = (*stored.problems, *own, *pod_problems(pods), *told)
+    request = None
+    if not broken:
+        name = workload_name(stored.namespace, stored.name)
+        request = gang_request(given, name, close.topology, close.levels, members, not_there=not_there)
+    workload = Workload(stored.object, DIALECT, request, broken, priority, since, notes=close.notes)
+    elsewhere = tuple(pod.manifest.report(problem) for pod, problem in of_pods)
+    return Compiled((workload,), tuple(own), elsewhere)
+
+
+def _pods_of_gang(stored: Stored[PodGang], view: View) -> tuple[ReadPod, ...]:
+    """The pods that name a gang, and those that it refers to."""
+    pods = {pod.name: pod for pod in pods_made_for(view, stored.key)}
+    for group in stored.content.spec.podgroups:
+        for reference in group.pod_references:
+            found = view.derive(pod_of, Key("", "Pod", stored.namespace, reference.name))
+            if found is not None and not is_lost(view, found):
+                pods[found.name] = found
+    return tuple(pods.values())
+
+
+def _unusable(view: View) -> frozenset[str]:
+    """Topologies that exist but have problems of their own."""
+    shapes = (KaiTopology, wire.ClusterTopology, wire.ClusterTopologyBinding)
+    names = frozenset(key.name for shape in shapes for key in view.keys(shape))
+    return names - view.derive(topologies_of, DIALECT).keys()

@@ -1,0 +1,105 @@
+"""The names that Grove gives to what it makes, and whether they can be given.
+
+Grove joins names and numbers by dashes, which names may hold as well, so two objects could get one name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, Problem
+from closeknit.hub.sentences import grove as sentences
+
+LONGEST = 45
+"""How long the names of a set, a scaling group and a clique may be together, so that pods can be named."""
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_OBJECT_NAME = re.compile(r"[-.a-z0-9]+", re.ASCII)
+
+
+def replica_name(pod_clique_set: str, replica: int) -> str:
+    """A replica of a set; its base PodGang and its headless service have the same name."""
+    return f"{pod_clique_set}-{replica}"
+
+
+def scaling_group_name(pod_clique_set: str, replica: int, group: str) -> str:
+    """A scaling group of one replica of a set."""
+    return f"{pod_clique_set}-{replica}-{group}"
+
+
+def scaled_name(scaling_group: str, replica: int) -> str:
+    """One replica of a scaling group, by its index."""
+    return f"{scaling_group}-{replica}"
+
+
+def clique_name(within: str, clique: str) -> str:
+    """A clique within a replica of a set or of a scaling group."""
+    return f"{within}-{clique}"
+
+
+def pod_name(clique: str, index: int) -> str:
+    """A pod of a clique. Grove adds five random characters; its host name is this one, and so is ours."""
+    return f"{clique}-{index}"
+
+
+def own_name_problems(name: str, longest: int) -> Iterator[Problem]:
+    """Why an object of this name cannot be had, because its name becomes part of others.
+
+    Pods have it in their host names and subgroups in their own, and neither may hold a dot. What no object
+    may be called is told already, whoever reads it.
+    """
+    usual = len(name) <= 253 and _OBJECT_NAME.fullmatch(name)
+    if usual and ("." in name or len(name) > longest):
+        near = name.replace(".", "-")[:longest].strip("-")
+        yield sentences.NAME_IN_HOST_NAMES.at(("metadata", "name"), name=name, longest=longest, near=near)
+
+
+def part_name_problems(path: Path, name: str, seen: dict[str, Path]) -> Iterator[Problem]:
+    """Why the part at this path cannot have this name; ``seen`` holds those before it, and then this one."""
+    if not _DNS_LABEL.fullmatch(name) or len(name) > 63:
+        yield sentences.NOT_A_DNS_LABEL.at((*path, "name"), name=name)
+    if (first := seen.setdefault(name, path)) != path:
+        yield sentences.NAME_TAKEN.at((*path, "name"), name=name, first=Field(first))
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A scaling group: how often which cliques are repeated."""
+
+    name: str
+    replicas: int
+    cliques: Sequence[str]
+
+
+def name_conflicts(given: wire.PodCliqueSet, groups: Sequence[Repeated]) -> Iterator[Problem]:
+    """Cliques of one replica of a set whose objects would have one name.
+
+    A replica of a scaling group counts as well, because its constraint goes by its name in a gang.
+    """
+    cliques = given.spec.template.cliques
+    paths: dict[str, Path] = {
+        clique.name: ("spec", "template", "cliques", i, "name") for i, clique in enumerate(cliques)
+    }
+    taken: dict[str, Path] = {}
+    for name, path in _generated(given.metadata.name, groups, paths):
+        first = taken.setdefault(name, path)
+        if first != path:
+            yield sentences.NAME_CONFLICT.at(path, name=name, first=Field(first))
+
+
+def _generated(
+    pod_clique_set: str, groups: Sequence[Repeated], paths: Mapping[str, Path]
+) -> Iterator[tuple[str, Path]]:
+    """The names of everything in the first replica, with the field that each comes from."""
+    for i, group in enumerate(groups):
+        for number in range(group.replicas):
+            within = scaled_name(scaling_group_name(pod_clique_set, 0, group.name), number)
+            yield within, ("spec", "template", "podCliqueScalingGroups", i, "name")
+            yield from ((clique_name(within, clique), paths[clique]) for clique in group.cliques)
+    grouped = {clique for group in groups for clique in group.cliques}
+    base = replica_name(pod_clique_set, 0)
+    yield from ((clique_name(base, clique), path) for clique, path in paths.items() if clique not in grouped)

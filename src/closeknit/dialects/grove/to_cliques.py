@@ -1,0 +1,120 @@
+"""The PodCliques and PodCliqueScalingGroups of a PodCliqueSet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from closeknit.apis.grove_keys import (
+    BASE_POD_GANG,
+    COMPONENT,
+    MANAGED_BY,
+    NAME,
+    OPERATOR,
+    PART_OF,
+    POD_GANG,
+    REPLICA_INDEX,
+    SCALING_GROUP,
+    SCALING_GROUP_REPLICA_INDEX,
+    TOPOLOGY_NAME,
+)
+from closeknit.dialects.core.kinds import owner_references
+from closeknit.dialects.grove.blueprint import Blueprint
+from closeknit.dialects.grove.instances import CliqueInstance, instances, starts_after
+from closeknit.dialects.grove.names import scaling_group_name
+
+API_VERSION = "grove.io/v1alpha1"
+
+
+def to_cliques(made: Blueprint) -> Iterator[dict[str, Any]]:
+    """The PodCliqueScalingGroups, then the PodCliques. Neither carries a constraint; gangs do."""
+    for replica in range(made.replicas):
+        for group in made.groups:
+            name = scaling_group_name(made.name, replica, group.name)
+            yield {
+                "apiVersion": API_VERSION,
+                "kind": "PodCliqueScalingGroup",
+                "metadata": metadata(
+                    made,
+                    name,
+                    {
+                        **default_labels(made),
+                        NAME: name,
+                        COMPONENT: "pcs-podcliquescalinggroup",
+                        REPLICA_INDEX: str(replica),
+                    },
+                    group.given.annotations,
+                ),
+                "spec": {
+                    "replicas": group.replicas,
+                    "minAvailable": group.least,
+                    "cliqueNames": list(group.given.clique_names),
+                },
+            }
+    for instance in instances(made):
+        yield {
+            "apiVersion": API_VERSION,
+            "kind": "PodClique",
+            "metadata": metadata(
+                made, instance.name, clique_labels(made, instance), clique_annotations(instance)
+            ),
+            "spec": _clique_spec(made, instance),
+        }
+
+
+def default_labels(made: Blueprint) -> dict[str, str]:
+    """The labels of everything that is made for a set."""
+    return {MANAGED_BY: OPERATOR, PART_OF: made.name}
+
+
+def clique_labels(made: Blueprint, instance: CliqueInstance) -> dict[str, str]:
+    """The labels of a PodClique; its pods have them as well."""
+    labels = {
+        **instance.clique.given.labels,
+        **default_labels(made),
+        NAME: instance.name,
+        COMPONENT: "pcs-podclique",
+        REPLICA_INDEX: str(instance.replica),
+        POD_GANG: instance.gang,
+    }
+    if instance.scaled is not None:
+        labels[COMPONENT] = "pcsg-podclique"
+        labels[SCALING_GROUP] = instance.scaled.name
+        labels[SCALING_GROUP_REPLICA_INDEX] = str(instance.scaled.index)
+    if instance.base is not None:
+        labels[BASE_POD_GANG] = instance.base
+    return labels
+
+
+def clique_annotations(instance: CliqueInstance) -> dict[str, str]:
+    """The annotations of a PodClique; which topology counts is for the gang to say."""
+    annotations = instance.clique.given.annotations
+    return {key: value for key, value in annotations.items() if key != TOPOLOGY_NAME}
+
+
+def metadata(
+    made: Blueprint, name: str, labels: dict[str, str], annotations: dict[str, str]
+) -> dict[str, Any]:
+    """The metadata of an object that the set owns. An owner without a uid cannot be named."""
+    found: dict[str, Any] = {"name": name, "namespace": made.namespace, "labels": labels}
+    if annotations:
+        found["annotations"] = dict(annotations)
+    uid = made.given.metadata.uid
+    return {**found, **owner_references(API_VERSION, "PodCliqueSet", made.name, uid)}
+
+
+def _clique_spec(made: Blueprint, instance: CliqueInstance) -> dict[str, Any]:
+    clique = instance.clique
+    spec: dict[str, Any] = {
+        "roleName": clique.given.spec.role_name or clique.name,
+        "replicas": clique.replicas,
+        "minAvailable": clique.least,
+        "podSpec": clique.pod_spec,
+    }
+    if waits := starts_after(made, instance):
+        spec["startsAfter"] = waits
+    if (scaling := clique.given.spec.auto_scaling_config) is not None:
+        spec["autoScalingConfig"] = {"minReplicas": clique.replicas, **msgspec.to_builtins(scaling)}
+    return spec

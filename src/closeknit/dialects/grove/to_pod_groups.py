@@ -1,0 +1,127 @@
+"""PodGangs as PodGroups of KAI, as Grove's own backend for KAI writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.apis import scheduling_run_ai_v2alpha2 as kai
+from closeknit.apis.grove_keys import TOPOLOGY_NAME
+from closeknit.apis.kai_keys import QUEUE, TOPOLOGY
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang, TopologyConstraint
+from closeknit.dialects.core.kinds import owner_references
+from closeknit.dialects.core.levels import level_of_nodes
+from closeknit.dialects.grove.blueprint import Blueprint
+from closeknit.dialects.grove.to_gangs import to_gangs
+from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import grove as sentences
+from closeknit.hub.topology import Topology
+
+
+def to_pod_groups(
+    made: Blueprint, kai_names: Mapping[str, str], topologies: Mapping[str, Topology]
+) -> Iterator[dict[str, Any]]:
+    """A PodGroup for each gang of a set; ``kai_names`` tells what KAI calls topologies otherwise."""
+    queue, name = queue_of(made.given, []), made.topology or ""
+    for gang in to_gangs(made):
+        decoded = msgspec.convert(gang, PodGang)
+        yield to_pod_group(
+            decoded, made.namespace, queue, named=kai_names.get(name, ""), topology=topologies.get(name)
+        )
+
+
+def to_pod_group(
+    gang: PodGang, namespace: str, queue: str = "", *, named: str = "", topology: Topology | None = None
+) -> dict[str, Any]:
+    """The PodGroup of a gang: group configurations become parents, and pod groups leaves.
+
+    ``named`` is the name by which KAI knows the topology, where that is not Grove's name.
+    """
+    annotations = gang.metadata.annotations
+    name = named or annotations.get(TOPOLOGY_NAME) or annotations.get(TOPOLOGY, "")
+
+    def constraint(given: TopologyConstraint | None) -> kai.TopologyConstraint:
+        return _constraint(given, name, topology)
+
+    configs = [config for config in gang.spec.topology_constraint_group_configs if config.pod_group_names]
+    parents = {name: config.name for config in configs for name in config.pod_group_names}
+    subgroups = [
+        kai.SubGroup(
+            name=config.name,
+            min_sub_group=len(config.pod_group_names),
+            topology_constraint=constraint(config.topology_constraint),
+        )
+        for config in configs
+    ]
+    subgroups.extend(
+        kai.SubGroup(
+            name=group.name,
+            parent=parents.get(group.name, ""),
+            min_member=group.min_replicas,
+            topology_constraint=constraint(group.topology_constraint),
+        )
+        for group in gang.spec.podgroups
+    )
+    group = kai.PodGroup(
+        api_version="scheduling.run.ai/v2alpha2",
+        kind="PodGroup",
+        metadata=ObjectMeta(
+            name=gang.metadata.name,
+            namespace=namespace,
+            labels=gang.metadata.labels,
+            annotations=annotations,
+        ),
+        spec=kai.PodGroupSpec(
+            min_member=sum(group.min_replicas for group in gang.spec.podgroups),
+            priority_class_name=gang.spec.priority_class_name,
+            topology_constraint=constraint(gang.spec.topology_constraint),
+            sub_groups=subgroups,
+        ),
+    )
+    plain: dict[str, Any] = msgspec.to_builtins(group)
+    plain["metadata"].update(
+        owner_references(gang.api_version, gang.kind, gang.metadata.name, gang.metadata.uid)
+    )
+    if queue:
+        plain["spec"] = {"queue": queue, **plain["spec"]}
+    return plain
+
+
+def queue_of(given: wire.PodCliqueSet, found: list[Problem]) -> str:
+    """The queue of a set: its own, else the one that all its cliques name; empty where nobody names one."""
+    own = queue_named(given.metadata.labels, given.metadata.annotations)
+    named: dict[str, int] = {}
+    for i, clique in enumerate(given.spec.template.cliques):
+        if queue := queue_named(clique.labels, clique.annotations):
+            named.setdefault(queue, i)
+    if own:
+        for queue, i in named.items():
+            if queue != own:
+                path = ("spec", "template", "cliques", i, "labels")
+                found.append(sentences.CLIQUE_QUEUE.at(path, queue=queue, own=own))
+        return own
+    if len(named) > 1:
+        found.append(sentences.QUEUES_DIFFER.at(("metadata", "labels"), queues=tuple(named)))
+    return next(iter(named), "")
+
+
+def queue_named(*places: Mapping[str, str]) -> str:
+    """The queue that labels or annotations name; empty for none."""
+    return next((queue for place in places if (queue := place.get(QUEUE))), "")
+
+
+def _constraint(
+    given: TopologyConstraint | None, name: str, topology: Topology | None
+) -> kai.TopologyConstraint:
+    pack = given.pack_constraint if given is not None else None
+    if pack is None or not (pack.required or pack.preferred):
+        return kai.UNCONSTRAINED
+    return kai.TopologyConstraint(
+        topology=name,
+        required_topology_level=level_of_nodes(pack.required, topology),
+        preferred_topology_level=level_of_nodes(pack.preferred, topology),
+    )

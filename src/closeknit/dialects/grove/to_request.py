@@ -1,0 +1,82 @@
+"""A PodCliqueSet as a tree of the hub.
+
+Each replica of the set is a group that carries the set's constraint. Base gang and
+scaled gangs lie below it, so the constraint holds for all of them together; in Grove it holds
+within each gang only. What a replica cannot do without are its own cliques and the
+first ``minAvailable`` replicas of each scaling group. The others lie in a branch of
+which nothing is needed, each of them whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from closeknit.apis.grove_keys import POD_CLIQUE
+from closeknit.dialects.core.naming import pod_set_name, workload_name
+from closeknit.dialects.core.pods import ReadPod, Stage, by_rank
+from closeknit.dialects.grove.blueprint import Blueprint, Clique, ScalingGroup
+from closeknit.dialects.grove.names import (
+    clique_name,
+    pod_name,
+    replica_name,
+    scaled_name,
+    scaling_group_name,
+)
+from closeknit.hub.request import Group, PodSet, Request
+
+
+def to_request(made: Blueprint, pods: Sequence[ReadPod] = ()) -> Request:
+    """The request of a PodCliqueSet. Replicas stand for themselves, so one of them is enough to begin with.
+
+    ``pods`` are those that exist already; they count by the clique that their label names.
+    """
+    by_clique: dict[str, list[ReadPod]] = {}
+    for pod in pods:
+        labels = pod.manifest.content.metadata.labels
+        by_clique.setdefault(labels.get(POD_CLIQUE, ""), []).append(pod)
+    replicas = tuple(_replica(made, index, by_clique) for index in range(made.replicas))
+    name = workload_name(made.namespace, made.name)
+    root = Group(name, replicas, minimum=1 if made.replicas > 1 else None)
+    return Request(name, root, made.topology)
+
+
+def _replica(made: Blueprint, index: int, pods: Mapping[str, list[ReadPod]]) -> Group:
+    name = replica_name(made.name, index)
+    members = [_clique(clique, name, pods) for clique in made.cliques]
+    beyond: list[Group] = []
+    for group in made.groups:
+        whole = scaling_group_name(made.name, index, group.name)
+        for number in range(group.replicas):
+            one = _scaled(group, scaled_name(whole, number), pods)
+            (members if number < group.least else beyond).append(one)
+    if beyond:
+        members.append(Group(f"{name}/scaled", tuple(beyond), minimum=0))
+    return Group(name, tuple(members), made.levels.required, made.levels.preferred)
+
+
+def _scaled(group: ScalingGroup, name: str, pods: Mapping[str, list[ReadPod]]) -> Group:
+    members = tuple(_clique(clique, name, pods) for clique in group.cliques)
+    return Group(name, members, group.levels.required, group.levels.preferred)
+
+
+def _clique(clique: Clique, within: str, pods: Mapping[str, list[ReadPod]]) -> Group:
+    name = clique_name(within, clique.name)
+    present = pods.get(name, ())
+    running = [pod for pod in present if pod.stage is Stage.RUNNING]
+    count = max(clique.replicas, len(running))
+    waiting = sorted((pod for pod in present if pod.stage is Stage.OPEN), key=by_rank)
+    names = [pod.name for pod in waiting][: count - len(running)]
+    taken = {pod.name for pod in present}
+    unused = (pod_name(name, i) for i in range(count + len(taken)) if pod_name(name, i) not in taken)
+    names.extend(next(unused) for _ in range(count - len(running) - len(names)))
+    pod_set = PodSet(
+        name=pod_set_name(name, 1),
+        count=count,
+        resources=clique.shape.resources,
+        minimum=None if clique.least == count else clique.least,
+        filter=clique.shape.filter,
+        host_ports=clique.shape.host_ports,
+        bound=tuple(sorted(pod.node for pod in running)),
+        pods=tuple(names),
+    )
+    return Group(name, (pod_set,), clique.levels.required, clique.levels.preferred)

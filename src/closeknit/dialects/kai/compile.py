@@ -1,0 +1,212 @@
+"""PodGroups as workloads, those that were written and those that KAI would make of Jobs and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.dialects.compiling import priorities_of
+from closeknit.dialects.core.assumed_pods import assumed_pods
+from closeknit.dialects.core.minimum_members import Crew
+from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.pods import Shape, read_template
+from closeknit.dialects.core.priority import created
+from closeknit.dialects.family import Compiled
+from closeknit.dialects.kai.constraints import Constraints, constraints
+from closeknit.dialects.kai.implicit_groups import ImplicitGroup
+from closeknit.dialects.kai.members import (
+    DEFAULT,
+    Members,
+    leaf_pods,
+    leaf_pods_of_implicit,
+    members,
+    members_of_implicit,
+)
+from closeknit.dialects.kai.owners import as_owner, implicit_groups
+from closeknit.dialects.kai.queues import queue_problems
+from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
+from closeknit.dialects.kai.subgroups import Tree, tree
+from closeknit.dialects.kai.topologies import FAMILY, known_topologies
+from closeknit.dialects.ownership import pods_of
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Problem, parted
+from closeknit.hub.request import Group, Request
+from closeknit.hub.workload import Workload
+
+PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
+"""The classes that KAI's installation brings."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGroup:
+    """A PodGroup with all that was made of it."""
+
+    workload: Workload
+    problems: tuple[Problem, ...]
+    """What is wrong with the object that it was made from."""
+    of_pods: tuple[Reported, ...]
+    """What is wrong with its pods as members."""
+    request: Request | None
+    """What it asks for, also where nothing but its queue is wrong."""
+
+
+def compile_pod_group(group: Stored[wire.PodGroup], view: View) -> Compiled:
+    """What a PodGroup asks for."""
+    read = view.derive(read_pod_group, group.key)
+    return Compiled((read.workload,), read.problems, read.of_pods)
+
+
+def compile_owner(stored: Stored[Any], view: View) -> Compiled:
+    """What a Job, JobSet, LeaderWorkerSet or PyTorchJob asks for, if KAI groups its pods."""
+    read = [each for _, each in view.derive(read_implicit_groups, stored.key)]
+    overruled = () if view.lenient else as_owner(stored).overruled()
+    # One owner may have many PodGroups, and what is wrong with it is told once.
+    problems = dict.fromkeys(problem for each in read for problem in each.problems)
+    return Compiled(tuple(each.workload for each in read), (*overruled, *problems))
+
+
+def read_pod_group(view: View, key: Key) -> ReadGroup:
+    """Read a PodGroup and the pods that belong to it.
+
+    Where there are subgroups, a ``minMember`` of the PodGroup itself counts for nothing, as in KAI.
+    """
+    stored = view.get(key)
+    assert stored is not None
+    group: wire.PodGroup = stored.content
+    name = workload_name(stored.namespace, stored.name)
+    found: list[Problem] = []
+    subgroups = tree(group.spec, found)
+    found.extend(minimum_problems(group.spec, subgroups))
+    levels = constraints(group.spec, subgroups, view.derive(known_topologies), {}, found)
+    found.extend(field_problems(stored.written))
+    priority = _priority(view, group.spec.priority_class_name, ("spec", "priorityClassName"), found)
+    since = created(stored, found)
+    leaves = leaves_of(group.spec, subgroups)
+    assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
+    present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
+    crews = leaf_pods(name, leaves, present, assumed, found)
+    return _judged(
+        stored,
+        Workload(stored.object, FAMILY, None, priority=priority, created=since),
+        found,
+        wrong_queue=list(queue_problems(view, group.spec.queue, ("spec", "queue"))),
+        present=present,
+        request=lambda: Request(name, _root(group.spec, name, subgroups, levels, crews), levels.topology),
+    )
+
+
+def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, ReadGroup], ...]:
+    """The PodGroups that KAI would make of an owner, with the pods that they have already."""
+    stored = view.get(key)
+    assert stored is not None
+    return tuple((made, _read_implicit(view, stored, made)) for made in view.derive(implicit_groups, key))
+
+
+def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> ReadGroup:
+    name = workload_name(stored.namespace, made.name)
+    found = list(made.problems)
+    spec = made.spec()
+    broken: list[Problem] = []
+    subgroups = tree(spec, broken)
+    broken.extend(minimum_problems(spec, subgroups))
+    # The rules for subgroups are kept by what makes them; should one be broken, its owner is to blame.
+    found.extend(replace(problem, path=("spec",)) for problem in (() if found else broken))
+    levels = constraints(spec, subgroups, view.derive(known_topologies), made.fields(), found)
+    priority = _priority(view, made.priority_class, made.priority_path, found)
+    since = created(stored, found)
+    pods = [*pods_of(view, made.key, FAMILY)]
+    pods += (pod for controller in made.controllers for pod in pods_of(view, controller, ""))
+    present = members_of_implicit(pods, made)
+    crews = leaf_pods_of_implicit(name, made, present, _shapes(made, found, lenient=view.lenient), found)
+    # The owner's own name, and behind a dot which of its PodGroups is meant if it has several.
+    named = replace(made.owner, name=f"{made.owner.name}.{made.suffix[1:]}") if made.suffix else made.owner
+    return _judged(
+        stored,
+        Workload(named, FAMILY, None, priority=priority, created=since, maker=stored.key),
+        list(dict.fromkeys(found)),
+        wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
+        present=present,
+        request=lambda: Request(name, _root(spec, name, subgroups, levels, crews), levels.topology),
+    )
+
+
+def _judged(
+    stored: Stored[Any],
+    workload: Workload,
+    found: Sequence[Problem],
+    *,
+    wrong_queue: Sequence[Problem],
+    present: Members,
+    request: Callable[[], Request],
+) -> ReadGroup:
+    """The workload with its request, or with everything that is wrong with it."""
+    own, notes = parted(found)
+    broken = (*stored.problems, *own, *present.problems)
+    asked = None if broken else request()
+    workload = replace(
+        workload,
+        request=asked if not wrong_queue else None,
+        problems=(*broken, *wrong_queue),
+        notes=notes,
+    )
+    return ReadGroup(workload, (*own, *wrong_queue), present.reported, asked)
+
+
+def _priority(view: View, name: str, path: Path, found: list[Problem]) -> int:
+    unknown: list[Problem] = []
+    priority = view.derive(priorities_of).named(name, path, unknown, PRIORITIES)
+    found.extend(() if view.lenient else unknown)
+    return priority
+
+
+def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path, int]]:
+    """Path and minimum of all that has pods: the leaves, or the PodGroup itself if it has no subgroups."""
+    if not subgroups.subgroups:
+        return {"": (("spec",), 1 if spec.min_member is None else max(spec.min_member, 0))}
+    leaves = (subgroups.subgroups[leaf] for leaf in subgroups.leaves())
+    return {leaf.name: (leaf.path, max(leaf.given.min_member or 0, 0)) for leaf in leaves}
+
+
+def _shapes(made: ImplicitGroup, found: list[Problem], *, lenient: bool) -> dict[Path, Shape]:
+    """By path of the template, what each of its pods asks for."""
+    shapes: dict[Path, Shape] = {}
+    for leaf in made.outline.leaves():
+        path, given = leaf.template.path, leaf.template.given
+        if path in shapes:
+            continue
+        template = read_template(given.spec, path)
+        shapes[path] = template.shape
+        found.extend(template.problems)
+        if not lenient:
+            found.extend(template.unsayable)
+            found.extend(problem.under(*path) for problem in share_problems(given.metadata.annotations))
+    return shapes
+
+
+def _root(
+    spec: wire.PodGroupSpec, name: str, subgroups: Tree, levels: Constraints, crews: Mapping[str, Crew]
+) -> Group:
+    """The hub's tree; nesting was limited when the subgroups were read."""
+
+    def built(subgroup: str) -> Group:
+        children = sorted(subgroups.children[subgroup])
+        written = subgroups.subgroups[subgroup].given if subgroup else spec
+        inner = (
+            Crew(tuple(built(child) for child in children), written.min_sub_group)
+            if children
+            else crews[subgroup]
+        )
+        return Group(
+            name=subgroup or name,
+            members=inner.members,
+            required=levels.levels[subgroup].required,
+            preferred=levels.levels[subgroup].preferred,
+            minimum=inner.minimum,
+        )
+
+    return built("")

@@ -1,0 +1,174 @@
+"""The PodGroups of Jobs and JobSets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from closeknit.apis import job_keys
+from closeknit.apis import kai_keys as keys
+from closeknit.apis.batch_v1 import Job, JobSpec
+from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet, ReplicatedJob
+from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, Outline, Parent, Template
+from closeknit.dialects.kai.owner_fields import (
+    ANNOTATIONS,
+    MOST_PODS,
+    Owner,
+    constraint_of,
+    count,
+    is_finished,
+    whole_number,
+)
+from closeknit.dialects.kai.subgroups import name_problems
+from closeknit.dialects.store.objects import Stored
+from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Field, Problem
+from closeknit.hub.sentences import kai as sentences
+
+_IN_ORDER = "InOrder"
+_GROUPED_WITH = ("CronJob",)
+"""Owners of a Job that leave its pods in a PodGroup of the Job's own."""
+_JOBS = ("spec", "replicatedJobs")
+_LONGEST_NAME = 48
+"""Of a replicated job: the longest name that is made of it ends in "-replica-" and up to six digits."""
+
+
+def job_owner(job: Stored[Job]) -> Owner:
+    """A Job with its template."""
+    return Owner(job, (Template(("spec", "template"), job.content.spec.template),))
+
+
+def job_groups(owner: Owner) -> Iterator[ImplicitGroup]:
+    """A Job needs one pod at a time unless it says more. All its pods keep to its constraint."""
+    job, name = owner.stored.content, owner.stored.name
+    owned = any(one.controller and one.kind not in _GROUPED_WITH for one in job.metadata.owner_references)
+    if owned or is_finished(job.status):
+        return
+    found: list[Problem] = []
+    annotations = job.metadata.annotations
+    pods = _at_once(job.spec, ("spec",), found)
+    asked = whole_number(annotations, keys.MIN_MEMBER, ANNOTATIONS, (0, pods), found)
+    minimum = min(1, pods) if asked is None else asked
+    indexed = job.spec.completion_mode == "Indexed"
+    leaf = Leaf(
+        name="",
+        template=owner.templates[0],
+        pods=tuple(f"{name}-{i}" for i in range(pods)),
+        minimum=minimum,
+        minimum_path=("spec", "parallelism"),
+        labels={job_keys.JOB_NAME: name},
+        index_label=job_keys.COMPLETION_INDEX if indexed else "",
+    )
+    yield owner.implicit_group(
+        Outline((leaf,), constraint_of(annotations, ANNOTATIONS), min_member=minimum),
+        found,
+        controllers=(owner.stored.key,),
+        leaf_of=_only_leaf,
+    )
+
+
+def job_set_owner(job_set: Stored[JobSet]) -> Owner:
+    """A JobSet with its templates, and what the Jobs between them carry."""
+    jobs = job_set.content.spec.replicated_jobs
+    templates = tuple(
+        Template((*_JOBS, i, "template", "spec", "template"), each.template.spec.template)
+        for i, each in enumerate(jobs)
+    )
+    return Owner(job_set, templates, tuple(each.template.metadata for each in jobs))
+
+
+def job_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
+    """A JobSet: a subgroup for each replicated job, and inside it one for each of its Jobs.
+
+    Replicated jobs without replicas need no subgroup. KAI gives them one that its own
+    webhook refuses.
+    """
+    job_set: JobSet = owner.stored.content
+    if is_finished(job_set.status):
+        return
+    found: list[Problem] = []
+    jobs = job_set.spec.replicated_jobs
+    if not jobs:
+        found.append(sentences.NO_REPLICATED_JOB.at(_JOBS))
+    subgroups: list[Leaf | Parent] = []
+    controllers: dict[Key, None] = {}
+    first: dict[str, Path] = {}
+    for i, (given, template) in enumerate(zip(jobs, owner.templates, strict=True)):
+        path: Path = (*_JOBS, i)
+        found.extend(name_problems(given.name, (*path, "name"), _LONGEST_NAME))
+        made = list(_replicated(given, template, path, owner.stored.name, found))
+        for each in made:
+            if (earlier := first.setdefault(each.name, path)) != path:
+                code = sentences.SUBGROUP_OF_TWO_JOBS
+                found.append(code.at((*path, "name"), name=each.name, field=Field(earlier)))
+                break
+        else:
+            subgroups.extend(made)
+        for j in range(sum(isinstance(each, Leaf) for each in made)):
+            name = f"{owner.stored.name}-{given.name}-{j}"
+            controllers[Key("batch", "Job", owner.stored.namespace, name)] = None
+    if (pods := sum(len(each.pods) for each in subgroups if isinstance(each, Leaf))) > MOST_PODS:
+        found.append(sentences.TOO_MANY_PODS_IN_ALL.at(_JOBS, pods=pods, most=MOST_PODS))
+        subgroups = []
+    parents = sum(isinstance(each, Parent) for each in subgroups)
+    annotations = job_set.metadata.annotations
+    asked = whole_number(annotations, keys.MIN_MEMBER, ANNOTATIONS, (1, len(jobs)), found)
+    # Jobs that start one kind after the other are never all there to be waited for.
+    in_order = job_set.spec.startup_policy.startup_policy_order == _IN_ORDER
+    least = min(parents, 1 if in_order else parents) if asked is None else min(asked, parents)
+    constraint = constraint_of(annotations, ANNOTATIONS)
+    outline = (
+        Outline(tuple(subgroups), constraint, min_sub_group=least)
+        if subgroups
+        else Outline((), constraint, min_member=0)
+    )
+    yield owner.implicit_group(outline, found, controllers=tuple(controllers), leaf_of=_replica_of)
+
+
+def _replicated(
+    given: ReplicatedJob, template: Template, path: Path, job_set: str, found: list[Problem]
+) -> Iterator[Leaf | Parent]:
+    replicas = count(given.replicas, 1, (*path, "replicas"), found)
+    each = _at_once(given.template.spec, (*path, "template", "spec"), found)
+    if replicas == 0:
+        return
+    if replicas * each > MOST_PODS:
+        found.append(sentences.TOO_MANY_PODS.at((*path, "replicas"), pods=replicas * each, most=MOST_PODS))
+        return
+    annotations, where = given.template.metadata.annotations, (*path, "template", *ANNOTATIONS)
+    asked = whole_number(annotations, keys.MIN_MEMBER, where, (1, each), found)
+    constraint = constraint_of(annotations, where)
+    yield Parent(given.name, replicas)
+    for job in range(replicas):
+        yield Leaf(
+            name=f"{given.name}-replica-{job}",
+            template=template,
+            pods=tuple(f"{job_set}-{given.name}-{job}-{i}" for i in range(each)),
+            minimum=each if asked is None else asked,
+            minimum_path=(*path, "template", "spec", "parallelism"),
+            parent=given.name,
+            constraint=constraint,
+            labels={
+                job_keys.JOB_SET: job_set,
+                job_keys.REPLICATED_JOB: given.name,
+                job_keys.JOB_INDEX: str(job),
+            },
+            index_label=job_keys.COMPLETION_INDEX,
+        )
+
+
+def _only_leaf(_: Mapping[str, str]) -> str:
+    return ""
+
+
+def _replica_of(labels: Mapping[str, str]) -> str | None:
+    if job_keys.REPLICATED_JOB not in labels or job_keys.JOB_INDEX not in labels:
+        return None
+    return f"{labels[job_keys.REPLICATED_JOB]}-replica-{labels[job_keys.JOB_INDEX]}"
+
+
+def _at_once(spec: JobSpec, path: Path, found: list[Problem]) -> int:
+    """How many pods run at once: never more than are left to complete."""
+    parallelism = count(spec.parallelism, 1, (*path, "parallelism"), found)
+    completions = count(spec.completions, parallelism, (*path, "completions"), found)
+    return min(parallelism, completions)

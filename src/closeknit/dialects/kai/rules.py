@@ -1,0 +1,125 @@
+"""What KAI refuses or passes over in a PodGroup: minimums, and fields that say nothing about placement.
+
+The author of a Job writes some of these fields as labels and annotations, from which they are passed on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.dialects.kai.subgroups import SubGroup, Tree, parent_problems
+from closeknit.dialects.wire.decoding import found as worded
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import OneOf, Problem, Range, nearest
+from closeknit.hub.sentences import core, hub
+from closeknit.hub.sentences import kai as sentences
+from closeknit.hub.sentences import wire as wire_sentences
+
+PREEMPTIBILITIES = ("preemptible", "non-preemptible")
+BACKOFFS = (-1, 1)
+_DURATION = re.compile(
+    r"(?P<sign>[-+]?)(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+)",
+    re.ASCII,
+)
+_DURATIONS = ("preemptionDelay", "stalenessGracePeriod")
+_SHARES = ("gpu-fraction", "gpu-memory")
+
+
+def minimum_problems(spec: wire.PodGroupSpec, tree: Tree) -> Iterator[Problem]:
+    """Leaves say how many pods must run at once; all others may say how many of their children."""
+    yield from _both_or_negative(("spec",), spec.min_member, spec.min_sub_group)
+    path, children = ("spec", "minSubGroup"), tree.children[""]
+    if spec.min_sub_group is not None and not children:
+        yield sentences.NO_SUBGROUPS_TO_COUNT.at(path, field=tree.field)
+    elif spec.min_sub_group is not None:
+        yield from _more_than(children, spec.min_sub_group, path)
+    # Who is named as a parent, or was probably meant, is not taken for a leaf on top of other mistakes.
+    unknown = tree.named - tree.subgroups.keys()
+    meant = tree.named | {nearest(name, tree.subgroups) for name in unknown}
+    for subgroup in tree.subgroups.values():
+        yield from _minimum_problems(
+            subgroup, tree.children[subgroup.name], looks_like_parent=subgroup.name in meant
+        )
+    for subgroup in tree.repeated:
+        # Whose the children are is not clear where a name stands twice, so nobody is told to have none.
+        yield from parent_problems(subgroup, tree.subgroups)
+        yield from _minimum_problems(subgroup, (), looks_like_parent=subgroup.name in meant)
+
+
+def _minimum_problems(
+    subgroup: SubGroup, children: tuple[str, ...], *, looks_like_parent: bool
+) -> Iterator[Problem]:
+    given, name = subgroup.given, subgroup.name
+    pods, groups = (*subgroup.path, "minMember"), (*subgroup.path, "minSubGroup")
+    yield from _both_or_negative(subgroup.path, given.min_member, given.min_sub_group)
+    both = given.min_member is not None and given.min_sub_group is not None
+    if children:
+        if given.min_member is not None and not both:
+            yield sentences.PARENT_COUNTS_PODS.at(pods, name=name)
+        if given.min_sub_group is not None:
+            yield from _more_than(children, given.min_sub_group, groups)
+    elif not looks_like_parent:
+        if given.min_sub_group is not None and not both:
+            yield sentences.LEAF_COUNTS_SUBGROUPS.at(groups, name=name)
+        elif given.min_member is None:
+            yield sentences.LEAF_WITHOUT_MINIMUM.at(pods, name=name)
+
+
+def _more_than(children: tuple[str, ...], wanted: int, path: Path) -> Iterator[Problem]:
+    if wanted > len(children):
+        yield sentences.MORE_THAN_CHILDREN.at(path, value=wanted, allowed=Range(0, len(children)))
+
+
+def _both_or_negative(path: Path, min_member: int | None, min_sub_group: int | None) -> Iterator[Problem]:
+    if min_member is not None and min_sub_group is not None:
+        yield sentences.TWO_MINIMUMS.at((*path, "minSubGroup"))
+    for field, value in (("minMember", min_member), ("minSubGroup", min_sub_group)):
+        if value is not None and value < 0:
+            yield hub.NEGATIVE.at((*path, field), value=value)
+
+
+def field_problems(written: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with the fields of a PodGroup that say nothing about placement, as they were written."""
+    spec = written.get("spec")
+    if not isinstance(spec, dict):
+        return
+    for field in ("preemptibility", *_DURATIONS):
+        value, path = spec.get(field), ("spec", field)
+        if isinstance(value, str):
+            if value or field == "preemptibility":
+                yield from value_problems(field, value, path)
+        elif value is not None:
+            yield wire_sentences.WRONG_TYPE.at(path, found=worded(value), expected="a string", remedy="")
+    backoff = spec.get("schedulingBackoff")
+    if backoff is not None and (type(backoff) is not int or backoff not in BACKOFFS):
+        # What kind of value it is does not matter where only two are allowed.
+        plain = worded(backoff).partition(",")[0]
+        yield sentences.NOT_A_BACKOFF.at(("spec", "schedulingBackoff"), value=plain)
+    marked = spec.get("markUnschedulable")
+    if marked is not None and not isinstance(marked, bool):
+        path = ("spec", "markUnschedulable")
+        yield wire_sentences.WRONG_TYPE.at(path, found=worded(marked), expected="true or false", remedy="")
+
+
+def value_problems(field: str, value: str, path: Path) -> Iterator[Problem]:
+    """Why one of these fields cannot have this text, which stands at the path."""
+    if field == "preemptibility":
+        if value not in PREEMPTIBILITIES:
+            yield core.UNKNOWN_CHOICE.at(path, value=value, remedy=OneOf(value, PREEMPTIBILITIES))
+        return
+    duration = _DURATION.fullmatch(value)
+    if duration is None:
+        yield sentences.NOT_A_DURATION.at(path, value=value)
+    # Less than no time stands for never, which only the grace period can be.
+    elif duration["sign"] == "-" and field == "preemptionDelay":
+        yield sentences.NEGATIVE_DURATION.at(path, value=value)
+
+
+def share_problems(annotations: Mapping[str, str]) -> Iterator[Problem]:
+    """Parts of a GPU that a pod with these annotations asks for: the hub counts whole units only."""
+    for key in _SHARES:
+        if key in annotations:
+            yield sentences.SHARED_GPU.at(("metadata", "annotations", key))

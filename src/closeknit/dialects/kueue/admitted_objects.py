@@ -1,0 +1,194 @@
+"""Jobs and JobSets as they start once admitted, and the pods that their controllers make."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from closeknit.apis import job_keys
+from closeknit.apis import kueue_keys as keys
+from closeknit.apis.kueue_x_k8s_io_v1beta2 import PodSetTopologyRequest, SliceConstraint
+from closeknit.dialects.core.kinds import owner_references, without_server_fields
+from closeknit.dialects.core.pod_specs import toleration_object
+from closeknit.dialects.family import Object
+from closeknit.dialects.kueue.assignments import Assigned
+from closeknit.dialects.kueue.compile import Nominated
+from closeknit.dialects.kueue.flavor_assignment import Admission
+from closeknit.dialects.kueue.flavors import Flavor
+from closeknit.dialects.kueue.owners import workload_owner
+from closeknit.dialects.kueue.queued_workload import QueuedPodSet
+from closeknit.dialects.kueue.topology_request import to_annotations
+from closeknit.hub.topology import Topology
+
+_LONGEST_NAME = 253
+
+
+def workload_object_name(nominated: Nominated) -> str:
+    """The Workload's own name: a group's is its own, others say what they are made from."""
+    owner = nominated.queued.object
+    if nominated.queued.workload:
+        return nominated.queued.workload
+    if owner.kind == "Pod":
+        return owner.name
+    uid = nominated.queued.stored.content.metadata.uid
+    group = owner.api_version.rpartition("/")[0]
+    digest = hashlib.sha256(f"{owner.kind}\n{group}\n{owner.name}\n{uid}".encode()).hexdigest()[:5]
+    return f"{f'{owner.kind.lower()}-{owner.name}'[: _LONGEST_NAME - 6]}-{digest}"
+
+
+def started(nominated: Nominated, admission: Admission, placed: Mapping[str, Assigned]) -> Object:
+    """The Job or JobSet as it starts once admitted.
+
+    Where all pods of a pod set go to one domain its labels are their node selector; else the pods
+    are gated, and let go one by one. Without a placement they are gated.
+    """
+    made: Object = copy.deepcopy(dict(nominated.queued.stored.written))
+    made.pop("status", None)
+    made["metadata"] = without_server_fields(made["metadata"])
+    annotations = made["metadata"].get("annotations", {})
+    for key in keys.EARLY:
+        annotations.pop(key, None)
+    if not annotations:
+        made["metadata"].pop("annotations", None)
+    for pod_set in nominated.queued.pod_sets:
+        holder: Any = made
+        *steps, last = pod_set.path
+        for step in steps:
+            holder = holder[step]
+        holder[last] = _template(nominated, pod_set, admission, placed.get(pod_set.name))
+    made["spec"]["suspend"] = False
+    return made
+
+
+def gated_pods(nominated: Nominated, admission: Admission) -> Iterator[Object]:
+    """One pod for each that does not run yet, as its controller would make it."""
+    owner = nominated.queued.object
+    for pod_set in nominated.queued.pod_sets:
+        template = _template(nominated, pod_set, admission, None)
+        metadata = template["metadata"]
+        each = pod_set.count // pod_set.replicas
+        for rank, slot in enumerate(pod_set.slots):
+            if slot.node:
+                continue
+            made: Object = {
+                "name": slot.name,
+                "namespace": owner.namespace,
+                "labels": {**metadata["labels"], **_maker_labels(nominated, pod_set, *divmod(rank, each))},
+                "annotations": dict(metadata["annotations"]),
+            }
+            if owner.kind == "Job":
+                uid = nominated.queued.stored.content.metadata.uid
+                made |= owner_references(owner.api_version, owner.kind, owner.name, uid)
+            yield {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": made,
+                "spec": copy.deepcopy(template["spec"]),
+            }
+
+
+def _maker_labels(nominated: Nominated, pod_set: QueuedPodSet, job: int, index: int) -> dict[str, str]:
+    """The labels that the Job controllers give a pod, by which it is known as theirs."""
+    owner = nominated.queued.key
+    if owner.kind == "Workload":
+        owner = workload_owner(nominated.queued.stored)
+    kind, name = owner.kind, owner.name
+    labels: dict[str, str] = {}
+    if kind == "Job":
+        labels[job_keys.JOB_NAME] = name
+    if pod_set.index_label:
+        labels[pod_set.index_label] = str(index)
+    if pod_set.sub_index_label:
+        labels[pod_set.sub_index_label] = str(job)
+    if kind == "JobSet":
+        labels |= {
+            job_keys.JOB_NAME: f"{name}-{pod_set.name}-{job}",
+            job_keys.JOB_SET: name,
+            job_keys.REPLICATED_JOB: pod_set.name,
+        }
+    return labels
+
+
+def _template(
+    nominated: Nominated, pod_set: QueuedPodSet, admission: Admission, placed: Assigned | None
+) -> Object:
+    made: Object = copy.deepcopy(dict(pod_set.template))
+    metadata, spec = made.setdefault("metadata", {}), made.setdefault("spec", {})
+    kept = {key: value for key, value in metadata.get("annotations", {}).items() if key not in keys.EARLY}
+    used = admission.used[pod_set.name]
+    by_topology = any(flavor.topology for flavor in used)
+    asked = _annotations(pod_set, admission.topology) if by_topology and admission.topology else {}
+    metadata["labels"] = {**metadata.get("labels", {}), keys.POD_SET: pod_set.name}
+    metadata["annotations"] = {**kept, **asked, keys.WORKLOAD: workload_object_name(nominated)}
+    selector = dict(spec.get("nodeSelector", {}))
+    for flavor in used:
+        selector.update(flavor.labels)
+    if by_topology:
+        metadata["labels"][keys.TAS] = "true"
+        if placed is not None and len(placed.domains) == 1:
+            ((values, _),) = placed.domains
+            selector.update(zip(placed.levels, values, strict=True))
+        else:
+            gates = [gate for gate in spec.get("schedulingGates", []) if gate.get("name") != keys.GATE]
+            spec["schedulingGates"] = [*gates, {"name": keys.GATE}]
+    if selector:
+        spec["nodeSelector"] = selector
+    if tolerations := _tolerations(spec.get("tolerations", []), used):
+        spec["tolerations"] = tolerations
+    return made
+
+
+def _tolerations(given: list[Any], flavors: tuple[Flavor, ...]) -> list[Any]:
+    made = list(given)
+    for flavor in flavors:
+        for toleration in flavor.tolerations:
+            if (plain := toleration_object(toleration)) not in made:
+                made.append(plain)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a pod set asks for in today's words; slices by level and size."""
+
+    required: str | None
+    preferred: str | None
+    slices: tuple[tuple[str, int], ...]
+
+
+def _asked(pod_set: QueuedPodSet, topology: Topology) -> _Asked:
+    given, each = pod_set.request, pod_set.count // pod_set.replicas
+    preferred = given.preferred_in(topology)
+    if given.early and given.required is not None and pod_set.replicas > 1 and each:
+        # The early design means every Job by itself, which today is a slice.
+        return _Asked(None, preferred, ((given.required, each),))
+    return _Asked(given.required, preferred, tuple((layer.level, layer.size) for layer in given.layers))
+
+
+def topology_request(pod_set: QueuedPodSet, topology: Topology) -> PodSetTopologyRequest:
+    """What a pod set asks for, as a Workload writes it."""
+    asked = _asked(pod_set, topology)
+    level, size = asked.slices[0] if len(asked.slices) == 1 else (None, None)
+    layers = [] if level else [SliceConstraint(topology=name, size=pods) for name, pods in asked.slices]
+    return PodSetTopologyRequest(
+        required=asked.required,
+        preferred=asked.preferred,
+        unconstrained=None if asked.required or asked.preferred or asked.slices else True,
+        pod_index_label=pod_set.index_label,
+        sub_group_index_label=pod_set.sub_index_label,
+        sub_group_count=pod_set.replicas if pod_set.sub_index_label else None,
+        pod_set_group_name=pod_set.request.group or None,
+        pod_set_slice_required_topology=level,
+        pod_set_slice_size=size,
+        podset_slice_required_topology_constraints=layers,
+    )
+
+
+def _annotations(pod_set: QueuedPodSet, topology: Topology) -> dict[str, str]:
+    """What a pod set asks for, as the annotations of a pod template."""
+    asked, given = _asked(pod_set, topology), pod_set.request
+    free = given.unconstrained and not (asked.required or asked.preferred or asked.slices)
+    return to_annotations(asked.required, asked.preferred, asked.slices, given.group, unconstrained=free)

@@ -1,0 +1,199 @@
+"""What a Job, JobSet, group of pods or Workload asks for: the ways in which it may run, or what is wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from closeknit.apis import core_v1
+from closeknit.dialects.compiling import topologies_of
+from closeknit.dialects.core.priority import created
+from closeknit.dialects.family import Compiled
+from closeknit.dialects.kueue.admitted import with_admission
+from closeknit.dialects.kueue.flavor_assignment import (
+    Admission,
+    admissions,
+    apart_problems,
+    without_queue,
+)
+from closeknit.dialects.kueue.flavors import FAMILY
+from closeknit.dialects.kueue.jobs import read_job, read_job_set
+from closeknit.dialects.kueue.owners import (
+    group_pods,
+    is_spare,
+    maker_of,
+    owner_of,
+    pods_of_owner,
+    queued_key,
+    queued_object,
+    workload_of,
+    workload_owner,
+)
+from closeknit.dialects.kueue.pod_groups import read_pod_group
+from closeknit.dialects.kueue.queue_lookup import priority_of, queue_of
+from closeknit.dialects.kueue.queued_workload import QueuedWorkload
+from closeknit.dialects.kueue.queues import Queue
+from closeknit.dialects.kueue.workload_objects import is_over, read_workload
+from closeknit.dialects.store.objects import Reported, Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.cluster import Holding
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import kueue as sentences
+from closeknit.hub.workload import Workload
+
+_KINDS = ("Job", "JobSet", "Pod")
+"""What queues; of two that have one name, the later is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nominated:
+    """Something that queues, with the flavors that it may be admitted with."""
+
+    queued: QueuedWorkload
+    queue: Queue | None
+    admissions: tuple[Admission, ...]
+    """Empty where something is wrong with it."""
+    workload: Workload
+    problems: tuple[Problem, ...] = ()
+    elsewhere: tuple[Reported, ...] = ()
+    """What is wrong with its Workload object."""
+
+
+def compile_queued(stored: Stored[Any], view: View) -> Compiled:
+    """What a Job, JobSet or Workload asks for, or the group whose first pod this is."""
+    key = key_of(stored, view)
+    nominated = view.derive(nominate, key) if key is not None else None
+    if nominated is None:
+        return Compiled()
+    queued = nominated.queued
+    holdings = (
+        Holding(queued.name, node, pod_set.shape.resources, pods, pod_set.shape.host_ports)
+        for pod_set in queued.pod_sets
+        for node, pods in Counter(slot.node for slot in pod_set.slots if slot.held).items()
+    )
+    return Compiled(
+        workloads=(nominated.workload,),
+        problems=nominated.problems,
+        elsewhere=nominated.elsewhere,
+        holdings=tuple(holdings),
+    )
+
+
+def key_of(stored: Stored[Any], view: View) -> Key | None:
+    """What queues as this object: itself, or for the first pod of a group, the group."""
+    if not isinstance(stored.content, core_v1.Pod):
+        return stored.key
+    group = owner_of(stored)
+    if group is None or group.kind != "Pod":
+        return None
+    pods = view.derive(group_pods, group)
+    return group if pods and pods[0].manifest.key == stored.key else None
+
+
+def nominate(view: View, key: Key) -> Nominated | None:
+    """What queues under this key, with all that was found out about it; None where nothing does."""
+    queued = view.derive(queued_workload, key)
+    if queued is None or queued.finished:
+        return None
+    elsewhere: tuple[Reported, ...] = ()
+    own = list(queued.problems)
+    stored = view.get(key) if key.kind == "Workload" else workload_of(view, key)
+    if stored is not None and not is_over(stored.content) and not (own and key.kind == "Workload"):
+        wrong: list[Problem] = []
+        queued = with_admission(queued, stored, view, wrong)
+        if key.kind == "Workload":
+            own.extend(wrong)
+        else:
+            elsewhere = tuple(map(stored.report, wrong))
+    own.extend(_name_problems(queued, view))
+    return replace(_nominated(queued, view, own), elsewhere=elsewhere)
+
+
+def queued_workload(view: View, key: Key) -> QueuedWorkload | None:
+    """The pod sets of what queues under this key, without what its Workload object says of it."""
+    if key.kind == "Workload":
+        workload = view.get(key)
+        if workload is None or is_spare(view, workload) or view.derive(maker_of, key) is not None:
+            return None
+        return read_workload(workload, pods_of_owner(view, workload_owner(workload), key))
+    stored = queued_object(view, key)
+    if stored is None:
+        return None
+    if key.kind == "Pod":
+        return read_pod_group(key.name, view.derive(group_pods, key))
+    workload = workload_of(view, key)
+    pods = pods_of_owner(view, key, workload.key if workload is not None else None)
+    return read_job(stored, pods) if key.kind == "Job" else read_job_set(stored, pods)
+
+
+def _name_problems(queued: QueuedWorkload, view: View) -> Iterator[Problem]:
+    """Another kind that queues under the same name, and comes first."""
+    name = queued.holder or queued.object.name
+    for kind in _KINDS:
+        if kind == queued.object.kind:
+            return
+        other = view.derive(queued_workload, queued_key(kind, queued.object.namespace, name))
+        if other is not None and not other.finished:
+            yield sentences.BOTH_QUEUE.at(("metadata", "name"), kind=kind)
+            return
+
+
+def _nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominated:
+    """All ways to run; ``own`` is what is wrong with it already."""
+    if not view.lenient:
+        own.extend(problem for pod_set in queued.pod_sets for problem in pod_set.unsayable)
+    priority = priority_of(queued, view, own)
+    since = created(queued.stored, own)
+    queue = queue_of(queued, view, own)
+    made: list[Admission] = []
+    if not own and not queued.stored.problems:
+        if queue is not None:
+            made = admissions(queued, queue, view, own)
+        else:
+            made = without_queue(queued, view.derive(topologies_of, FAMILY))
+            if not made:
+                own.append(sentences.NO_TOPOLOGY_FITS.at(queued.queue_path))
+    if own and queue is not None:
+        own.extend(apart_problems(queued, queue))
+    found = tuple(dict.fromkeys(own))
+    problems = (*queued.stored.problems, *found)
+    made = [] if problems else _running_on(made, queued, view)
+    workload = Workload(
+        object=queued.object,
+        dialect=FAMILY,
+        request=made[0].option.request if made else None,
+        problems=problems,
+        priority=priority,
+        created=since,
+        admitted=queued.flavors is not None,
+        maker=queued.stored.key,
+        options=tuple(each.option for each in made),
+    )
+    return Nominated(queued, queue, tuple(made), workload, found)
+
+
+def _running_on(made: list[Admission], queued: QueuedWorkload, view: View) -> list[Admission]:
+    """What is left of the ways: those of the admission, and of the nodes where pods run, if there are any."""
+    if queued.flavors is not None:
+        taken = queued.flavors
+        made = [each for each in made if all(each.flavors[name] == of for name, of in taken.items())] or made
+    bound = {(each.name, slot.node) for each in queued.pod_sets for slot in each.slots if slot.node}
+    labels = {node: _labels(view, node) for _, node in bound}
+    left = [
+        each
+        for each in made
+        if all(
+            flavor.labels.items() <= labels[node].items()
+            for name, node in bound
+            for flavor in each.used[name]
+        )
+    ]
+    return left or made
+
+
+def _labels(view: View, node: str) -> dict[str, str]:
+    stored = view.get(Key("", "Node", "", node))
+    return dict(stored.content.metadata.labels) if stored is not None else {}

@@ -1,0 +1,73 @@
+"""Kueue as a family: its kinds, and the functions for each of them."""
+
+from __future__ import annotations
+
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.apis.batch_v1 import Job
+from closeknit.apis.core_v1 import Pod
+from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
+from closeknit.dialects.family import Family
+from closeknit.dialects.kueue import admitted, cohorts, owners, queues, status, updates
+from closeknit.dialects.kueue.compile import compile_queued
+from closeknit.dialects.kueue.express import express
+from closeknit.dialects.kueue.flavors import FAMILY, flavor_problems
+from closeknit.dialects.kueue.render import render_kueue, render_pods
+from closeknit.dialects.kueue.topologies import GROUP, topologies
+from closeknit.dialects.wire.kinds import Kind
+
+_VERSIONS = ("v1beta2", "v1beta1")
+_QUEUED = (Job, JobSet, Pod, wire.Workload)
+"""The shapes of what queues, in the order in which it is looked at and written."""
+
+KUEUE = Family(
+    name=FAMILY,
+    kinds=(
+        Kind(GROUP, "Topology", (*_VERSIONS, "v1alpha1"), wire.Topology, namespaced=False),
+        Kind(GROUP, "ResourceFlavor", _VERSIONS, wire.ResourceFlavor, namespaced=False),
+        Kind(GROUP, "ClusterQueue", _VERSIONS, wire.ClusterQueue, namespaced=False),
+        Kind(GROUP, "Cohort", (*_VERSIONS, "v1alpha1"), wire.Cohort, namespaced=False),
+        Kind(GROUP, "LocalQueue", _VERSIONS, wire.LocalQueue),
+        Kind(GROUP, "WorkloadPriorityClass", _VERSIONS, wire.WorkloadPriorityClass, namespaced=False),
+        Kind(GROUP, "AdmissionCheck", _VERSIONS, wire.AdmissionCheck, namespaced=False),
+        Kind(GROUP, "Workload", _VERSIONS, wire.Workload, verbatim=True),
+        Kind("batch", "Job", ("v1",), Job, verbatim=True),
+        Kind("jobset.x-k8s.io", "JobSet", ("v1alpha2",), JobSet, verbatim=True),
+    ),
+    topologies=topologies,
+    compile=dict.fromkeys(_QUEUED, compile_queued),
+    check={
+        wire.ResourceFlavor: flavor_problems,
+        wire.Cohort: cohorts.cohort_problems,
+        wire.ClusterQueue: queues.cluster_queue_problems,
+        wire.LocalQueue: queues.local_queue_problems,
+        wire.AdmissionCheck: queues.admission_check_problems,
+    },
+    render={
+        "kueue": dict.fromkeys(_QUEUED, render_kueue),
+        "pods": dict.fromkeys((Job, JobSet, wire.Workload), render_pods),
+    },
+    express=express,
+    update={
+        wire.Topology: updates.topology_changes,
+        wire.ResourceFlavor: updates.flavor_changes,
+        wire.LocalQueue: updates.local_queue_changes,
+        wire.AdmissionCheck: updates.admission_check_changes,
+        wire.Workload: updates.workload_changes,
+        Job: updates.job_changes,
+        JobSet: updates.job_changes,
+        Pod: updates.pod_changes,
+    },
+    status={
+        wire.ClusterQueue: status.cluster_queue_status,
+        wire.LocalQueue: status.local_queue_status,
+        wire.Workload: status.workload_status,
+        Job: status.job_status,
+        JobSet: status.job_status,
+    },
+    owner_of=owners.owner_of,
+    indexes=(*cohorts.INDEXES, *owners.INDEXES, *admitted.INDEXES),
+    passed_over={
+        GROUP: frozenset({"MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig"}),
+        "batch": frozenset({"CronJob"}),
+    },
+)

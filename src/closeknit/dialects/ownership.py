@@ -1,0 +1,98 @@
+"""Decide which workload owns a pod when several families claim it.
+
+A pod of a PodCliqueSet may name a PodGroup as well, and one that queues in Kueue may carry annotations
+of KAI. It belongs to the first claim whose workload exists or will be made, or to the first claim
+where none does. A pod that nobody claims belongs to its controller, or to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from closeknit.apis import core_v1
+from closeknit.dialects.core.naming import lone_holder, workload_name
+from closeknit.dialects.core.pods import ReadPod, read_pod
+from closeknit.dialects.family import Family
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.store import Index
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+
+_CLAIM = "claim"
+
+
+class Claim(NamedTuple):
+    """A workload that a pod may belong to, and the family that says so."""
+
+    key: Key
+    family: str = ""
+    """Empty where no family claims the pod, and the key is that of its controller or its own."""
+
+    @property
+    def holder(self) -> str:
+        """Who holds what the pod uses, as it is shown."""
+        name = workload_name if self.family else lambda *of: lone_holder(self.key.kind, *of)
+        return name(self.key.namespace, self.key.name)
+
+
+def pods_by_claim(families: Sequence[Family]) -> Index:
+    """The index that finds pods by what claims them."""
+
+    def claims(pod: Stored[core_v1.Pod]) -> Iterable[Claim]:
+        named = [
+            Claim(key, family.name)
+            for family in families
+            if family.owner_of is not None and (key := family.owner_of(pod)) is not None
+        ]
+        return named or (_unclaimed(pod),)
+
+    return Index(_CLAIM, core_v1.Pod, claims)
+
+
+def claim_of(view: View, pod: Key) -> Claim:
+    """The claim that a pod in the store belongs to."""
+    claims: Sequence[Claim] = view.values(_CLAIM, pod)
+    return claims[0] if len(claims) == 1 else view.derive(_first_that_exists, claims)
+
+
+def _first_that_exists(view: View, claims: Sequence[Claim]) -> Claim:
+    for claim in claims:
+        family = next(one for one in view.families if one.name == claim.family)
+        if family.makes is None or exists(view, claim.key):
+            return claim
+    return claims[0]
+
+
+def exists(view: View, workload: Key) -> bool:
+    """Whether a workload is there, or will be made from an object that is."""
+    return view.has(workload) or any(
+        family.makes is not None and workload in view.derive(family.makes) for family in view.families
+    )
+
+
+def pods_of(view: View, workload: Key, family: str) -> tuple[ReadPod, ...]:
+    """The pods of a workload, in the order in which they came, without those whose node has gone."""
+    claim = Claim(workload, family)
+    present = (
+        view.derive(pod_of, pod.key) for pod in view.found(_CLAIM, claim) if claim_of(view, pod.key) == claim
+    )
+    return tuple(pod for pod in present if pod is not None and not is_lost(view, pod))
+
+
+def pod_of(view: View, key: Key) -> ReadPod | None:
+    """A pod as far as placing it is concerned; None where it is not in the store."""
+    stored = view.get(key)
+    return read_pod(stored) if stored is not None else None
+
+
+def is_lost(view: View, pod: ReadPod) -> bool:
+    """Whether a pod that has a node is without one, because the node is not in the store."""
+    return pod.holds and not view.is_readable(Key("", "Node", "", pod.node))
+
+
+def _unclaimed(pod: Stored[core_v1.Pod]) -> Claim:
+    for owner in pod.content.metadata.owner_references:
+        if owner.controller:
+            return Claim(Key(owner.api_version.rpartition("/")[0], owner.kind, pod.namespace, owner.name))
+    return Claim(pod.key)

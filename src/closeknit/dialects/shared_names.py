@@ -1,0 +1,109 @@
+"""One name, two things: families that call different topologies or workloads the same are told apart.
+
+Inside a family names are its own, so each dialect reads and writes the names that people gave. Where
+all of them meet in one cluster, a name that would mean two things is said with its family or kind before it.
+No Kubernetes name holds a slash or a space, so no such name can be mistaken for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from closeknit.dialects.core.naming import lone_holder
+from closeknit.dialects.family import Family
+from closeknit.dialects.ownership import Claim
+from closeknit.hub.request import Request
+from closeknit.hub.topology import Topology
+from closeknit.hub.workload import Workload
+
+
+class Topologies:
+    """All topologies, by the family that describes them."""
+
+    def __init__(self, families: Sequence[Family], found: Mapping[str, Mapping[str, Topology]]) -> None:
+        self._found = found
+        self._seen = {dialect.name: self._by_name(dialect, families) for dialect in families}
+
+    def _by_name(self, dialect: Family, families: Sequence[Family]) -> dict[str, tuple[str, Topology]]:
+        """The topologies that a family sees, its own first, each with the family that describes it."""
+        seen: dict[str, tuple[str, Topology]] = {}
+        for family in (dialect.name, *dialect.borrows, *(each.name for each in families)):
+            for name, topology in self._found.get(family, {}).items():
+                seen.setdefault(name, (family, topology))
+        return seen
+
+    def seen_by(self, family: str) -> dict[str, Topology]:
+        """By name: its own, else those of the families it borrows from, else those of all others."""
+        return {name: topology for name, (_, topology) in self._seen[family].items()}
+
+    def everything(self) -> tuple[Topology, ...]:
+        """Each under a name of its own, sorted."""
+        known: dict[str, Topology] = {}
+        for family, topologies in self._found.items():
+            for topology in topologies.values():
+                name = self._told(family, topology)
+                known.setdefault(name, replace(topology, name=name))
+        return tuple(known[name] for name in sorted(known))
+
+    def name(self, family: str, name: str) -> str:
+        """What a topology that a family knows by this name is called where all meet."""
+        return self._told(*self._seen[family][name])
+
+    def _told(self, family: str, topology: Topology) -> str:
+        alike = (each[topology.name] for each in self._found.values() if topology.name in each)
+        # Another family may call the levels otherwise; that they lie the same is what counts.
+        plain = all(other.labels == topology.labels for other in alike)
+        return topology.name if plain else f"{family}/{topology.name}"
+
+
+class Workloads:
+    """All workloads; those of one name are told apart by their kind."""
+
+    def __init__(self, families: Sequence[Family], topologies: Topologies, found: Iterable[Workload]) -> None:
+        self._claimed_by = {dialect.name: dialect.claimed_by or dialect.name for dialect in families}
+        self._topologies = topologies
+        self._found = tuple(found)
+        owners: dict[str, list[Workload]] = {}
+        for workload in self._found:
+            if workload.request is not None:
+                owners.setdefault(workload.request.name, []).append(workload)
+        self._shared = {name: alike for name, alike in owners.items() if len(alike) > 1}
+
+    def everything(self) -> Iterator[Workload]:
+        """Each with a request that can stand beside all others."""
+        for workload in self._found:
+            if workload.request is None:
+                yield workload
+                continue
+            options = tuple(
+                replace(option, request=self._told(workload, option.request)) for option in workload.options
+            )
+            request = options[0].request if options else self._told(workload, workload.request)
+            yield replace(workload, request=request, options=options)
+
+    def holder(self, claim: Claim) -> str:
+        """Who holds what a claimed pod uses."""
+        return self.named(claim.family, claim.holder)
+
+    def named(self, family: str, holder: str) -> str:
+        """What a workload that a family's pods belong to is called where all meet."""
+        for workload in self._shared.get(holder, ()):
+            if self._claimed_by[workload.dialect] == family:
+                return self._name(workload, holder)
+        return holder
+
+    def _told(self, workload: Workload, request: Request) -> Request:
+        topology = request.topology
+        if topology is not None:
+            topology = self._topologies.name(workload.dialect, topology)
+        name = self._name(workload, request.name)
+        if (name, topology) == (request.name, request.topology):
+            return request
+        return replace(request, name=name, topology=topology)
+
+    def _name(self, workload: Workload, name: str) -> str:
+        if name not in self._shared:
+            return name
+        namespace, _, own = name.rpartition("/")
+        return lone_holder(workload.object.kind, namespace, own)

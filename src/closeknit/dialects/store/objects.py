@@ -1,0 +1,78 @@
+"""One object as families see it: decoded, under its key, with what is wrong with its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from closeknit.apis.wire import Wire
+from closeknit.dialects.wire.kinds import Named
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
+from closeknit.hub.workload import ObjectName
+
+_O_co = TypeVar("_O_co", bound=Named, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A problem, and the object that it is reported for."""
+
+    key: Key
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Generic[_O_co]):
+    """An object that could be read."""
+
+    key: Key
+    object: ObjectName
+    content: _O_co
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with its shape although it could be read; already reported."""
+    written: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+    """The whole object as it was written, unused fields included; empty unless its kind is kept verbatim."""
+    bare: bool = False
+    """Whether it was written without apiVersion, kind and metadata, so that nobody gave it a namespace."""
+
+    @property
+    def shape(self) -> type[Any]:
+        """The wire type."""
+        return type(self.content)
+
+    @property
+    def name(self) -> str:
+        """The object's own name."""
+        return self.object.name
+
+    @property
+    def namespace(self) -> str:
+        """The object's namespace, ``default`` where it says nothing."""
+        return self.object.namespace
+
+    def report(self, problem: Problem) -> Reported:
+        """A problem of this object."""
+        return Reported(self.key, problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object that could not be read. Others may name it, which is no mistake of theirs."""
+
+    key: Key
+    object: ObjectName
+    shape: type[Wire]
+    problems: tuple[Problem, ...]
+    """What is wrong with it; already reported."""
+
+    @property
+    def name(self) -> str:
+        """The object's own name."""
+        return self.object.name
+
+    @property
+    def namespace(self) -> str:
+        """The object's namespace."""
+        return self.object.namespace

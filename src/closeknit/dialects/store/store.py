@@ -1,0 +1,121 @@
+"""All objects by key, with indexes. Files fill it once; a watch changes it object by object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from closeknit.dialects.store.objects import Stored, Unreadable
+from closeknit.hub.keys import Key
+
+Entry: TypeAlias = Stored[Any] | Unreadable
+Change: TypeAlias = tuple[str, Any]
+"""Something that can be asked of a store, and whose answer has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Finds the objects of one shape by values that each of them has."""
+
+    name: str
+    shape: type[Any]
+    values: Callable[[Stored[Any]], Iterable[Hashable]]
+    """Pure: depends on the object alone."""
+
+
+class Store:
+    """Objects by key. Every change says which questions have another answer now."""
+
+    def __init__(self, indexes: Iterable[Index] = ()) -> None:
+        self._entries: dict[Key, Entry] = {}
+        self._by_shape: dict[type[Any], dict[Key, Stored[Any]]] = {}
+        self._unreadable: dict[type[Any], dict[Key, Unreadable]] = {}
+        self._indexes: dict[type[Any], list[Index]] = {}
+        self._values: dict[str, dict[Key, tuple[Hashable, ...]]] = {}
+        self._found: dict[str, dict[Hashable, dict[Key, Stored[Any]]]] = {}
+        for index in indexes:
+            self._indexes.setdefault(index.shape, []).append(index)
+            self._values[index.name], self._found[index.name] = {}, {}
+
+    def put(self, entry: Entry) -> set[Change]:
+        """Add an object, or replace the one of its key in its place."""
+        before = self._entries.get(entry.key)
+        if before == entry:
+            return set()
+        changes: set[Change] = {("key", entry.key), ("shape", entry.shape)}
+        if before is None:
+            changes.add(("exists", entry.key))
+        elif (before.shape, type(before)) != (entry.shape, type(entry)):
+            changes |= self.remove(entry.key)
+        self._entries[entry.key] = entry
+        if isinstance(entry, Unreadable):
+            self._unreadable.setdefault(entry.shape, {})[entry.key] = entry
+            return changes
+        self._by_shape.setdefault(entry.shape, {})[entry.key] = entry
+        for index in self._indexes.get(entry.shape, ()):
+            changes |= self._place(index, entry)
+        return changes
+
+    def remove(self, key: Key) -> set[Change]:
+        """Forget an object, if it is there."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return set()
+        changes: set[Change] = {("key", key), ("exists", key), ("shape", entry.shape)}
+        if isinstance(entry, Unreadable):
+            del self._unreadable[entry.shape][key]
+            return changes
+        del self._by_shape[entry.shape][key]
+        for index in self._indexes.get(entry.shape, ()):
+            changes |= self._take_out(index, key)
+        return changes
+
+    def get(self, key: Key) -> Entry | None:
+        """The object of this key."""
+        return self._entries.get(key)
+
+    def of(self, shape: type[Any]) -> Mapping[Key, Stored[Any]]:
+        """The objects of this shape that could be read, in the order in which they came."""
+        return self._by_shape.get(shape, {})
+
+    def unreadable(self, shape: type[Any]) -> Mapping[Key, Unreadable]:
+        """The objects that should have had this shape."""
+        return self._unreadable.get(shape, {})
+
+    def found(self, index: str, value: Hashable) -> Mapping[Key, Stored[Any]]:
+        """The objects that have this value, in the order in which they came."""
+        return self._found[index].get(value, {})
+
+    def values(self, index: str, key: Key) -> tuple[Hashable, ...]:
+        """The values that an object is found by."""
+        return self._values[index].get(key, ())
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def _place(self, index: Index, entry: Stored[Any]) -> set[Change]:
+        values = tuple(index.values(entry))
+        changes: set[Change] = set()
+        known, found = self._values[index.name], self._found[index.name]
+        if known.get(entry.key, values) != values:
+            changes |= self._take_out(index, entry.key)
+        if values:
+            known[entry.key] = values
+        for value in values:
+            found.setdefault(value, {})[entry.key] = entry
+            changes.add((index.name, value))
+        return changes
+
+    def _take_out(self, index: Index, key: Key) -> set[Change]:
+        changes: set[Change] = set()
+        every = self._found[index.name]
+        for value in self._values[index.name].pop(key, ()):
+            del every[value][key]
+            if not every[value]:
+                del every[value]
+            changes.add((index.name, value))
+        return changes

@@ -1,0 +1,99 @@
+"""A source's bytes become plain documents, each with its number, or problems with their place.
+
+No file makes this package raise, recurse without end or fill the memory: size, nesting and what YAML
+aliases stand for have limits, and a file that exceeds one has a problem. A field whose value is null is
+left out of its mapping, because to Kubernetes the two mean the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from closeknit.dialects.text import json, yaml
+from closeknit.hub.paths import Path, Verbatim
+from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import text as sentences
+from closeknit.hub.workload import ObjectName
+
+Plain: TypeAlias = "dict[str, Plain] | list[Plain] | str | int | float | bool | None"
+"""What a document is made of."""
+
+LARGEST = 64 * 2**20
+"""The most bytes that a source may have."""
+
+# What YAML calls printable. Anything else could only hide something from a reader, or confuse a terminal.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a source, as plain values."""
+
+    source: str
+    number: int
+    """Counted from 1 within the source."""
+    content: Plain
+
+
+def parse(source: Source) -> Iterator[Document | Located]:
+    """Yield the documents of a source that can be read, and the problems of those that cannot."""
+    text = _text(source.content)
+    if isinstance(text, Problem):
+        yield Located(source.name, 0, text)
+        return
+    for number, (content, problems) in enumerate(json.load(text) or yaml.load(text), start=1):
+        for problem in problems:
+            yield Located(source.name, number, problem)
+        if not problems and content is not None:
+            yield Document(source.name, number, content)
+
+
+def _text(content: bytes) -> str | Problem:
+    if len(content) > LARGEST:
+        return sentences.FILE_TOO_LARGE.at((), bytes=len(content), most=LARGEST)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode("utf-8", "replace")
+        byte = error.object[error.start]
+        return sentences.NOT_UTF8.at(_place(before), byte=f"0x{byte:02x}")
+    if found := _UNPRINTABLE.search(text):
+        before, character = text[: found.start()], ord(found[0])
+        return sentences.UNPRINTABLE.at(_place(before), character=f"U+{character:04X}")
+    return text
+
+
+def _place(before: str) -> Path:
+    line = before.count("\n") + 1
+    column = len(before) - before.rfind("\n")
+    return (Verbatim(f"line {line}, column {column}"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The bytes of one file, under the name by which messages speak of it."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A problem, and the document it was found in.
+
+    The path starts at the top of the document. In a ``List`` it therefore begins
+    with ``items[3].``; for text that is no YAML it is the line and the column.
+    """
+
+    source: str
+    document: int
+    """Counted from 1 within the source; 0 where the problem concerns the source as a whole."""
+    problem: Problem
+    object: ObjectName | None = None
+    """The object, as far as its document could be read."""
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.document}:{self.problem.where or '-'}: {self.problem.message}"

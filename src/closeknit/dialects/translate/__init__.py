@@ -1,0 +1,1 @@
+"""Write the workloads of any family as the objects of another."""

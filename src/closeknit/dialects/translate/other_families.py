@@ -1,0 +1,168 @@
+"""Workloads restated in the words of another family, from what the hub knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from closeknit.dialects.compiling import render_object, topologies_of
+from closeknit.dialects.family import Family, Object
+from closeknit.dialects.reading import Gathered, gather, load_documents
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.text.documents import Document, Located
+from closeknit.dialects.translate.name_conflicts import (
+    TOPOLOGIES,
+    Renamed,
+    Written,
+    called,
+    is_of_topology,
+    other_names,
+)
+from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import InvalidError, OneOf, Problem
+from closeknit.hub.sentences import wire as sentences
+from closeknit.hub.topology import Topology
+from closeknit.hub.workload import ObjectName, Workload
+
+NAME: Path = ("metadata", "name")
+"""Where a problem with a whole workload is told."""
+TARGETS = ("kai", "grove", "podgang", "kueue", "pods")
+"""What can be translated to."""
+_ON_THE_WAY = {"podgang": "grove", "pods": "kai"}
+"""Targets that are no family of their own, and the family whose objects lead to them."""
+_AMONG = {"pods": "Pod"}
+"""Targets that stand among the objects of that family, and their kind."""
+
+
+def by_own_rules(
+    family: Family, found: Gathered, target: str
+) -> Iterator[tuple[Object | Reported, Key | None]]:
+    """What a family's operator makes of its objects, each with the object that it is made from."""
+    view = found.loaded.view
+    for shape in family.render.get(target, ()):
+        for each in view.of(shape):
+            rendered = view.derive(render_object, family, target, each.key)
+            yield from ((each.report(problem), each.key) for problem in rendered.problems)
+            yield from ((made, each.key) for made in rendered.objects)
+
+
+class Restating:
+    """Says workloads in the words of a target's family, beside all that is written already."""
+
+    def __init__(self, families: Sequence[Family], found: Gathered, target: str, written: Written) -> None:
+        self._families = families
+        self._found = found
+        self._target = target
+        self._written = written
+        family = _ON_THE_WAY.get(target, target)
+        speakers = (one for one in families if one.name == family and one.express is not None)
+        self._speaker = next(speakers, None)
+
+    def restated(
+        self, family: Family, workloads: Sequence[Workload]
+    ) -> Iterator[Object | Located | ObjectName | Renamed]:
+        """What becomes of a family's workloads; a name stands for one that nothing became of."""
+        for workload in workloads:
+            if self._speaker is None:
+                yield self._impossible(family, workload)
+                continue
+            nothing = True
+            for result in self._told_apart(self._speaker, workload):
+                nothing = False
+                if not isinstance(result, dict) or self._written.take(result, workload.key)[0] is result:
+                    yield result
+            if nothing:
+                yield workload.object
+
+    def _told_apart(self, speaker: Family, workload: Workload) -> Iterator[Object | Located | Renamed]:
+        """A workload in other words, under another name or with its topology under another if need be."""
+        assert workload.request is not None
+        layout = workload.request.topology
+        topologies = dict(self._found.loaded.view.derive(topologies_of, workload.dialect))
+        names = other_names(workload.object.name, workload.object.kind.lower())
+        layout_names = other_names(layout or "", workload.dialect)
+        named = workload
+        renamed: dict[str, Renamed] = {}
+        while True:
+            assert named.request is not None
+            results = list(self._said_over(speaker, workload, named, topologies))
+            objects = [each for each in results if isinstance(each, dict)]
+            rivals = list(self._written.rivals(objects, workload.object))
+            if not rivals:
+                yield from renamed.values()
+                yield from results
+                return
+            here = named.request.topology
+            of_layout = [made for made, _ in rivals if here is not None and is_of_topology(made, here)]
+            if here is not None and of_layout:
+                name = next(layout_names)
+                topologies[name] = replace(topologies[here], name=name)
+                named = replace(named, request=replace(named.request, topology=name))
+                renamed["topology"] = Renamed(workload.object, name, topology=layout or "")
+            others = [other for made, other in rivals if made not in of_layout]
+            if others:
+                name = next(names)
+                named = called(named, name)
+                renamed["name"] = Renamed(workload.object, name, other=others[0])
+
+    def _said_over(
+        self, speaker: Family, workload: Workload, named: Workload, topologies: Mapping[str, Topology]
+    ) -> Iterator[Object | Located]:
+        """A workload in the words of the target's family, or what these words cannot say.
+
+        ``named`` is the same workload under the name that it is written with.
+        """
+        assert speaker.express is not None
+        try:
+            said = list(speaker.express(named, topologies))
+        except InvalidError as error:
+            yield from (self._unsaid(workload, speaker.name, problem) for problem in error.problems)
+            return
+        if speaker.name == self._target:
+            yield from said
+        elif self._target in _AMONG:
+            yield from (made for made in said if made["kind"] == _AMONG[self._target])
+        else:
+            documents = [Document("", i, made) for i, made in enumerate(said)]
+            further = gather(
+                load_documents(self._families, documents, lenient=self._found.loaded.view.lenient)
+            )
+            yield from (self._unsaid(workload, speaker.name, one.problem) for one in further.problems)
+            # Nobody else writes topology and pods of a set that is only on the way, and gangs name both.
+            yield from (made for made in said if made["kind"] in TOPOLOGIES)
+            for step in (self._target, "pods"):
+                for result, _ in by_own_rules(speaker, further, step):
+                    if isinstance(result, Reported):
+                        yield self._unsaid(workload, speaker.name, result.problem)
+                    else:
+                        yield result
+
+    def _impossible(self, family: Family, workload: Workload) -> Located:
+        """A target for which nobody has words, and those that there are."""
+        speakers = {one.name for one in self._families if one.express is not None}
+        possible = [
+            each for each in TARGETS if each in family.render or _ON_THE_WAY.get(each, each) in speakers
+        ]
+        name, remedy = workload.object, OneOf.among("", possible)
+        return at(
+            self._found,
+            workload,
+            sentences.UNTRANSLATABLE.at(
+                NAME, kind=name.kind, name=name.name, target=self._target, remedy=remedy
+            ),
+        )
+
+    def _unsaid(self, workload: Workload, family: str, problem: Problem) -> Located:
+        """What the target has no words for."""
+        name = workload.object
+        unsaid = sentences.NOT_EXPRESSIBLE.at(
+            NAME, kind=name.kind, name=name.name, family=family, problem=problem
+        )
+        return at(self._found, workload, unsaid)
+
+
+def at(found: Gathered, workload: Workload, problem: Problem) -> Located:
+    """A problem with translating a workload, at the object that asks for it."""
+    located = found.loaded.located(Reported(workload.key, problem))
+    return replace(located, object=workload.object)

@@ -1,0 +1,243 @@
+"""Whether a plain document has the shape of a wire type; everything that differs, at once.
+
+msgspec stops at the first mistake and passes over unknown fields unless told otherwise. So it is asked
+first whether a document fits a closed twin of the shape, which is quick: most of the hundred thousand nodes
+of a cluster do. Only where one does not, a checker walks it and tells everything.
+Twins and checkers are made per type, when they are first needed.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin
+
+import msgspec
+
+from closeknit.apis.wire import Number, Quantity, Wire
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Code, Problem, nearest, shown, suggestion
+from closeknit.hub.sentences import wire as sentences
+
+_W = TypeVar("_W", bound=Wire)
+
+_Steps: TypeAlias = "tuple[_Steps, str | int] | None"
+"""A path from the inside out; it is only written down for a problem."""
+
+_Check: TypeAlias = "Callable[[Any, _Steps, _Notes], None]"
+
+
+class _Notes:
+    """What is wrong with one document, and whether unknown fields count."""
+
+    def __init__(self, *, lenient: bool) -> None:
+        self.lenient = lenient
+        self.readable = True
+        self.problems: list[Problem] = []
+
+    def unknown(self, steps: _Steps, field: str, remedy: str) -> None:
+        self.problems.append(sentences.UNKNOWN_FIELD.at(_path(steps), field=field, remedy=remedy))
+
+    def mismatch(self, steps: _Steps, value: Any, expected: str) -> None:
+        remedy = ""
+        if expected == "a string" and isinstance(value, int | float):
+            remedy = " Put it in quotes."
+        elif isinstance(value, str) and "{{" in value:
+            remedy = " It looks like a template. Fill it in first."
+        self.wrong(steps, sentences.WRONG_TYPE, found=found(value), expected=expected, remedy=remedy)
+
+    def wrong(self, steps: _Steps, code: Code, **facts: str) -> None:
+        self.readable = False
+        self.problems.append(code.at(_path(steps), **facts))
+
+
+def decode(
+    shape: type[_W], content: dict[str, Any], *, lenient: bool = False
+) -> tuple[_W | None, tuple[Problem, ...]]:
+    """The document as a value of this shape, and every way in which it has another.
+
+    Fields that the shape does not know are problems, unless ``lenient``, but do not keep the
+    rest from being read. There is no value where anything else is wrong.
+    """
+    if _fits(shape if lenient else _closed(shape), content):
+        return msgspec.convert(content, shape), ()
+    notes = _Notes(lenient=lenient)
+    _checker(shape)(content, None, notes)
+    value = msgspec.convert(content, shape) if notes.readable else None
+    return value, tuple(notes.problems)
+
+
+def _fits(shape: type[msgspec.Struct], content: dict[str, Any]) -> bool:
+    try:
+        msgspec.convert(content, shape)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+@cache
+def _closed(shape: type[Wire]) -> type[msgspec.Struct]:
+    """A shape that takes the same fields, used and unused, and no other, all the way down."""
+    fields: list[Any] = []
+    written: dict[str, str] = {}
+    for field in msgspec.structs.fields(shape):
+        inner = _closed_type(field.type)
+        fields.append((field.name, inner) if field.required else (field.name, inner, None))
+        written[field.name] = field.encode_name
+    for i, name in enumerate(sorted(shape.unused)):
+        fields.append((f"unused_{i}", object, None))
+        written[f"unused_{i}"] = name
+    return msgspec.defstruct(shape.__name__, fields, rename=written, kw_only=True, forbid_unknown_fields=True)
+
+
+def _closed_type(kind: Any) -> Any:
+    if isinstance(kind, type) and issubclass(kind, Wire):
+        return _closed(kind)
+    match get_origin(kind), get_args(kind):
+        case origin, (inner,) if origin is list:
+            return list[_closed_type(inner)]  # type: ignore[misc]
+        case origin, (_, inner) if origin is dict:
+            return dict[str, _closed_type(inner)]  # type: ignore[misc]
+        case _, (inner, none) if none is type(None):
+            return _closed_type(inner) | None
+        case _:
+            return kind
+
+
+def _path(steps: _Steps) -> Path:
+    inside_out: list[str | int] = []
+    while steps is not None:
+        steps, step = steps
+        inside_out.append(step)
+    return tuple(reversed(inside_out))
+
+
+@cache
+def _checker(kind: Any) -> _Check:
+    """The function that checks a value of this type."""
+    if isinstance(kind, type) and issubclass(kind, Wire):
+        return _wire_checker(kind)
+    if kind in (Quantity, Quantity | None):
+        return _simple((str, int, float), "a quantity, such as 8, 500m or 1.5Gi,")
+    if kind == Number:
+        return _simple((int, float), "a number")
+    if type(None) in get_args(kind):
+        # Null never reaches us, because documents leave it out.
+        (inner,) = (inner for inner in get_args(kind) if inner is not type(None))
+        return _checker(inner)
+    match get_origin(kind):
+        case origin if origin is Annotated:
+            return _range_checker(kind)
+        case origin if origin is list:
+            return _list_checker(_checker(get_args(kind)[0]))
+        case origin if origin is dict:
+            return _mapping_checker(_checker(get_args(kind)[1]))
+        case _:
+            return _plain_checker(kind)
+
+
+def _plain_checker(kind: Any) -> _Check:
+    if kind is str:
+        return _simple((str,), "a string")
+    if kind is bool:
+        return _simple((bool,), "true or false")
+    if kind is object:
+        return lambda *_: None
+    raise TypeError(f"No wire shape holds {kind} yet; teach this module to check it.")
+
+
+def _simple(allowed: tuple[type, ...], expected: str) -> _Check:
+    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
+        if type(value) not in allowed:
+            notes.mismatch(steps, value, expected)
+
+    return check
+
+
+def _range_checker(kind: Any) -> _Check:
+    _, meta = get_args(kind)
+
+    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
+        if type(value) is not int:
+            notes.mismatch(steps, value, "a whole number")
+        elif not meta.ge <= value <= meta.le:
+            # The other end is often narrower by a rule of the field, so it is not for this to tell.
+            limit = f"at least {meta.ge}" if value < meta.ge else f"at most {meta.le}"
+            notes.wrong(steps, sentences.OUT_OF_RANGE, value=shown(value), limit=limit)
+
+    return check
+
+
+def _list_checker(inner: _Check) -> _Check:
+    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
+        if type(value) is not list:
+            notes.mismatch(steps, value, "a list")
+            return
+        for i, item in enumerate(value):
+            inner(item, (steps, i), notes)
+
+    return check
+
+
+def _mapping_checker(inner: _Check) -> _Check:
+    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
+        if type(value) is not dict:
+            notes.mismatch(steps, value, "a mapping")
+            return
+        for key, item in value.items():
+            inner(item, (steps, key), notes)
+
+    return check
+
+
+def _wire_checker(shape: type[Wire]) -> _Check:
+    fields = {field.encode_name: _checker(field.type) for field in msgspec.structs.fields(shape)}
+    required = [field.encode_name for field in msgspec.structs.fields(shape) if field.required]
+
+    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
+        if type(value) is not dict:
+            notes.mismatch(steps, value, "a mapping")
+            return
+        for key, item in value.items():
+            inner = fields.get(key)
+            if inner is not None:
+                inner(item, (steps, key), notes)
+            elif key not in shape.unused and not notes.lenient and (remedy := _remedy(shape, key)):
+                notes.unknown((steps, key), key, remedy)
+        for key in required:
+            if key not in value:
+                notes.wrong((steps, key), sentences.MISSING_FIELD)
+
+    return check
+
+
+@lru_cache(maxsize=1024)
+def _remedy(shape: type[Wire], key: str) -> str | None:
+    """What to do about a field that the shape does not know; None where such fields are allowed.
+
+    Asked for the same field of every object, so it is kept: looking for the nearest word takes long.
+    """
+    if key in shape.elsewhere:
+        return shape.elsewhere[key]
+    known = sorted({*(field.encode_name for field in msgspec.structs.fields(shape)), *shape.unused})
+    near = nearest(key, known)
+    if shape.open_ended and (near is None or not is_slip(key, near)):
+        return None
+    return f"Did you mean {shown(near)}?" if near is not None else suggestion(key, known)
+
+
+_NAMES = {dict: "a mapping", list: "a list", str: "a string", bool: "a truth value", type(None): "nothing"}
+
+
+def is_slip(written: str, meant: str) -> bool:
+    """Whether one is so near the other that it can hardly be a word of its own."""
+    return difflib.SequenceMatcher(None, written.casefold(), meant.casefold()).ratio() > 0.85
+
+
+def found(value: Any) -> str:
+    """Name a value that has the wrong type; only scalars are quoted, a list would drown the sentence."""
+    kind = _NAMES.get(type(value), "a number")
+    if isinstance(value, bool):
+        return f"{str(value).lower()}, {kind},"
+    return f"{shown(value)}, {kind}," if isinstance(value, str | int | float) else kind

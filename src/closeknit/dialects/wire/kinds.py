@@ -1,0 +1,111 @@
+"""The kinds that somebody reads, and files that hold nothing but the ``spec`` of one.
+
+Some tools keep files of their own, without ``apiVersion``, ``kind`` and ``metadata``. Such a
+file is read as the ``spec`` of the object that carries it, so families see objects only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.wire import Wire
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Problem
+
+DEFAULT_NAMESPACE = "default"
+
+
+class Named(Protocol):
+    """A wire shape of a whole object."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Its name, labels and so on."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """How a kind is written in files that hold nothing but its ``spec``."""
+
+    mark: str
+    """The key at the top by which such a file is known."""
+    name: tuple[str, ...]
+    """Where in the file its name stands; capitals and underscores give way to what Kubernetes allows."""
+    unnamed: str = ""
+    """The name of a file that gives none."""
+    together: tuple[tuple[str, ...], ...] = ()
+    """Paths at which several such files stand, in a document without apiVersion and kind."""
+    own_names: bool = False
+    """Whether names in such files have a rule of their own, which allows no more than Kubernetes does."""
+
+    def whole(self, content: dict[str, Any], api_version: str, kind: str) -> dict[str, Any]:
+        """The object that carries this file."""
+        name: Any = content
+        for step in self.name:
+            name = name.get(step) if isinstance(name, dict) else None
+        plain = name.lower().replace("_", "-") if isinstance(name, str) else ""
+        metadata = {"name": plain or self.unnamed}
+        return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": content}
+
+    def in_file(self, problem: Problem) -> Problem:
+        """A problem of the object, at the path that the author of the file sees."""
+        return problem.moved(self._path)
+
+    def _path(self, path: Path) -> Path:
+        if path == ("metadata", "name"):
+            return self.name or (self.mark,)
+        return path[1:] if path[:1] == ("spec",) else path
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind that somebody reads."""
+
+    group: str
+    """Empty for the core group."""
+    kind: str
+    versions: tuple[str, ...]
+    """Those that are read, the preferred one first. Versions that differ in shape are kinds of their own."""
+    shape: type[Wire]
+    namespaced: bool = True
+    own_file: OwnFile | None = None
+    """How it is written without apiVersion and kind, if it ever is."""
+    named: bool = True
+    """Whether an object needs a name. A configuration file has a kind, but nobody calls it by a name."""
+    verbatim: bool = False
+    """Whether its documents are kept as they were written, for those who write them again with changes."""
+    workload: bool = False
+    """Whether every object of the kind is a workload, even one that cannot be read."""
+
+
+def files_at(content: dict[str, Any], way: Sequence[str], name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the files at the end of a path of keys, each with its path; lists on the way are gone through.
+
+    At the end is a list of files, or a mapping of files by their names. There a file gets its name in
+    the field of that name, unless it has one. What is no mapping is passed over.
+    """
+    reached: list[tuple[Path, Any]] = [((), content)]
+    for step in way:
+        reached = [
+            ((*path, step), outer[step])
+            for path, outer in _items(reached)
+            if isinstance(outer, dict) and step in outer
+        ]
+    for path, outer in reached:
+        if isinstance(outer, dict):
+            for key, file in outer.items():
+                if isinstance(file, dict):
+                    yield (*path, key), file if file.get(name) else {**file, name: key}
+        elif isinstance(outer, list):
+            yield from ((at, file) for at, file in _items([(path, outer)]) if isinstance(file, dict))
+
+
+def _items(reached: list[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
+    for path, outer in reached:
+        if isinstance(outer, list):
+            yield from (((*path, i), item) for i, item in enumerate(outer))
+        else:
+            yield path, outer

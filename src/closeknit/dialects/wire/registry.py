@@ -1,0 +1,223 @@
+"""Recognise documents by their kind, decode them, and tell them apart by their keys."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.dialects.text.documents import Document, Located
+from closeknit.dialects.wire.decoding import decode, found, is_slip
+from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE, Kind, Named, OwnFile, files_at
+from closeknit.dialects.wire.sources import Origin, Skipped
+from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import OneOf, Problem, nearest
+from closeknit.hub.sentences import wire as sentences
+from closeknit.hub.workload import ObjectName
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object, as far as it could be read, and where it was written."""
+
+    kind: Kind
+    key: Key
+    object: ObjectName
+    origin: Origin
+    content: Any
+    """The decoded object; None where it cannot be read."""
+    problems: tuple[Problem, ...]
+    """What is wrong with its shape; already reported."""
+    written: dict[str, Any]
+    """The whole object, where its kind is kept verbatim."""
+
+
+class Registry:
+    """All kinds that are read, and those that are known and passed over."""
+
+    def __init__(self, kinds: Iterable[Kind], passed_over: Iterable[Mapping[str, frozenset[str]]]) -> None:
+        self._kinds: dict[tuple[str, str], list[Kind]] = defaultdict(list)
+        # Two families may read the same kind, each the objects that speak to it; both declare it alike.
+        for kind in dict.fromkeys(kinds):
+            self._kinds[kind.group, kind.kind].append(kind)
+        self._known: dict[str, set[str]] = defaultdict(set)
+        for group, names in (each for listed in passed_over for each in listed.items()):
+            self._known[group] |= names
+        for group, name in self._kinds:
+            self._known[group].add(name)
+        every = itertools.chain.from_iterable(self._kinds.values())
+        self._files = [(kind, kind.own_file) for kind in every if kind.own_file is not None]
+
+    def objects(self, documents: Iterable[Document], *, lenient: bool) -> Iterator[Found | Located | Skipped]:
+        """Yield the object of every document after its problems; of two with one key, the first."""
+        seen: dict[Key, Origin] = {}
+        for document in documents:
+            for prefix, content in _unpacked(document.content):
+                for path, whole, own_file in self._wholes(content):
+                    origin = Origin(document.source, document.number, (*prefix, *path), own_file)
+                    yield from self._object(origin, whole, seen, lenient=lenient)
+
+    def _object(
+        self, origin: Origin, content: Any, seen: dict[Key, Origin], *, lenient: bool
+    ) -> Iterator[Found | Located | Skipped]:
+        kind = self._kind(content)
+        name = _identity(content, kind)
+        if kind is None:
+            yield Skipped(origin.source, origin.document, name.api_version, name.kind)
+            return
+        own_file = origin.own_file
+        decoded, problems = (
+            (None, (kind,))
+            if isinstance(kind, Problem)
+            else _decoded(kind, content, own_file, lenient=lenient)
+        )
+        key = name.key
+        if not key.name:
+            # Nobody calls it by a name, so several of them are different objects.
+            key = key._replace(name=f"#{len(seen)}")
+        first = seen.setdefault(key, origin)
+        if first is not origin:
+            again = sentences.OBJECT_TWICE.at(
+                ("metadata", "name"), kind=name.kind, name=name.name, origin=str(first)
+            )
+            problems = (*problems, again)
+        yield from (origin.located(problem, name) for problem in problems)
+        if isinstance(kind, Problem) or first is not origin:
+            return
+        yield Found(kind, key, name, origin, decoded, problems, content if kind.verbatim else {})
+
+    def _wholes(self, content: Any) -> Iterator[tuple[Path, Any, OwnFile | None]]:
+        """A document as an object; a file that some kind knows as its own is put into one.
+
+        Where several files stand in one document, each with its path.
+        """
+        if not isinstance(content, dict) or "apiVersion" in content or "kind" in content:
+            yield (), content, None
+            return
+        for kind, own_file in self._files:
+            if own_file.mark in content:
+                yield (), own_file.whole(content, f"{kind.group}/{kind.versions[0]}", kind.kind), own_file
+                return
+        found = False
+        for kind, own_file in self._files:
+            for way in own_file.together:
+                for path, file in files_at(content, way, own_file.name[-1]):
+                    found = True
+                    yield path, own_file.whole(file, f"{kind.group}/{kind.versions[0]}", kind.kind), own_file
+        if not found:
+            yield (), content, None
+
+    def _kind(self, content: Any) -> Kind | Problem | None:
+        """The kind of a document; None for one that is of no concern here."""
+        if not isinstance(content, dict):
+            return sentences.NO_OBJECT.at((), found=found(content))
+        for key in ("apiVersion", "kind"):
+            if not isinstance(content.get(key), str) or not content[key]:
+                return sentences.UNTYPED_OBJECT.at((key,), field=key, example=_EXAMPLES[key])
+        group, _, version = content["apiVersion"].rpartition("/")
+        name = content["kind"]
+        if (kinds := self._kinds.get((group, name))) is not None:
+            for kind in kinds:
+                if version in kind.versions:
+                    return kind
+            allowed = [f"{group}/{version}".lstrip("/") for kind in kinds for version in kind.versions]
+            remedy = OneOf.among(content["apiVersion"], allowed)
+            code = sentences.UNKNOWN_VERSION
+            return code.at(("apiVersion",), kind=name, version=version, remedy=remedy)
+        if group in self._known:
+            return None if name in self._known[group] else _unknown_kind(name, self._known[group])
+        meant = nearest(group, [other for other, kind_name in self._kinds if kind_name == name])
+        # A group that is merely similar, as "scheduling.x-k8s.io" is, belongs to another project.
+        if meant and is_slip(group, meant):
+            return sentences.UNKNOWN_GROUP.at(("apiVersion",), group=group, near=meant)
+        return None
+
+
+_EXAMPLES = {"apiVersion": "v1", "kind": "Node"}
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+
+
+def _unpacked(content: Any) -> Iterator[tuple[Path, Any]]:
+    """An object with its path, or in place of a list of objects its items, at any depth.
+
+    Items of a typed list such as ``PodList`` need not repeat what they are. A list that has nothing but
+    its kind and metadata is empty; one that has other fields is an object of its own, or misspelt.
+    """
+    pending: list[tuple[Path, Any]] = [((), content)]
+    while pending:
+        path, outer = pending.pop()
+        kind = outer.get("kind") if isinstance(outer, dict) else None
+        items = outer.get("items") if isinstance(outer, dict) else None
+        if isinstance(kind, str) and outer.keys() <= {"apiVersion", "kind", "metadata"}:
+            items = []
+        if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
+            yield path, outer
+            continue
+        told = (
+            {"apiVersion": outer.get("apiVersion"), "kind": kind.removesuffix("List")}
+            if kind != "List"
+            else {}
+        )
+        pending.extend(
+            ((*path, "items", i), {**told, **item} if told and isinstance(item, dict) else item)
+            for i, item in reversed(list(enumerate(items)))
+        )
+
+
+def _identity(content: Any, kind: Kind | Problem | None) -> ObjectName:
+    """What is known of an object's name, even where the object has problems."""
+    fields = content if isinstance(content, dict) else {}
+    metadata = fields.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    written = [fields.get("apiVersion"), fields.get("kind"), metadata.get("namespace"), metadata.get("name")]
+    api_version, name_of_kind, namespace, name = (
+        _safe(text) if isinstance(text, str) else "" for text in written
+    )
+    if isinstance(kind, Kind):
+        namespace = (namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
+    return ObjectName(api_version, name_of_kind, namespace, name)
+
+
+def _safe(text: str) -> str:
+    """The text, unless it could harm a terminal; no valid name is changed."""
+    return text if text.isprintable() and len(text) <= 316 else ascii(text[:80])[1:-1]
+
+
+def _decoded(
+    kind: Kind, content: Any, own_file: OwnFile | None, *, lenient: bool
+) -> tuple[Any, tuple[Problem, ...]]:
+    """The object if it has the right shape and a name that Kubernetes would accept.
+
+    A name that was taken from a file of its own is judged by who knows such files, if they have a rule.
+    """
+    decoded, problems = decode(kind.shape, content, lenient=lenient)
+    if decoded is None:
+        return None, problems
+    metadata = cast(Named, decoded).metadata
+    if own_file is not None and own_file.own_names:
+        return decoded, problems
+    if kind.named and not metadata.name:
+        return None, (*problems, sentences.NAMELESS.at(("metadata", "name")))
+    wrong = tuple(_name_problems(metadata))
+    # A file of its own is no object yet, so its rules can be told beside a name that none could have.
+    return None if wrong and own_file is None else decoded, (*problems, *wrong)
+
+
+def is_name(text: str) -> bool:
+    """Whether an object can have this name."""
+    return len(text) <= 253 and _SUBDOMAIN.fullmatch(text) is not None
+
+
+def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
+    for key, text in (("name", metadata.name), ("namespace", metadata.namespace)):
+        if text and not is_name(text):
+            yield sentences.INVALID_NAME.at(("metadata", key), name=text)
+
+
+def _unknown_kind(name: str, known: Iterable[str]) -> Problem:
+    return sentences.UNKNOWN_KIND.at(("kind",), kind=name, remedy=OneOf.among(name, known))

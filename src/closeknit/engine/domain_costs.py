@@ -1,0 +1,85 @@
+"""What it costs at least to give a group a domain, for many domains of one level at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from closeknit.engine.piece_bound import MOST_COUNTED, fewest_inside
+from closeknit.engine.problem import GroupVar, Problem
+from closeknit.engine.tallies import Tally
+from closeknit.engine.tree import Flags, Ints
+
+
+class DomainCosts:
+    """Bounds on what a group costs in domains of a level inside a coarser domain."""
+
+    def __init__(
+        self, problem: Problem, group: GroupVar, inside: tuple[int, int], level: int, used: list[Tally]
+    ) -> None:
+        self._problem = problem
+        self._knot = group
+        self._inside = inside
+        self._level = level
+        self._used = used
+
+    def left_out(self, domains: Ints) -> Ints | int:
+        """Pods for which a candidate has no room."""
+        group = self._knot
+        total: Ints | int = 0
+        for shape, count in enumerate(group.open):
+            # Candidates take what is needed, so only pods above that can be left out.
+            if count > group.need[shape]:
+                total = total + np.maximum(count - self._problem.tables[shape].sums[self._level][domains], 0)
+        return total
+
+    def around(self, coarser: int, domains: Ints) -> Ints:
+        """The domains of a coarser level around these."""
+        tree = self._problem.tree
+        return domains if coarser == self._level else tree.dom[coarser][tree.start[self._level][domains]]
+
+    def new(self, coarser: int, domains: Ints) -> Ints | int:
+        """1 where the domain of a coarser level around a candidate is not in use yet."""
+        used = self._used[coarser]
+        if not self._knot.size:
+            return 0
+        if not used:
+            return 1
+        if coarser <= self._inside[0]:
+            tree = self._problem.tree
+            return int(tree.above(*self._inside, coarser) not in used)
+        fresh: Flags = used.all()[self.around(coarser, domains)] == 0
+        return fresh.astype(np.int64)
+
+    def pieces(self, finer: int, domains: Ints, most: int | None = None) -> Ints:
+        """How many domains of a finer level the pods needed take at least.
+
+        Bounds above ``most`` are left rough; by default only the lowest are made exact.
+        """
+        tree, level = self._problem.tree, self._level
+        pieces: Ints = np.zeros(len(domains), dtype=np.int64)
+        for shape, count in enumerate(self._knot.need):
+            if not count:
+                continue
+            table = self._problem.tables[shape]
+            biggest = table.biggest_inside(level, finer)[domains]
+            # Dividing in floating point is several times faster, and exact for counts of this size.
+            rough = np.ceil(count / np.maximum(biggest, 1)).astype(np.int64)
+            worth = int(rough.min(initial=count)) if most is None else most
+            if worth > 1:
+                # One piece, or pieces of one pod each, leave nothing to count more closely.
+                close = np.flatnonzero((rough > 1) & (rough <= worth) & (biggest > 1))
+                if len(close) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
+                    rough[close] = fewest_inside(
+                        tree, level, finer, domains[close], sizes=table.sums[finer], count=count
+                    )
+            np.maximum(pieces, rough, out=pieces)
+        return pieces
+
+    def fewest_pieces(self, finer: int, domains: Ints) -> int:
+        """How many domains of a finer level the pods needed take at least, in whichever of these."""
+        pieces = 0
+        for shape, count in enumerate(self._knot.need):
+            if count:
+                inside = self._problem.tables[shape].biggest_inside(self._level, finer)
+                pieces = max(pieces, -(-count // max(int(inside[domains].max()), 1)))
+        return pieces

@@ -1,0 +1,145 @@
+"""How many pods of one shape each domain takes: the counts of all nodes, in the order of a tree.
+
+A table follows the counts of its shape. Where few nodes have changed, it does so node by
+node, and no array is touched as a whole.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from closeknit.engine.ledger import Ledger
+from closeknit.engine.node_fits import NodeFits, few
+from closeknit.engine.tree import Ints, Tree
+
+_NEVER = np.iinfo(np.int64).min
+"""The appeal of a domain of which no node takes a pod."""
+
+
+class FitTable:
+    """A shape's counts in the order of one tree, with sums and largest counts per domain."""
+
+    def __init__(self, fits: NodeFits, tree: Tree) -> None:
+        self.fits = fits
+        self.tree = tree
+        self._epoch = -1
+        self._version = -1
+        self.fit: Ints = np.zeros(0, dtype=np.int64)
+        self.price: Ints | None = None
+        self.sums: list[Ints] = []
+        """By level, the level of single nodes included."""
+        self.largest: list[Ints] = []
+        """By level: the most that one node of the domain takes."""
+        self.total = 0
+        self.most = 0
+        self._biggest: dict[tuple[int, int], Ints] = {}
+        self._appeal: list[Ints] | None = None
+        """By level, what ``appeal`` tells; made when first asked for."""
+
+    def refresh(self, ledger: Ledger) -> None:
+        """Follow the ledger, looking only at what changed since."""
+        if self._version == ledger.version:
+            return
+        self.fits.refresh(ledger)
+        changed = ledger.changed_since(self._version)
+        if (
+            changed is None
+            or self._epoch != self.tree.epoch
+            or len(changed) > few(self.fit)
+            or (self.price is None) != (self.fits.price is None)
+        ):
+            self._gather()
+        else:
+            for slot in changed:
+                self._follow(slot)
+        self._version = ledger.version
+
+    def _gather(self) -> None:
+        tree = self.tree
+        self.fit = self.fits.fit[tree.slots]
+        self.price = self.fits.price[tree.slots] if self.fits.price is not None else None
+        self.sums, self.largest = [self.fit], _by_level(tree, self.fit)
+        for level in range(tree.depth - 1, -1, -1):
+            # Summing the next finer level instead of the nodes costs its domains only.
+            inner = tree.dom[level + 1][tree.start[level]]
+            self.sums.insert(0, np.add.reduceat(self.sums[0], inner) if len(tree) else self.fit)
+        self.total = int(self.sums[0].sum())
+        self.most = int(self.largest[0].max(initial=0))
+        self._biggest.clear()
+        self._appeal = None
+        self._epoch = tree.epoch
+
+    def _follow(self, slot: int) -> None:
+        """Take over what one slot takes by now, without touching whole arrays."""
+        tree = self.tree
+        position = tree.positions.item(slot)
+        before, now = self.fit.item(position), self.fits.fit.item(slot)
+        if self.price is not None and self.fits.price is not None:
+            price = self.price[position] = self.fits.price.item(slot)
+            if self._appeal is not None:
+                _carry_up(tree, self._appeal, position, -price if now else _NEVER)
+        if now == before:
+            return
+        for level in range(tree.depth):
+            domain = tree.dom[level].item(position)
+            self.sums[level][domain] = self.sums[level].item(domain) + now - before
+        self.total += now - before
+        _carry_up(tree, self.largest, position, now)
+        if now > self.most:
+            self.most = now
+        elif before == self.most:
+            self.most = int(self.largest[0].max())
+        self._biggest.clear()
+
+    def biggest_inside(self, level: int, finer: int) -> Ints:
+        """By domain of a level: the most that one domain of a finer level inside it takes."""
+        if finer == self.tree.depth or self.tree.count(finer) == len(self.tree):
+            # Domains of one node each are as large as their nodes, and those are counted already.
+            return self.largest[level]
+        known = self._biggest.get((level, finer))
+        if known is None:
+            inner = self.tree.dom[finer][self.tree.start[level]]
+            known = self._biggest[level, finer] = np.maximum.reduceat(self.sums[finer], inner)
+        return known
+
+    def capacity(self, level: int, domain: int) -> int:
+        """How many pods of this shape alone a domain takes."""
+        return self.total if level < 0 else int(self.sums[level][domain])
+
+    def appeal(self, level: int) -> Ints | None:
+        """By domain of a level, the negative price of its cheapest node that takes any pod."""
+        if self.price is None:
+            return None
+        if self._appeal is None:
+            self._appeal = _by_level(self.tree, np.where(self.fit > 0, -self.price, _NEVER))
+        return self._appeal[level]
+
+
+def _by_level(tree: Tree, of_nodes: Ints) -> list[Ints]:
+    """The largest value of each domain, by level down to the nodes themselves."""
+    found = [of_nodes]
+    for level in range(tree.depth - 1, -1, -1):
+        inner = tree.dom[level + 1][tree.start[level]]
+        found.insert(0, np.maximum.reduceat(found[0], inner) if len(tree) else of_nodes)
+    return found
+
+
+def _carry_up(tree: Tree, largest: list[Ints], position: int, now: int) -> None:
+    """Change a node's value, and the largest of the domains around it as far as that changes them."""
+    level, domain = tree.depth, position
+    while True:
+        values = largest[level]
+        before = values.item(domain)
+        if now == before:
+            return
+        values[domain] = now
+        if not level:
+            return
+        finer, level = domain, level - 1
+        domain = tree.parent[level + 1].item(finer)
+        around = largest[level].item(domain)
+        if now < around:
+            if before < around:
+                return
+            first, last = tree.span(level, domain, level + 1)
+            now = int(values[first:last].max())

@@ -1,0 +1,155 @@
+"""How many pods of one shape each node takes, kept and brought up to date.
+
+A *shape* is what one pod takes and which nodes it accepts; in the engine the word
+means nothing else. The *room* of a node or a domain is how many more pods it takes. Room
+is counted once for a shape; afterwards only nodes that changed are counted again, and a
+shape that nobody asks for costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from closeknit.engine import eligibility
+from closeknit.engine.ledger import Ledger
+from closeknit.engine.tree import Flags, Ints
+from closeknit.hub.nodes import NodeFilter
+from closeknit.hub.request import HostPort, PodSet
+from closeknit.hub.resources import Resources
+
+_T = TypeVar("_T", bound=np.generic)
+
+MOST = 1 << 24
+"""More pods than any node takes; keeps sums over a cluster far from overflow."""
+_WELCOME = 1 << 24
+_PARTS = 64
+"""A node's free share of a resource is told in so many parts."""
+_FEW, _ONE_IN = 8, 512
+
+
+@dataclass(frozen=True, slots=True)
+class PodShape:
+    """What one pod takes and which nodes it accepts: all that decides where it fits."""
+
+    resources: Resources
+    filter: NodeFilter
+    host_ports: frozenset[HostPort]
+
+    @classmethod
+    def of(cls, pods: PodSet) -> PodShape:
+        """The shape of a pod set's pods."""
+        return cls(pods.resources, pods.filter, pods.host_ports)
+
+
+class NodeFits:
+    """How many pods of one shape every slot takes, and at what price for others."""
+
+    def __init__(self, ledger: Ledger, shape: PodShape) -> None:
+        self.shape = shape
+        self.demand = ledger.demand(shape.resources, shape.host_ports)
+        """What one pod takes of each ledger row."""
+        self.touched = 0
+        """Nodes counted so far, for the statistics."""
+        self._version = -1
+        self.fit: Ints = np.zeros(0, dtype=np.int64)
+        self.price: Ints | None = None
+        """Per slot: unwelcome nodes and stranded resources cost; None where all slots are equal."""
+        self._admits: Flags = np.zeros(0, dtype=np.bool_)
+        self._unwelcome: Ints | None = None
+        """Per slot, the part of the price that does not follow what is held; None where there is none."""
+        self._spared: list[int] = []
+        """Rows of scarce resources that the shape does not ask for."""
+
+    def refresh(self, ledger: Ledger) -> None:
+        """Bring all slots up to date."""
+        if self._version == ledger.version:
+            return
+        changed = ledger.changed_since(self._version)
+        if changed is None:
+            self._lengthen(0)
+            self._lengthen(len(ledger.nodes))
+            self._count(ledger, np.arange(len(ledger.nodes), dtype=np.int64), slice(None))
+        elif self._version >= ledger.nodes_version and len(changed) <= few(self.fit):
+            for slot in changed:
+                self._count_one(ledger, slot)
+        else:
+            self._lengthen(len(ledger.nodes))
+            slots = np.array(changed, dtype=np.int64)
+            self._count(ledger, slots, slots)
+        self.touched += len(self.fit) if changed is None else len(changed)
+        self._version = ledger.version
+
+    def _lengthen(self, size: int) -> None:
+        """Add slots that are new; with 0, forget all."""
+        self.fit = _resized(self.fit, size)
+        self._admits = _resized(self._admits, size)
+        if not size:
+            self.price = self._unwelcome = None
+        if self.price is not None:
+            self.price = _resized(self.price, size)
+        if self._unwelcome is not None:
+            self._unwelcome = _resized(self._unwelcome, size)
+
+    def _count(self, ledger: Ledger, slots: Ints, at: Ints | slice) -> None:
+        """Count some slots, whatever has changed about them; ``at`` names them too, all by a slice."""
+        admits = self._admits[at] = eligibility.admitted(ledger, self.shape.filter, slots)
+        fit = np.where(admits, MOST, 0)
+        for row, units in self.demand:
+            free = ledger.free[row, at]
+            np.minimum(fit, free // units if units != 1 else free, out=fit)
+        self.fit[at] = np.maximum(fit, 0, out=fit)
+        self._spared = self._not_asked_for(ledger)
+        welcome = eligibility.welcome(ledger, self.shape.filter, slots)
+        if welcome is not None or self._unwelcome is not None:
+            if self._unwelcome is None:
+                self._unwelcome = np.zeros_like(self.fit)
+            self._unwelcome[at] = -welcome * _WELCOME if welcome is not None else 0
+        if self._unwelcome is not None or self._spared:
+            price = np.zeros(len(slots), dtype=np.int64)
+            for row in self._spared:
+                # What a pod strands is the free share of what the node itself offers. A share of what the
+                # cluster offers would change for all nodes whenever one comes or goes.
+                share = np.maximum(ledger.free[row, at], 0) / np.maximum(ledger.allocatable[row, at], 1)
+                price += np.ceil(np.minimum(share, 1.0) * _PARTS).astype(np.int64)
+            if self._unwelcome is not None:
+                price += self._unwelcome[at]
+            if self.price is None:
+                self.price = np.zeros_like(self.fit)
+            self.price[at] = price
+
+    def _count_one(self, ledger: Ledger, slot: int) -> None:
+        """Count a slot on which nothing but what is held has changed."""
+        free, fit = ledger.free, 0
+        if self._admits.item(slot):
+            fit = max(min(free.item(row, slot) // units for row, units in self.demand), 0)
+        self.fit[slot] = min(fit, MOST)
+        if self.price is not None:
+            price = self._unwelcome.item(slot) if self._unwelcome is not None else 0
+            for row in self._spared:
+                # As floats, like whole arrays above, so that both ways round alike.
+                share = float(max(free.item(row, slot), 0)) / float(
+                    max(ledger.allocatable.item(row, slot), 1)
+                )
+                price += ceil(min(share, 1.0) * _PARTS)
+            self.price[slot] = price
+
+    def _not_asked_for(self, ledger: Ledger) -> list[int]:
+        asked = {row for row, _ in self.demand}
+        return [row for name, row in ledger.resources.items() if "/" in name and row not in asked]
+
+
+def few(counts: Ints) -> int:
+    """How many of so many counts are brought up to date one by one sooner than all at once."""
+    return _FEW + len(counts) // _ONE_IN
+
+
+def _resized(values: NDArray[_T], size: int) -> NDArray[_T]:
+    """The values with zeros behind them, or without the last of them."""
+    resized = np.zeros(size, dtype=values.dtype)
+    resized[: len(values)] = values[:size]
+    return resized

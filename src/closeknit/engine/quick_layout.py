@@ -1,0 +1,245 @@
+"""Placing pods of one shape after another into a domain, in as few pieces as a look at the counts allows.
+
+The plans made here are good, not proven: largest pieces first, the last one the
+tightest that fits. Whether a plan is as good as any is for the caller to
+check against a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from closeknit.engine.piece_bound import MOST_COUNTED, fewest_inside
+from closeknit.engine.problem import Problem
+from closeknit.engine.remaining import Remaining
+from closeknit.engine.tree import Flags, Ints
+
+
+@dataclass(slots=True)
+class Plan:
+    """Where pods of one shape would go."""
+
+    fresh: tuple[int, ...]
+    """How many domains come into use that were not, by level from below the planned domain to nodes."""
+    waste: int
+    """Pods of this shape for which the nodes used have room left."""
+    pieces: list[tuple[Ints, Ints]]
+    """Positions and counts."""
+
+
+class QuickLayout:
+    """Places pods of one shape after another and keeps count of what is left."""
+
+    def __init__(self, problem: Problem, free: Ints, in_use: list[set[int]]) -> None:
+        self._problem = problem
+        self._tree = problem.tree
+        self._left = Remaining(problem, free, in_use)
+        self.capacity = self._left.capacity
+
+    def place(
+        self, shape: int, home: tuple[int, int], count: int, pieces: list[tuple[Ints, Ints]], *, alone: bool
+    ) -> int:
+        """Lay out pods in a domain that has the capacity; returns their number.
+
+        ``alone`` says that nothing else will be placed, so that what is left need not be tracked.
+        """
+        if count:
+            plan = self.plan(shape, *home, count)
+            pieces.extend(plan.pieces)
+            if not alone:
+                for positions, counts in plan.pieces:
+                    for position, taken in zip(positions.tolist(), counts.tolist(), strict=True):
+                        self._left.take(shape, position, taken)
+        return count
+
+    def plan(self, shape: int, level: int, domain: int, count: int) -> Plan:
+        """Lay out ``count`` pods inside a domain that has the capacity for them."""
+        depth = self._tree.depth
+        if level == depth:
+            room = self.capacity(shape, depth, domain)
+            here = np.array([domain], dtype=np.int64)
+            return Plan((), room - count, [(here, np.array([count], dtype=np.int64))])
+        first, last = self._tree.span(level, domain, level + 1)
+        capacities = self._left.capacities(shape, level + 1, first, last)
+        in_use = self._left.in_use(level + 1, first, last)
+        settled = int(capacities[in_use].sum()) if in_use is not None else 0
+        if level == depth - 1:
+            return self._plan_nodes(shape, first, capacities, in_use, count)
+        order = self._settled(shape, level, first, capacities, in_use)
+        fill = partial(self._fill_in_order, shape, level, first, capacities)
+        if settled >= count:
+            return fill(order=order, count=count)
+        rest = count - settled
+        open_children = capacities if in_use is None else np.where(in_use, 0, capacities)
+        whole = np.flatnonzero(open_children >= rest)
+        if len(whole):
+            one = self._best_child(shape, level + 1, first, whole, capacities=open_children, count=rest)
+            return fill(order=[*order, one], count=count)
+        largest, tightest = _few(open_children, self._prices(shape, level + 1, first, last), rest)
+        plan = fill(order=[*order, *largest], count=count)
+        if tightest != largest:
+            other = fill(order=[*order, *tightest], count=count)
+            if (other.fresh, other.waste) <= (plan.fresh, plan.waste):
+                return other
+        return plan
+
+    def _settled(
+        self, shape: int, level: int, first: int, capacities: Ints, in_use: Flags | None
+    ) -> list[int]:
+        """Children in use, those first whose nodes in use take the most."""
+        if in_use is None:
+            return []
+        children = np.flatnonzero(in_use & (capacities > 0)).tolist()
+        open_nodes = dict.fromkeys(children, 0)
+        for position in self._left.used[self._tree.depth]:
+            child = int(self._tree.dom[level + 1][position]) - first
+            if child in open_nodes:
+                open_nodes[child] += self.capacity(shape, self._tree.depth, position)
+        return sorted(children, key=lambda child: (-open_nodes[child], -int(capacities[child]), child))
+
+    def _prices(self, shape: int, level: int, first: int, last: int) -> Ints | None:
+        """The price of each domain's cheapest node that takes any pod."""
+        table = self._problem.tables[shape]
+        if table.price is None:
+            return None
+        start, end = int(self._tree.start[level][first]), int(self._tree.end[level][last - 1])
+        prices = np.where(table.fit[start:end] > 0, table.price[start:end], np.iinfo(np.int64).max)
+        if level == self._tree.depth:
+            return prices
+        cheapest: Ints = np.minimum.reduceat(prices, self._tree.start[level][first:last] - start)
+        return cheapest
+
+    def _best_child(
+        self, shape: int, level: int, first: int, children: Ints, *, capacities: Ints, count: int
+    ) -> int:
+        """Of children that each take everything, the one with the fewest pieces, then the tightest."""
+        if len(children) > 1:
+            table = self._problem.tables[shape]
+            tree = self._tree
+            for finer in range(level + 1, tree.depth + 1):
+                biggest = table.biggest_inside(level, finer)[first + children]
+                children = _least(children, -(-count // np.maximum(biggest, 1)))
+                if count > 1 and len(children) * (len(tree) // tree.count(level) + 1) <= MOST_COUNTED:
+                    exact = fewest_inside(
+                        tree, level, finer, first + children, sizes=table.sums[finer], count=count
+                    )
+                    children = _least(children, exact)
+            prices = self._prices(shape, level, first, first + len(capacities))
+            if prices is not None:
+                children = _least(children, prices[children])
+            children = _least(children, capacities[children])
+        return int(children[0])
+
+    def _fill_in_order(
+        self, shape: int, level: int, first: int, capacities: Ints, *, order: list[int], count: int
+    ) -> Plan:
+        tree = self._tree
+        fresh = [0] * (tree.depth - level)
+        waste = 0
+        pieces: list[tuple[Ints, Ints]] = []
+        for child in order:
+            share = min(count, int(capacities[child]))
+            if not share:
+                continue
+            count -= share
+            domain = first + child
+            fresh[0] += domain not in self._left.used[level + 1]
+            if share == int(capacities[child]):
+                inner = self._all_of(shape, level + 1, domain)
+            else:
+                inner = self.plan(shape, level + 1, domain, share)
+            for i, extra in enumerate(inner.fresh):
+                fresh[i + 1] += extra
+            waste += inner.waste
+            pieces.extend(inner.pieces)
+            if not count:
+                break
+        return Plan(tuple(fresh), waste, pieces)
+
+    def _all_of(self, shape: int, level: int, domain: int) -> Plan:
+        """Use a domain to the last pod; no choice is left, so whole slices can be taken."""
+        tree = self._tree
+        start, end = tree.bounds(level, domain)
+        counts = self._left.capacities(shape, tree.depth, start, end)
+        taken = np.flatnonzero(counts)
+        positions = taken + start
+        fresh = []
+        for finer in range(level + 1, tree.depth + 1):
+            domains = np.unique(tree.dom[finer][positions]).tolist()
+            fresh.append(sum(inner not in self._left.used[finer] for inner in domains))
+        return Plan(tuple(fresh), 0, [(positions, counts[taken])])
+
+    def _plan_nodes(self, shape: int, first: int, capacities: Ints, in_use: Flags | None, count: int) -> Plan:
+        """The last step down: nodes in use first, then as few others as possible, the tightest of those."""
+        takes = np.zeros(len(capacities), dtype=np.int64)
+        rest = count
+        if in_use is not None:
+            for node in sorted(
+                np.flatnonzero(in_use).tolist(), key=lambda node: (int(capacities[node]), node)
+            ):
+                takes[node] = min(rest, int(capacities[node]))
+                rest -= int(takes[node])
+        fresh = 0
+        if rest:
+            others = capacities if in_use is None else np.where(in_use, 0, capacities)
+            prices = self._prices(shape, self._tree.depth, first, first + len(capacities))
+            whole = np.flatnonzero(others >= rest)
+            if len(whole):
+                if prices is not None:
+                    whole = _least(whole, prices[whole])
+                chosen = [int(_least(whole, others[whole])[0])]
+            else:
+                _, chosen = _few(others, prices, rest)
+            fresh = len(chosen)
+            for node in chosen:
+                takes[node] = min(rest, int(others[node]))
+                rest -= int(takes[node])
+        taken = np.flatnonzero(takes)
+        waste = int((capacities[taken] - takes[taken]).sum())
+        return Plan((fresh,), waste, [(taken + first, takes[taken])])
+
+
+def _least(items: Ints, keys: Ints) -> Ints:
+    """Those with the smallest key."""
+    kept: Ints = items[keys == keys.min()]
+    return kept
+
+
+def _few(capacities: Ints, prices: Ints | None, count: int) -> tuple[list[int], list[int]]:
+    """The fewest pieces that together take ``count``: the largest ones, and as many with the least to spare.
+
+    The second list swaps each large piece for the smallest one that still leaves enough, so that
+    19, 10 and 10 serve 20 as 10 + 10 and the 19 stays whole. Both are in the order of filling.
+    """
+    keys = (-capacities,) if prices is None else (prices, -capacities)
+    order = np.lexsort(keys)
+    reached = np.cumsum(capacities[order])
+    pieces = int(np.searchsorted(reached, count)) + 1
+    largest = order[:pieces].tolist()
+    spare = int(reached[pieces - 1]) - count
+    # Behind the chosen ones, from small to large, so that the first that is enough is the tightest.
+    others = order[pieces:][::-1]
+    sizes = capacities[others]
+    tightest = list(largest)
+    taken: set[int] = set()
+    for i, piece in enumerate(largest):
+        if not spare:
+            break
+        at = int(np.searchsorted(sizes, int(capacities[piece]) - spare))
+        while at < len(others):
+            # Equal sizes stand in reverse path order; the last of them is the first by path.
+            run = int(np.searchsorted(sizes, sizes[at], side="right"))
+            free = next((i for i in range(run - 1, at - 1, -1) if i not in taken), None)
+            if free is not None:
+                at = free
+                break
+            at = run
+        if at < len(others) and sizes[at] < capacities[piece]:
+            taken.add(at)
+            spare -= int(capacities[piece] - sizes[at])
+            tightest[i] = int(others[at])
+    tightest.sort(key=lambda piece: (-int(capacities[piece]), piece))
+    return largest, tightest

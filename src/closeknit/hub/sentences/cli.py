@@ -1,0 +1,36 @@
+"""What the command line says of its own arguments, and of files."""
+
+from __future__ import annotations
+
+from closeknit.hub.problems import Code
+
+# fmt: off
+STDIN_TWICE = Code("stdin-twice", "Standard input is named twice, but can be read once. Name it once.")
+OLD_FROM_STDIN = Code("old-from-stdin", "Two versions cannot be compared where one is standard input. Name files.")
+UNREADABLE_DIRECTORY = Code("unreadable-directory", "The directory cannot be read: {reason:raw}.")
+EMPTY_DIRECTORY = Code("empty-directory", "The directory holds no file that ends in {suffixes:raw}. Directories inside it are not read; name them with -f as well.")
+NO_SUCH_FILE = Code("no-such-file", "There is no such file or directory.{remedy:raw}")
+UNREADABLE_FILE = Code("unreadable-file", "The file cannot be read: {reason:raw}.")
+UNWRITABLE_FILES = Code("unwritable-files", "The files cannot be written: {reason:raw}.")
+
+SHAPE_AND_DRAWING = Code("shape-and-drawing", "--shape and --drawing are both given. Give one of them.")
+LEVELS_OF_SHAPE = Code("levels-of-shape", "--levels names the levels of a drawing; a shape names its own. Leave --levels out.")
+NEITHER_SHAPE_NOR_DRAWING = Code("neither-shape-nor-drawing", "Neither --shape nor --drawing is given. Give one of them, such as --shape rack=2,host=4.")
+NODES_AND_DRAWING = Code("nodes-and-drawing", "--nodes and --drawing are both given. Give one of them.")
+KUBECONFIG_OF_OTHERS = Code("kubeconfig-of-others", "{file:raw} holds something else and is left alone. Name another file.")
+UNUSABLE_STATE = Code("unusable-state", "{reason:raw}")
+CANNOT_BE_SERVED = Code("cannot-be-served", "The cluster cannot be served: {reason:raw}.")
+NO_KUBERNETES_OBJECT = Code("no-kubernetes-object", "This is no Kubernetes object: it has no kind.")
+DRAWING_IS_DIRECTORY = Code("drawing-is-directory", "A drawing is a file, and this is a directory.")
+DRAWING_NOT_UTF8 = Code("drawing-not-utf8", "Byte {byte} is no UTF-8 text. Write the drawing in UTF-8.")
+NOT_A_LEVEL = Code("not-a-level", "{word} is not a level. Write NAME=NUMBER, such as rack=8.")
+LEVEL_NAMED_TWICE = Code("level-named-twice", "Level {level} is named twice. Name each level once.")
+NOT_A_NUMBER_OF = Code("not-a-number-of", "{number} is not a number of {level}. Write a whole number from 1 on.")
+HOST_NOT_LAST = Code("host-not-last", "host is the finest level. Name it last.")
+NO_HOSTS = Code("no-hosts", "The finest level is {level}. End with the hosts in each, such as host=16.")
+TOO_MANY_NODES = Code("too-many-nodes", "That makes {nodes} nodes: each number counts the children of one parent, not all of them. At most {most} are made.")
+
+UNKNOWN_TOPOLOGY = Code("unknown-topology-in-files", "The files hold no topology {topology}. {remedy}")
+AMBIGUOUS_WORKLOAD = Code("ambiguous-workload", "{name} could be {count} workloads. Name one of them: {names}.")
+NO_WORKLOADS = Code("no-workloads", "There is no workload {name}: the files hold no workload.")
+UNKNOWN_WORKLOAD = Code("unknown-workload", "There is no workload {name} in the files. {remedy}")

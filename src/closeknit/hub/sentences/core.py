@@ -1,0 +1,43 @@
+"""What several families say: levels, pods, nodes, priorities, names."""
+
+from __future__ import annotations
+
+from closeknit.hub.problems import Code, Severity
+
+# fmt: off
+COARSER_LEVEL = Code("coarser-level", "{level} is coarser than {bound}, which {field} names. Name {bound} or a finer {called:raw}, or leave it out.")
+PREFERENCE_SAYS_NOTHING = Code("preference-says-nothing", "{level} is coarser than {bound}, which {field} requires, so preferring it changes nothing.", Severity.NOTE)
+PREFERENCE_COARSER = Code("preference-coarser", "{level} is coarser than {bound}, which {field} prefers. It counts only where {bound} cannot be had.", Severity.NOTE)
+
+# Pods.
+NO_CONTAINERS = Code("no-containers", "A pod needs at least one container.")
+POD_TOO_LARGE = Code("pod-too-large", "The pod asks for more {resource:raw} than can be counted. The most is {most}.")
+PORT_OUT_OF_RANGE = Code("port-out-of-range", "{value} is out of range. Allowed are 1 to 65535.")
+UNKNOWN_CHOICE = Code("unknown-choice", "{value} is not known. {remedy}")
+AFFINITY_NOT_COUNTED = Code("affinity-not-counted", "A required {field:raw} is not taken into account when pods are placed. Prefer it, or leave it out.")
+SPREAD_NOT_COUNTED = Code("spread-not-counted", "A strict spread is not taken into account when pods are placed. Use ScheduleAnyway, or leave it out.")
+CLAIM_NOT_COUNTED = Code("claim-not-counted", "A claim is not taken into account when pods are placed. Ask for the device as a resource.")
+UNKNOWN_NODE = Code("unknown-node-of-pod", "There is no node {node}. {remedy}")
+
+# Node filters.
+TAINT_WITHOUT_KEY = Code("taint-without-key", "A taint needs a key.")
+NO_TERMS = Code("no-terms", "This list is empty. Give at least one term, or leave the requirement out.")
+WEIGHT_OUT_OF_RANGE = Code("weight-out-of-range", "{value} is out of range. Allowed are 1 to 100.")
+UNKNOWN_MATCH_FIELD = Code("unknown-match-field", "{key} is not a field to match. Allowed: {allowed:raw}.")
+MATCH_FIELD_OPERATOR = Code("match-field-operator", "A field is matched with In or NotIn.")
+REQUIREMENT_WITHOUT_KEY = Code("requirement-without-key", "A requirement needs the key of a label.")
+VALUES_MISSING = Code("values-missing", "{operator:raw} needs at least one value.")
+VALUES_GIVEN = Code("values-given", "{operator:raw} takes no values. Leave them out.")
+ONE_NUMBER_NEEDED = Code("one-number-needed", "{operator:raw} needs exactly one value, a whole number in quotes.")
+EXISTS_WITH_VALUE = Code("exists-with-value", "Exists takes no value. Leave it out, or use Equal.")
+EQUAL_WITHOUT_KEY = Code("equal-without-key", "Without a key, the operator must be Exists.")
+
+# Pods that are assumed.
+NOT_JSON = Code("resources-not-json", '{value} is not a JSON object. Write quantities by resource, such as {{"nvidia.com/gpu": "8"}}.')
+NOT_A_LEAF = Code("resources-beside-leaves", 'Found {found:raw} beside what single leaves ask for. Write quantities for each, such as {{"workers": {{"nvidia.com/gpu": "8"}}, "router": {{"cpu": "4"}}}}.')
+UNKNOWN_LEAF = Code("unknown-leaf", "No leaf that has pods is called {leaf}. {remedy}")
+QUANTITY_EXPECTED = Code("quantity-expected", 'Found {found:raw} where a quantity is expected. Write quantities by resource, such as {{"nvidia.com/gpu": "8"}}.')
+
+# Priority and age.
+UNKNOWN_PRIORITY_CLASS = Code("unknown-priority-class", "There is no PriorityClass {name}. {remedy}")
+NOT_A_TIME = Code("not-a-time", "{value} is not a time. Write it as in 2025-01-31T12:00:00Z.")

@@ -1,0 +1,53 @@
+"""What OSMO says: pools, backends and workflows."""
+
+from __future__ import annotations
+
+from closeknit.hub.problems import Code
+
+# fmt: off
+# Pools and backends.
+BACKEND_UNUSABLE = Code("osmo-backend-unusable", "Backend {backend} has problems of its own. Correct them first.")
+UNKNOWN_BACKEND = Code("osmo-unknown-backend", "There is no backend {backend}. {remedy}")
+NO_BACKEND_NAMED = Code("osmo-no-backend-named", "The pool names no backend. {remedy}")
+KEYS_NOT_SUPPORTED = Code("osmo-keys-not-supported", "Topology keys cannot be set for pool {pool}: the scheduler of its backend {backend} is {scheduler}, which does not support them. Empty the list, or choose a backend with {supporting}.")
+NOT_A_NAMESPACE = Code("osmo-not-a-namespace", "{namespace} is not a namespace. Allowed are at most {most} lower-case letters, digits and dashes, with a letter or digit at both ends.")
+TWO_NAMES = Code("osmo-two-names", "{name} is not {outside}, which metadata.name says. Leave it out, or write the same.")
+TOO_MANY_KEYS = Code("osmo-too-many-keys", "There are {count} keys. Allowed are at most {most}.")
+NOT_A_KEY = Code("osmo-not-a-key", "{value} is not possible. Write at most 63 letters, digits, '-', '_' and '.', such as rack, with an optional domain before a slash, such as example.com/rack.")
+KEY_TWICE = Code("osmo-key-twice", "{value} is already the {what:raw} of {field}. Each has its own.")
+KEY_IS_A_LABEL = Code("osmo-key-is-a-label", "{key} is the label of {field}. Choose another word.")
+HOSTNAME_NOT_LAST = Code("osmo-hostname-not-last", "{label} is the finest there is. Move it to the end: keys go from coarse to fine.")
+UNKNOWN_DEFAULT_PLATFORM = Code("osmo-unknown-default-platform", "There is no platform {platform} in this pool. {remedy}")
+DEFAULT_NOT_A_QUANTITY = Code("osmo-default-not-a-quantity", "Found {found:raw} where a quantity is expected. Write 8 or 1.5Gi.")
+NEGATIVE_SHARE = Code("osmo-negative-share", "{value} is negative. Write {allowed:raw}.")
+
+# Workflows.
+UNKNOWN_FILE_VERSION = Code("osmo-unknown-file-version", "{version:raw} is not a version that is read. Write {known}, or leave it out.")
+POOL_UNUSABLE = Code("osmo-pool-unusable", "Pool {pool} has problems of its own. Correct them first.")
+UNKNOWN_POOL = Code("osmo-unknown-pool", "There is no pool {pool}. {remedy}")
+KEYS_WITHOUT_POOL = Code("osmo-keys-without-pool", "The workflow names topology keys, so it must name the pool that defines them. {remedy}")
+SEVERAL_POOLS = Code("osmo-several-pools", "There are {count} pools, so the workflow must name one of them. {remedy}")
+UNKNOWN_PRIORITY = Code("osmo-unknown-priority", "{value} is not a priority. {remedy}")
+TASKS_BESIDE_GROUPS = Code("osmo-tasks-beside-groups", "This stands beside groups. Put the tasks into a group, or write tasks only.")
+NO_TASKS = Code("osmo-no-tasks", "A workflow needs at least one group, or one task.")
+EMPTY_GROUP = Code("osmo-empty-group", "Group {group} needs at least one task.")
+NAME_TAKEN = Code("osmo-name-taken", '{name} is already the name of {field}. Give each its own; capitals do not count, and "_" is the same as "-".')
+NAME_TOO_LONG = Code("osmo-name-too-long", "The name has {length} characters. Allowed are at most {most}.")
+NOT_A_NAME = Code("osmo-not-a-name", "{name} is not a valid name. Allowed are letters, digits, '-' and '_', with a letter at the start and a letter or digit at the end.")
+UNKNOWN_RESOURCE = Code("osmo-unknown-resource", "There is no resource {resource}. {remedy}")
+UNDEFINED_RESOURCE = Code("osmo-undefined-resource", "There is no resource {resource}. Define it in resources.")
+STRING_EXPECTED = Code("osmo-string-expected", "Found {found:raw} where a string is expected.")
+TWO_LEADS = Code("osmo-two-leads", "{field} leads group {group} already. A group has one lead.")
+RESOURCE_TWICE = Code("osmo-resource-twice", "Resource {resource} stands in {field} as well. Keep one of the two.")
+FRACTION_OF_CPU = Code("osmo-fraction-of-cpu", "{value} is not whole. A task asks for whole CPUs; write 1 or more.")
+UNKNOWN_PLATFORM = Code("osmo-unknown-platform", "Pool {pool} has no platform {platform}. {remedy}")
+
+# Topology requirements.
+REQUIREMENT_TWICE = Code("osmo-requirement-twice", "Key {key} stands in {field} as well. A task is in one group of a key; keep one entry.")
+UNKNOWN_REQUIREMENT_TYPE = Code("osmo-unknown-requirement-type", "{value} is not a type of requirement. {remedy}")
+EMPTY_GROUP_NAME = Code("osmo-empty-group-name", 'The name of the group is empty. Leave it out to have "default".')
+GROUP_NAME_TOO_LONG = Code("osmo-group-name-too-long", "The name of the group has {length} characters. Allowed are at most {most}.")
+KEY_NOT_IN_POOL = Code("osmo-key-not-in-pool", "Topology key {key} in resource {resource} is not available in pool {pool}. {remedy}")
+POOL_WITHOUT_KEYS = Code("osmo-pool-without-keys", "Topology key {key} in resource {resource} is not available in pool {pool}, which has no topology keys. Remove it, or choose a pool that has some.")
+TWO_REQUIREMENT_TYPES = Code("osmo-two-requirement-types", "Group {group} of key {key} is {mine:raw} here and {other:raw} in {field}. Write the same in both, or name another group.")
+AMBIGUOUS_GROUP = Code("osmo-ambiguous-group", "Group {group} of key {key} comes with {mine:raw} here and with {other:raw} in {field}, so it is not clear whether it is one group or two. Name the same coarser keys in both, or another group.")

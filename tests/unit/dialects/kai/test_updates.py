@@ -1,0 +1,67 @@
+"""What may not change in KAI's objects once they exist."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from closeknit.apis.kai_scheduler_v1alpha1 import Topology
+from closeknit.apis.scheduling_run_ai_v2 import Queue
+from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects.kai import KAI
+from tests.unit.dialects.kit import stored, view
+
+
+def topology(*levels: dict[str, str]) -> str:
+    content: dict[str, Any] = {"levels": list(levels)}
+    return json.dumps(
+        {
+            "apiVersion": "kai.scheduler/v1alpha1",
+            "kind": "Topology",
+            "metadata": {"name": "t"},
+            "spec": content,
+        }
+    )
+
+
+A, B, C = ({"nodeLabel": label} for label in "abc")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(
+            topology(A, B),
+            topology(A, C, B),
+            [
+                'spec.levels: The labels cannot change from "a" > "b" to "a" > "c" > "b". Aliases can.'
+                " Delete the Topology and create it anew."
+            ],
+            id="the labels of a Topology cannot change",
+        ),
+        pytest.param(
+            topology(A, B),
+            topology(B, A),
+            [
+                'spec.levels: The labels cannot change from "a" > "b" to "b" > "a". Aliases can.'
+                " Delete the Topology and create it anew."
+            ],
+            id="nor can their order",
+        ),
+        pytest.param(topology(A, B), topology({**A, "alias": "x"}, B), [], id="its aliases can"),
+    ],
+)
+def test_an_update_of_a_topology(old: str, new: str, expected: list[str]) -> None:
+    after = view(new)
+    found = KAI.update[Topology](stored(view(old), Topology), stored(after, Topology), after)
+
+    assert [str(problem) for problem in found] == expected
+
+
+@pytest.mark.parametrize(
+    "shape", [pytest.param(PodGroup, id="a PodGroup"), pytest.param(Queue, id="a Queue")]
+)
+def test_everything_may_change_in(shape: type[Any]) -> None:
+    assert shape not in KAI.update

@@ -1,0 +1,174 @@
+"""What is derived from a store is worked out once, and again only where something it asked for has changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from closeknit.apis.core_v1 import Node, Pod, PodSpec
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.dialects.store.objects import Stored, Unreadable
+from closeknit.dialects.store.store import Index, Store
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.workload import ObjectName
+
+BY_APP = Index("app", Pod, lambda stored: [stored.content.metadata.labels.get("app", "")])
+
+
+def key(name: str, kind: str = "Pod") -> Key:
+    return Key("", kind, "d" if kind == "Pod" else "", name)
+
+
+def pod(name: str, app: str = "", node: str = "") -> Stored[Pod]:
+    identity = ObjectName("v1", "Pod", "d", name)
+    metadata = ObjectMeta(name=name, namespace="d", labels={"app": app} if app else {}, uid=node)
+    content = Pod(api_version="v1", kind="Pod", metadata=metadata, spec=PodSpec(containers=[]))
+    return Stored(identity.key, identity, content)
+
+
+def node(name: str) -> Stored[Node]:
+    identity = ObjectName("v1", "Node", "", name)
+    return Stored(identity.key, identity, Node(api_version="v1", kind="Node", metadata=ObjectMeta(name=name)))
+
+
+def filled(*entries: Stored[Any] | Unreadable) -> View:
+    view = View(Store([BY_APP]))
+    for entry in entries:
+        view.put(entry)
+    return view
+
+
+def names_of(view: View, app: str) -> tuple[str, ...]:
+    return tuple(stored.name for stored in view.found("app", app))
+
+
+def uid_of(view: View, name: str) -> str:
+    stored = view.get(key(name))
+    return stored.content.metadata.uid if stored is not None else "gone"
+
+
+def has_uid(view: View, name: str) -> bool:
+    return bool(view.derive(uid_of, name))
+
+
+def summary(view: View, name: str) -> str:
+    return f"{name} {view.derive(has_uid, name)}"
+
+
+def all_names(view: View) -> tuple[str, ...]:
+    return tuple(stored.name for stored in view.of(Pod))
+
+
+def test_a_result_is_worked_out_once_however_often_it_is_asked_for() -> None:
+    view = filled(pod("a", "x"), pod("b", "y"))
+
+    assert [view.derive(names_of, "x") for _ in range(3)] == [("a",)] * 3
+    assert view.worked_out[names_of] == 1
+
+
+def test_only_results_that_asked_for_the_changed_object_are_worked_out_again() -> None:
+    view = filled(*(pod(f"p{i}") for i in range(100)))
+    for i in range(100):
+        view.derive(uid_of, f"p{i}")
+    before = view.worked_out[uid_of]
+
+    view.put(pod("p7", node="u"))
+
+    assert list(view.stale(uid_of)) == [("p7",)]
+    assert [view.derive(uid_of, f"p{i}") for i in (6, 7, 8)] == ["", "u", ""]
+    assert view.worked_out[uid_of] - before == 1
+
+
+def test_what_did_not_come_out_otherwise_stops_the_change() -> None:
+    view = filled(pod("a", node="u"))
+    assert view.derive(summary, "a") == "a True"
+
+    view.put(pod("a", node="v"))
+
+    assert view.derive(summary, "a") == "a True"
+    assert (view.worked_out[uid_of], view.worked_out[has_uid], view.worked_out[summary]) == (2, 2, 1)
+
+
+def test_what_a_result_depends_on_is_known_by_way_of_others_too() -> None:
+    view = filled(pod("a", node="u"))
+    view.derive(summary, "a")
+
+    assert view.depends_on(summary, "a") == {("key", key("a"))}
+
+
+def test_an_index_finds_objects_by_what_they_say_now() -> None:
+    view = filled(pod("a", "x"), pod("b", "x"))
+    assert view.derive(names_of, "x") == ("a", "b")
+
+    view.put(pod("a", "y"))
+    assert (view.derive(names_of, "x"), view.derive(names_of, "y")) == (("b",), ("a",))
+
+    view.remove(key("b"))
+    assert view.derive(names_of, "x") == ()
+
+
+def test_an_object_of_another_kind_disturbs_nobody() -> None:
+    view = filled(pod("a", "x"))
+    view.derive(all_names)
+
+    view.put(node("n"))
+
+    assert list(view.stale(all_names)) == []
+    assert view.derive(all_names) == ("a",)
+    assert view.worked_out[all_names] == 1
+
+
+def test_putting_the_same_object_again_changes_nothing() -> None:
+    view = filled(pod("a", "x"))
+    view.derive(names_of, "x")
+
+    view.put(pod("a", "x"))
+
+    assert list(view.stale(names_of)) == []
+
+
+def test_an_object_that_comes_later_is_seen_by_who_asked_for_it_before() -> None:
+    view = filled()
+    assert view.derive(uid_of, "a") == "gone"
+
+    view.put(pod("a", node="u"))
+
+    assert view.derive(uid_of, "a") == "u"
+
+
+def test_what_was_made_of_a_removed_object_alone_is_forgotten() -> None:
+    def of_key(view: View, of: Key) -> bool:
+        return view.has(of)
+
+    view = filled(pod("a"))
+    assert view.derive(of_key, key("a"))
+
+    view.remove(key("a"))
+
+    assert not any(name[0] is of_key for name in view._results)
+    assert not view.derive(of_key, key("a"))
+
+
+def test_an_unreadable_object_exists_but_cannot_be_got() -> None:
+    identity = ObjectName("v1", "Pod", "d", "a")
+    view = filled(Unreadable(identity.key, identity, Pod, ()))
+
+    assert (view.has(key("a")), view.get(key("a")), view.keys(Pod)) == (True, None, (key("a"),))
+
+    view.put(pod("a"))
+    assert [stored.name for stored in view.of(Pod)] == ["a"]
+    assert view.unreadable(Pod) == ()
+
+
+@pytest.mark.parametrize("changes", [1, 10])
+def test_many_changes_between_two_questions_cost_one_answer(changes: int) -> None:
+    view = filled(pod("a"))
+    view.derive(uid_of, "a")
+
+    for i in range(changes):
+        view.put(pod("a", node=str(i)))
+
+    assert view.derive(uid_of, "a") == str(changes - 1)
+    assert view.worked_out[uid_of] == 2

@@ -1,0 +1,136 @@
+"""Files without apiVersion and kind, which are the spec of the object that carries them."""
+
+from __future__ import annotations
+
+import pytest
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.wire import Wire
+from closeknit.dialects.family import Compiled, Described, Family
+from closeknit.dialects.reading import Reading, read_with
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.dialects.text.documents import Source
+from closeknit.dialects.wire.kinds import Kind, OwnFile
+from closeknit.hub.problems import Code
+from closeknit.hub.workload import Workload
+
+
+class Inner(Wire, frozen=True, kw_only=True):
+    name: str
+
+
+class File(Wire, frozen=True, kw_only=True):
+    recipe: Inner
+    steps: list[str] | None = None
+
+
+class Recipe(Wire, frozen=True, kw_only=True):
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: File
+
+
+def _compile(stored: Stored[Recipe], _: View) -> Compiled:
+    burnt = stored.content.spec.steps == ["burn"]
+    problems = (Code("burnt", "Do not burn it.").at(("spec", "steps", 0)),) if burnt else ()
+    return Compiled((Workload(stored.object, "cooking", None),), problems)
+
+
+COOKING = Family(
+    name="cooking",
+    kinds=(
+        Kind(
+            "cook.dev",
+            "Recipe",
+            ("v2", "v1"),
+            Recipe,
+            own_file=OwnFile("recipe", ("recipe", "name")),
+            workload=True,
+        ),
+    ),
+    topologies=lambda _: Described(),
+    compile={Recipe: _compile},
+)
+
+
+def reading(*texts: str) -> Reading:
+    return read_with((COOKING,), [Source("f", "\n---\n".join(texts).encode())], lenient=False)
+
+
+def lines(*texts: str) -> list[str]:
+    return [str(problem) for problem in reading(*texts).problems]
+
+
+def test_a_file_is_read_as_the_object_that_carries_it() -> None:
+    whole = "{apiVersion: cook.dev/v2, kind: Recipe, metadata: {name: soup}, spec: {recipe: {name: Soup}}}"
+
+    (by_file,) = reading("recipe: {name: Soup}").workloads
+    (by_object,) = reading(whole).workloads
+
+    assert by_file == by_object
+    assert by_file.object.name == "soup"
+
+
+def test_names_are_spelt_as_kubernetes_allows() -> None:
+    (workload,) = reading("recipe: {name: Hot_Soup}").workloads
+
+    assert workload.object.name == "hot-soup"
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        pytest.param(
+            "{recipe: {name: soup}, steps: 5}",
+            ["f:1:steps: Found 5, a number, where a list is expected."],
+            id="a path starts at the top of the file, where there is no spec",
+        ),
+        pytest.param(
+            "{recipe: {}}", ["f:1:recipe.name: This field is missing."], id="a name that is missing"
+        ),
+        pytest.param(
+            "{recipe: {name: so up}}",
+            [
+                'f:1:recipe.name: "so up" is not a valid name. Allowed are at most 253 lower-case letters, digits,'
+                " dashes and dots, with a letter or digit at both ends of each part."
+            ],
+            id="a name that cannot be one is told where the file gives it",
+        ),
+        pytest.param(
+            "{recipe: {name: soup}, setps: []}",
+            ['f:1:setps: There is no field "setps" here. Did you mean "steps"?'],
+            id="a misspelt field",
+        ),
+        pytest.param(
+            "{recipe: {name: soup}, steps: [burn]}",
+            ["f:1:steps[0]: Do not burn it."],
+            id="a problem that the dialect finds",
+        ),
+        pytest.param(
+            "{kind: Recipe, recipe: {name: soup}}",
+            ['f:1:apiVersion: An object needs apiVersion, a string such as "v1".'],
+            id="a document that gives a kind is no file of its own",
+        ),
+        pytest.param(
+            "{receipt: {name: soup}}",
+            ['f:1:apiVersion: An object needs apiVersion, a string such as "v1".'],
+            id="a document that nobody knows",
+        ),
+    ],
+)
+def test_problems_stand_where_the_author_wrote(text: str, want: list[str]) -> None:
+    assert lines(text) == want
+
+
+def test_two_files_of_one_name_are_told_apart_by_their_place() -> None:
+    assert lines("recipe: {name: soup}", "recipe: {name: Soup}") == [
+        'f:2:recipe.name: There is already a Recipe "soup" in f, document 1. Remove one, or rename it.'
+    ]
+
+
+def test_a_file_may_be_an_item_of_a_list() -> None:
+    found = lines("{apiVersion: v1, kind: List, items: [{recipe: {name: soup}, steps: [burn]}]}")
+
+    assert found == ["f:1:items[0].steps[0]: Do not burn it."]

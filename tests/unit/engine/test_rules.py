@@ -1,0 +1,39 @@
+"""Every rule of the search saves at least half of the steps on its family of instances, and changes no answer."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import fields, replace
+from random import Random
+
+import pytest
+
+from bench.search_rules import FAMILIES, saving, searched
+from closeknit.engine import rules
+from closeknit.engine.rules import ALL, Rules
+
+NAMES = [rule.name for rule in fields(Rules)]
+
+
+@pytest.mark.parametrize("rule", NAMES)
+def test_a_rule_at_least_halves_the_steps_of_its_family(rule: str) -> None:
+    found = saving(rule, instances=1)
+
+    assert found.without >= 2 * found.steps
+    assert found.without > 0
+
+
+@pytest.mark.parametrize("rule", NAMES)
+def test_a_search_that_ends_without_a_rule_comes_to_the_same(rule: str) -> None:
+    instance = FAMILIES[rule](Random(0))
+    usual, without = (searched(instance, each) for each in (ALL, replace(ALL, **{rule: False})))
+
+    assert usual.complete
+    assert not without.complete or without.wishes == usual.wishes
+
+
+def test_the_families_that_rules_name_are_those_that_show_them() -> None:
+    named = re.findall(r'    (\w+): bool = True\n    """[^"]*Family: ``(\w+)``', inspect.getsource(rules))
+
+    assert named == [(rule, FAMILIES[rule].__name__) for rule in NAMES]
