@@ -233,6 +233,23 @@ async def test_garbage_gets_a_status(  # noqa: PLR0917
     assert (await client.ask("GET", "/version"))[0] == 200
 
 
+async def test_a_body_that_does_not_say_its_length_is_limited_too(client: Client) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 65_536
+
+    headers = {"Content-Type": "application/json"}
+    try:
+        async with client.session.post(
+            client.server.address + MAPS, data=endless(), headers=headers
+        ) as answer:
+            assert answer.status == 413
+    except aiohttp.ClientConnectionError:
+        # The server may close the connection before the client has read its answer.
+        pass
+    assert (await client.ask("GET", "/version"))[0] == 200
+
+
 async def test_nothing_is_answered_without_the_token(client: Client) -> None:
     for credential in ("", "Bearer wrong", "Basic YTpi", f"Bearer {client.server.token}x"):
         status, answer = await client.ask("GET", MAPS, Authorization=credential)
