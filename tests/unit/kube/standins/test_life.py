@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from closeknit.kube.clock import SYSTEM_CLOCK
 from closeknit.kube.embedded.cluster import EmbeddedCluster
-from closeknit.kube.port import Change, DeleteOptions, MergePatch, Propagation, Selection
+from closeknit.kube.mirror import Key, Mirror
+from closeknit.kube.port import Change, DeleteOptions, MergePatch, Object, Propagation, Selection
 from closeknit.kube.resources import JOB_SETS, JOBS, LEASES, NODES, PODS, Resource
 from closeknit.kube.standins import run_standins
+from closeknit.kube.standins.job_controller import JobController, job_key
 from closeknit.kube.standins.kubelet import EXIT_CODE, RUN_SECONDS
 
 DEFAULT = Selection(namespace="default")
@@ -242,3 +245,21 @@ async def test_a_dead_node_does_nothing_until_it_is_back(cluster: EmbeddedCluste
     assert await phase() == "Pending"
     await mark("True")
     await until(running)
+
+
+async def test_a_second_look_sees_the_pods_that_the_first_one_made() -> None:
+    cluster = EmbeddedCluster()
+    made = await cluster.create(JOBS, job("j", parallelism=3, completions=3))
+    jobs: Mirror[Object] = Mirror(cluster, JOBS, random=Random(1))
+    its_pods: Mirror[Object] = Mirror(cluster, PODS, random=Random(1), indexes={"job": job_key})
+    running = [asyncio.create_task(mirror.run()) for mirror in (jobs, its_pods)]
+    await jobs.reached(made["metadata"]["resourceVersion"])
+    await its_pods.synced()
+    controller = JobController(cluster, jobs, its_pods, clock=SYSTEM_CLOCK)
+    for _ in range(3):
+        await controller._reconcile(Key("default", "j"))
+
+    assert len(await pods(cluster)) == 3
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
