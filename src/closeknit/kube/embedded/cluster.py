@@ -24,6 +24,7 @@ from closeknit.kube.embedded import (
 )
 from closeknit.kube.embedded.budgets import Budgets
 from closeknit.kube.embedded.core import Core, Hook, Target, WriteOptions
+from closeknit.kube.embedded.expiry import Expiry
 from closeknit.kube.embedded.garbage import Garbage
 from closeknit.kube.embedded.kinds import Kind, Kinds, Object
 from closeknit.kube.embedded.listing import Found, Lists, filter_of, read_version
@@ -98,7 +99,7 @@ class EmbeddedCluster:
         store = keeper.store if keeper is not None else Store(history=history)
         self.core = Core(store, Kinds(), clock, dice)
         self.lists = Lists(self.core)
-        self._followers = (Garbage(self.core), Budgets(self.core))
+        self._followers = (Garbage(self.core), Budgets(self.core), Expiry(self.core))
         self._keeper = keeper
         self.bookmark_every = bookmark_every
         """Seconds after which a quiet watch is told that it has missed nothing."""
@@ -113,6 +114,7 @@ class EmbeddedCluster:
             self._ensure(NAMESPACES, {"metadata": {"name": name}})
         for definition in definitions:
             self._ensure(CUSTOM_RESOURCE_DEFINITIONS, definition)
+            self._renew(definition)
         self._sweep()
         if keeper is not None:
             keeper.flush_now()
@@ -425,15 +427,29 @@ class EmbeddedCluster:
         """Create what has to be there from the start."""
         kind, version = self.core.kinds.of(resource)
         target = Target(kind=kind, version=version, options=_options(""))
-        creation = writing.create(self.core, target, decoding.copied(obj))
+        with suppress(AlreadyExistsError):
+            self._at_once(writing.create(self.core, target, decoding.copied(obj)))
+
+    def _renew(self, definition: Mapping[str, Any]) -> None:
+        """Bring a definition that a file kept from an earlier start up to date."""
+        kind, version = self.core.kinds.of(CUSTOM_RESOURCE_DEFINITIONS)
+        key = ("", str(definition["metadata"]["name"]))
+        target = Target(kind=kind, version=version, key=key, options=_options(""))
+        self._at_once(
+            writing.update(
+                self.core, target, lambda old: {**old, **decoding.copied({"spec": definition["spec"]})}
+            )
+        )
+
+    def _at_once(self, write: Coroutine[Any, Any, Record]) -> None:
+        """Carry out a write before any event loop runs. Nothing waits: there are no hooks yet."""
         try:
-            # Nothing waits here: there are no hooks yet.
-            creation.send(None)
-        except (StopIteration, AlreadyExistsError):
+            write.send(None)
+        except StopIteration:
             if self._keeper is not None:
                 self._keeper.flush_now()
             return
-        raise RuntimeError("The creation of an object waited for something before the cluster was there.")
+        raise RuntimeError("A write waited for something before the cluster was there.")
 
 
 def _options(manager: str, *, dry_run: bool = False) -> WriteOptions:

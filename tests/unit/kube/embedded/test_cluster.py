@@ -22,7 +22,17 @@ from closeknit.kube.port import (
     StrategicMergePatch,
     pages,
 )
-from closeknit.kube.resources import CONFIG_MAPS, JOBS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Resource
+from closeknit.kube.resources import (
+    CONFIG_MAPS,
+    CORE_EVENTS,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    Resource,
+)
+from closeknit.testing.clock import HandClock
 
 DEFAULT = Selection(namespace="default")
 
@@ -801,3 +811,23 @@ class TestWatch:
                 if len(found) == count:
                     break
         return found
+
+
+async def test_events_go_after_an_hour_unless_they_come_again() -> None:
+    clock = HandClock()
+    cluster = EmbeddedCluster(clock=clock)
+    for name in ("once", "again"):
+        about = {"kind": "Pod", "name": "p", "namespace": "default"}
+        await cluster.create(
+            CORE_EVENTS, {"metadata": {"name": name, "namespace": "default"}, "involvedObject": about}
+        )
+    await clock.advance(3000)
+    await cluster.patch(CORE_EVENTS, "again", MergePatch({"count": 2}), namespace="default")
+    await clock.advance(1000)
+    await cluster.create(CONFIG_MAPS, config_map("anything"))
+    after_an_hour = await names(cluster, CORE_EVENTS)
+    await clock.advance(3000)
+    await cluster.create(CONFIG_MAPS, config_map("something"))
+
+    assert after_an_hour == ["again"]
+    assert await names(cluster, CORE_EVENTS) == []

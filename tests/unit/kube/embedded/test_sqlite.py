@@ -75,6 +75,25 @@ async def test_everything_is_there_again_after_a_restart(tmp_path: Path) -> None
     await after.close()
 
 
+async def test_a_newer_definition_takes_the_place_of_the_one_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    before = EmbeddedCluster([WIDGET_DEFINITION], keeper=SqliteJournal(file))
+    old = await before.get(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com")
+    await before.close()
+    same = EmbeddedCluster([WIDGET_DEFINITION], keeper=SqliteJournal(file))
+    unchanged = await same.get(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com")
+    await same.close()
+    spec = {
+        **WIDGET_DEFINITION["spec"],
+        "names": {**WIDGET_DEFINITION["spec"]["names"], "shortNames": ["wd"]},
+    }
+    after = EmbeddedCluster([{**WIDGET_DEFINITION, "spec": spec}], keeper=SqliteJournal(file))
+
+    assert unchanged == old
+    assert "wd" in {name for one in await after.resources() for name in one.short_names}
+    await after.close()
+
+
 async def test_a_watch_from_before_the_restart_has_to_list_again_unless_nothing_was_missed(
     tmp_path: Path,
 ) -> None:
