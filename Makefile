@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format oracle planted fuzz bench rules clean
+.PHONY: help setup demo test test-slow check format oracle planted fuzz bench bench-kube rules e2e cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,12 +32,12 @@ demo: $(READY) ## place one workload of each dialect on a sample cluster
 	@$(BIN)/closeknit demo $(ARGS)
 
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e" $(ARGS)
 
 test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a seed (EXPLORE=1 to choose it)
 	# Status 5 says that nothing was collected, which is no failure here.
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow $(ARGS) || test $$? -eq 5
-	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow" --hypothesis-profile=explore \
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not e2e" $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not e2e" --hypothesis-profile=explore \
 		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
 
 check: $(READY) ## lint, formatting, types and import rules
@@ -62,6 +62,17 @@ fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
+
+bench-kube: $(READY) ## measure the ways to a Kubernetes API, real and embedded
+	$(BIN)/python -m bench.kube $(ARGS)
+
+e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
+	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
+	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
+	$(BIN)/python -m pytest -n $(WORKERS) -m e2e tests/conformance tests/e2e $(ARGS)
+
+cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
+	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
 
 rules: $(READY) ## count the steps that each rule of the search saves
 	$(BIN)/python -m bench.search_rules

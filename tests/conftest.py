@@ -1,4 +1,4 @@
-"""How tests that draw examples draw them.
+"""What tests of several kinds share, and how those that draw examples draw them.
 
 By default the same ones in every run, however busy the machine is. ``make test-slow`` explores: new ones, from
 a seed that it prints, and more of them.
@@ -6,7 +6,13 @@ a seed that it prints, and more of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from closeknit.testing.control_plane import ControlPlane
+from tests.planes import running_plane
 
 # How long an example takes says more of the machine than of the code.
 settings.register_profile(
@@ -16,3 +22,10 @@ settings.register_profile(
     "explore", derandomize=False, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("fixed")
+
+
+@pytest.fixture(scope="session")
+def plane() -> Iterator[ControlPlane]:
+    """A real control plane, one for all tests that a process runs; what they make in it stays."""
+    with running_plane() as running:
+        yield running

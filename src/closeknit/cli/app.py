@@ -21,6 +21,7 @@ from closeknit.cli.plan import plan
 from closeknit.cli.status import status
 from closeknit.cli.topology import topology
 from closeknit.cli.translate import translate
+from closeknit.cli.up import up
 from closeknit.cli.validate import validate
 from closeknit.cli.wording import printable
 
@@ -64,6 +65,7 @@ _EXAMPLES = (
     ),
     (crds, ("closeknit crds | kubectl apply --server-side -f -", "closeknit crds --family grove")),
     (demo, ("closeknit demo",)),
+    (up, ("closeknit up", "closeknit up --nodes zone=2,block=4,rack=8,host=16 --state cluster.db")),
 )
 for _command, _lines in _EXAMPLES:
     app.command(epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in _lines))(_command)

@@ -87,7 +87,7 @@ def nodes(
         if shape is not None and drawn is None and levels is None:
             described = from_shape(shape, prefix, topology, offered + Resources({"nvidia.com/gpu": gpus}))
         elif drawn is not None and shape is None:
-            source, text = _text(drawn)
+            source, text = named_drawing(drawn)
             with _within(source):
                 described = from_drawing(text, prefix, levels, topology, offered)
         else:
@@ -154,7 +154,7 @@ def _offered(amounts: dict[str, str]) -> Resources:
     return Resources(units)
 
 
-def _text(name: str) -> tuple[str, str]:
+def named_drawing(name: str) -> tuple[str, str]:
     """The name by which messages speak of a drawing, and the drawing."""
     if name != STANDARD_INPUT and Path(name).is_dir():
         raise InvalidError([sentences.DRAWING_IS_DIRECTORY.at((Verbatim(name),))])

@@ -1,0 +1,206 @@
+"""``closeknit up``: an embedded cluster that kubectl can talk to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from closeknit.cli import options
+from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
+from closeknit.cli.loading import sources_of
+from closeknit.cli.manifests import Manifest
+from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
+from closeknit.cli.wording import counted, printable
+from closeknit.dialects import Located
+from closeknit.dialects.definitions import FAMILIES
+from closeknit.dialects.text.documents import parse
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import cli as sentences
+
+_SAMPLE = "zone=2,rack=2,host=4"
+_PREFIX = "topology/"
+_TOPOLOGY = "datacenter"
+CONTEXT = "closeknit"
+"""What the kubeconfig calls the cluster."""
+
+
+def up(
+    *,
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVEL=N,...,host=N",
+            help=f"The shape of the cluster, as for closeknit nodes --shape. Left out: {_SAMPLE}.",
+        ),
+    ] = None,
+    drawn: Annotated[
+        str | None,
+        typer.Option("--drawing", metavar="FILE", help="A drawing of the cluster, instead of a shape."),
+    ] = None,
+    files: options.Files = [],  # noqa: B006 (Typer copies it)
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep the cluster in this SQLite file, and go on from it."),
+    ] = None,
+    kubeconfig: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to write what kubectl needs. Only you can read it.")
+    ] = Path("closeknit.kubeconfig"),
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="The port on loopback. Left out: a free one.")
+    ] = 0,
+) -> None:
+    """Serve an embedded Kubernetes cluster on loopback, until Ctrl-C.
+
+    It needs no installation: kubectl get, apply, describe, delete, patch, scale, wait and explain work on it.
+    Its nodes are stand-ins: pods that are bound to them count as running, and end after the seconds of
+    their annotation closeknit.dev/run-seconds.
+    """
+    with refusing_invalid():
+        objects = [
+            *_cluster_objects(nodes, drawn, resumed=state is not None and state.exists()),
+            *_read(files),
+        ]
+        _require_ours(kubeconfig)
+    try:
+        status = asyncio.run(_serve(objects, state, kubeconfig, port))
+    finally:
+        # Nobody listens any more where it points.
+        kubeconfig.unlink(missing_ok=True)
+    finish(status)
+
+
+def _require_ours(kubeconfig: Path) -> None:
+    """Refuse to write over somebody's own configuration."""
+    if not kubeconfig.exists():
+        return
+    try:
+        ours = json.loads(kubeconfig.read_bytes())["current-context"] == CONTEXT
+    except (OSError, ValueError, TypeError, KeyError):
+        ours = False
+    if not ours:
+        where = (Verbatim("--kubeconfig"),)
+        raise InvalidError([sentences.KUBECONFIG_OF_OTHERS.at(where, file=str(kubeconfig))])
+
+
+def _cluster_objects(shape: str | None, drawn: str | None, *, resumed: bool) -> Iterator[Manifest]:
+    """The nodes to begin with; none of its own accord where the state holds some already."""
+    if shape is not None and drawn is not None:
+        raise InvalidError([sentences.NODES_AND_DRAWING.at()])
+    if drawn is not None:
+        _, text = named_drawing(drawn)
+        made: Iterable[Manifest] = from_drawing(text, _PREFIX, None, _TOPOLOGY, USUAL_OFFER)
+    elif shape is not None or not resumed:
+        offered = USUAL_OFFER + Resources({"nvidia.com/gpu": 8})
+        made = from_shape(shape or _SAMPLE, _PREFIX, _TOPOLOGY, offered)
+    else:
+        made = ()
+    for manifest in made:
+        # A drawn pod names a workload that does not exist here, and would go with it.
+        manifest["metadata"].pop("ownerReferences", None)
+        yield manifest
+
+
+def _read(files: list[str]) -> Iterator[Manifest]:
+    problems: list[Problem] = []
+    found: list[Manifest] = []
+    for source in sources_of(files):
+        for document in parse(source):
+            if isinstance(document, Located):
+                problems.append(document.problem.under(Verbatim(f"{document.source}: ")))
+            elif isinstance(document.content, dict) and "kind" in document.content:
+                found.extend(_flat(document.content))
+            else:
+                where = (Verbatim(f"{document.source}:{document.number}"),)
+                problems.append(sentences.NO_KUBERNETES_OBJECT.at(where))
+    if problems:
+        raise InvalidError(problems)
+    yield from found
+
+
+def _flat(document: dict[str, Any]) -> Iterator[Manifest]:
+    items = document.get("items")
+    if str(document.get("kind", "")).endswith("List") and isinstance(items, list):
+        yield from (item for item in items if isinstance(item, dict))
+    else:
+        yield document
+
+
+async def _serve(objects: list[Manifest], state: Path | None, kubeconfig: Path, port: int) -> ExitStatus:
+    from closeknit.kube.embedded.cluster import EmbeddedCluster
+    from closeknit.kube.embedded.http.server import Server
+    from closeknit.kube.embedded.loading import load
+    from closeknit.kube.embedded.sqlite import SqliteJournal, StateFileError
+    from closeknit.kube.standins import run_standins
+
+    definitions = [one.written() for family in FAMILIES.values() for one in family]
+    try:
+        keeper = SqliteJournal(state) if state is not None else None
+    except StateFileError as error:
+        complain([sentences.UNUSABLE_STATE.at((Verbatim("--state"),), reason=str(error))])
+        return ExitStatus.INVALID
+    cluster = EmbeddedCluster(definitions, keeper=keeper)
+    refused = await load(cluster, objects)
+    if refused:
+        complain(refused)
+        await cluster.close()
+        return ExitStatus.INVALID
+    server = Server(cluster, port=port)
+    try:
+        await server.start()
+        server.write_kubeconfig(kubeconfig)
+    except OSError as error:
+        complain([sentences.CANNOT_BE_SERVED.at(reason=str(error.strerror or error))])
+        await server.stop()
+        await cluster.close()
+        return ExitStatus.INVALID
+    _greet(server.address, kubeconfig, state, objects)
+    standins = asyncio.create_task(run_standins(cluster))
+    try:
+        await _ending(standins)
+    finally:
+        standins.cancel()
+        await asyncio.gather(standins, return_exceptions=True)
+        await server.stop()
+        await cluster.close()
+    sys.stdout.write("\nThe cluster is down." + (f" {printable(str(state))} keeps it.\n" if state else "\n"))
+    return ExitStatus.DONE
+
+
+async def _ending(standins: asyncio.Task[None]) -> None:
+    """Return at Ctrl-C or when the process is told to end; raise where the stand-ins fail."""
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    waiting = asyncio.create_task(told.wait())
+    done, _ = await asyncio.wait({waiting, standins}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if standins in done:
+        standins.result()
+
+
+def _greet(address: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
+    number = sum(one.get("kind") == "Node" for one in objects)
+    file = printable(str(kubeconfig))
+    lines = [
+        f"An embedded Kubernetes cluster listens on {address}"
+        + (f", with {counted(number, 'node')}." if number else "."),
+        "Its state is in memory." if state is None else f"Its state is in {printable(str(state))}.",
+        "In another terminal:",
+        f"  export KUBECONFIG={file}",
+        "  kubectl get nodes -L topology/zone,topology/rack",
+        "  kubectl apply -f examples/kai/",
+        "  kubectl get podgroups,pods",
+        "Ctrl-C ends it.",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,9 @@
+"""What is said of a cluster that refuses something."""
+
+from __future__ import annotations
+
+from closeknit.hub.problems import Code
+
+# fmt: off
+REFUSED = Code("refused-by-the-cluster", "{message:raw}")
+UNSERVED_KIND = Code("unserved-kind", "The cluster does not serve {version:raw}. Add its definition with -f.")

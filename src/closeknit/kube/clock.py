@@ -1,0 +1,53 @@
+"""Time, as something that is passed in: a simulator or a test brings its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time, and waits."""
+
+    def now(self) -> datetime:
+        """The date and time in UTC, for what is written into objects."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards, for measuring how long something took."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after this many seconds."""
+        ...
+
+
+class SystemClock:
+    """The machine's time."""
+
+    def now(self) -> datetime:
+        """The date and time in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since some moment in the past."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Let other tasks run for this many seconds."""
+        await asyncio.sleep(seconds)
+
+
+SYSTEM_CLOCK = SystemClock()
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as Kubernetes writes it, to the second."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_timestamp(moment: datetime) -> str:
+    """A moment as Kubernetes writes it where microseconds count, as in leases and events."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,319 @@
+"""Checks of values against a structural schema, worded as Kubernetes words them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from closeknit.kube.embedded.amounts import canonical
+from closeknit.kube.embedded.schema import MISSING, Schema, filled, matches
+from closeknit.kube.errors import Cause
+
+INVALID: Final = "FieldValueInvalid"
+REQUIRED: Final = "FieldValueRequired"
+DUPLICATE: Final = "FieldValueDuplicate"
+UNSUPPORTED: Final = "FieldValueNotSupported"
+TYPE_INVALID: Final = "FieldValueTypeInvalid"
+FORBIDDEN: Final = "FieldValueForbidden"
+
+
+def required(path: str, detail: str = "") -> Cause:
+    """A field that must be given."""
+    return Cause(path, "Required value" + (f": {detail}" if detail else ""), REQUIRED)
+
+
+def bad_value(path: str, value: Any, detail: str) -> Cause:
+    """A value that breaks a rule."""
+    return Cause(path, f"Invalid value: {quoted(value)}: {detail}", INVALID)
+
+
+def not_supported(path: str, value: Any, allowed: list[str]) -> Cause:
+    """A value that is none of those allowed."""
+    listed = ", ".join(json.dumps(one) for one in allowed)
+    return Cause(path, f"Unsupported value: {quoted(value)}: supported values: {listed}", UNSUPPORTED)
+
+
+def forbidden(path: str, detail: str) -> Cause:
+    """A field that may not be set, or not be changed."""
+    return Cause(path, f"Forbidden: {detail}", FORBIDDEN)
+
+
+def duplicate(path: str, value: Any) -> Cause:
+    """A second one of what may be there once."""
+    return Cause(path, f"Duplicate value: {quoted(value)}", DUPLICATE)
+
+
+def quoted(value: Any) -> str:
+    """A value as Kubernetes' messages show it, cut so that it cannot flood a log."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text if len(text) <= 400 else f"{text[:400]}…"
+
+
+class Findings:
+    """What a walk has found."""
+
+    __slots__ = ("canonical", "causes", "unknown")
+
+    def __init__(self, *, canonical: bool = False) -> None:
+        self.unknown: list[str] = []
+        """Paths of fields that no schema knows."""
+        self.causes: list[Cause] = []
+        self.canonical = canonical
+        """Whether quantities are put into one spelling."""
+
+
+def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
+    """Make a value what it is stored as, in place, and note all that is wrong with it: one walk for all.
+
+    Unknown fields and nulls that mean nothing go, defaults come, and every value is checked.
+    """
+    if value is None and (schema.nullable or (schema.preserve and not schema.type)):
+        return value
+    if schema.int_or_string:
+        if value.__class__ is float and schema.has_quantities:
+            # A quantity may be written as any number.
+            value = repr(value)
+        if value.__class__ is not int and not isinstance(value, str):
+            found.causes.append(_wrong_type(path, value, "integer,string"))
+            return value
+    elif schema.type and not _IS[schema.type](value):
+        found.causes.append(_wrong_type(path, value, schema.type))
+        return value
+    if schema.enum is not None and value not in schema.enum:
+        found.causes.append(not_supported(path, value, [str(one) for one in schema.enum]))
+    if value.__class__ is dict:
+        _settle_object(schema, value, path, found)
+    elif value.__class__ is list:
+        _settle_list(schema, value, path, found)
+    if schema.limited:
+        before = len(found.causes)
+        _check_limits(schema.document, value, path, found.causes)
+        if found.canonical and schema.has_quantities and len(found.causes) == before and schema.int_or_string:
+            return canonical(value)
+    return value
+
+
+_META: Final = ("apiVersion", "kind", "metadata")
+
+
+def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Findings) -> None:
+    properties, additional = schema.properties, schema.additional
+    doomed: list[str] | None = None
+    for name, item in value.items():
+        part = properties.get(name) or additional
+        if part is None:
+            if schema.preserve or not schema.type or (schema.embedded and name in _META):
+                continue
+            found.unknown.append(f"{path}.{name}" if path else name)
+        elif item.__class__ is part.plain:
+            continue
+        elif part.simple and item.__class__ is dict:
+            _settle_object(part, item, f"{path}.{name}" if path else name, found)
+            continue
+        elif item is not None or part.nullable or (part.preserve and not part.type):
+            settled = settle(part, item, f"{path}.{name}" if path else name, found)
+            if settled is not item:
+                value[name] = settled
+            continue
+        if doomed is None:
+            doomed = []
+        doomed.append(name)
+    for name in doomed or ():
+        del value[name]
+    for name, part in schema.defaulted:
+        if name not in value and part.default is not MISSING:
+            value[name] = filled(part)
+    for name in schema.required:
+        if name not in value:
+            found.causes.append(required(f"{path}.{name}" if path else name))
+
+
+def _settle_list(schema: Schema, value: list[Any], path: str, found: Findings) -> None:
+    if (items := schema.items) is not None:
+        for index, item in enumerate(value):
+            if items.simple and item.__class__ is dict:
+                _settle_object(items, item, f"{path}[{index}]", found)
+            elif item.__class__ is not items.plain:
+                settled = settle(items, item, f"{path}[{index}]", found)
+                if settled is not item:
+                    value[index] = settled
+    if schema.unique and len(value) > 1:
+        _check_unique(schema, value, path, found.causes)
+
+
+def _wrong_type(path: str, value: Any, wanted: str) -> Cause:
+    found = _type_name(value)
+    where = path or "<root>"
+    return Cause(
+        path, f'Invalid value: "{found}": {where} in body must be of type {wanted}: "{found}"', TYPE_INVALID
+    )
+
+
+def _misread(path: str, value: Any, form: str) -> Cause:
+    detail = f"{path} in body must be of type {form}: {quoted(value)}"
+    return Cause(path, f"Invalid value: {quoted(value)}: {detail}", TYPE_INVALID)
+
+
+def _type_name(value: Any) -> str:
+    if value is None:
+        return "null"
+    if value.__class__ is bool:
+        return "boolean"
+    names = {dict: "object", list: "array", str: "string", int: "integer", float: "number"}
+    return names.get(value.__class__, "object")
+
+
+_IS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "object": lambda value: value.__class__ is dict,
+    "array": lambda value: value.__class__ is list,
+    "string": lambda value: value.__class__ is str,
+    "boolean": lambda value: value.__class__ is bool,
+    "integer": lambda value: value.__class__ is int or (value.__class__ is float and value.is_integer()),
+    "number": lambda value: value.__class__ is int or value.__class__ is float,
+}
+
+
+def _check_unique(schema: Schema, value: list[Any], path: str, causes: list[Cause]) -> None:
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        key: Any = item
+        if schema.list_type == "map":
+            if not isinstance(item, dict):
+                continue
+            key = {name: item[name] for name in schema.list_keys if name in item}
+        text = json.dumps(key, sort_keys=True, default=str)
+        if text in seen:
+            causes.append(duplicate(f"{path}[{index}]", key))
+        seen.add(text)
+
+
+def _check_limits(limits: Mapping[str, Any], value: Any, path: str, causes: list[Cause]) -> None:
+    if value.__class__ is str:
+        _check_text(limits, value, path, causes)
+    elif value.__class__ is int or value.__class__ is float:
+        _check_number(limits, value, path, causes)
+    elif value.__class__ is list:
+        _check_size(limits, len(value), path, causes, ("minItems", "maxItems", "items"))
+        if limits.get("uniqueItems") and len({json.dumps(item, sort_keys=True) for item in value}) < len(
+            value
+        ):
+            causes.append(Cause(path, f"Duplicate value: {quoted(value)}", DUPLICATE))
+    elif value.__class__ is dict:
+        _check_size(limits, len(value), path, causes, ("minProperties", "maxProperties", "properties"))
+    for part in limits.get("allOf") or ():
+        _check_part(part, value, path, causes)
+    if alternatives := limits.get("anyOf"):
+        _check_alternatives(alternatives, value, path, causes, limits)
+    if (one := limits.get("oneOf")) and sum(_fits(part, value, path) for part in one) != 1:
+        causes.append(bad_value(path, value, f"{path} in body must validate one and only one schema (oneOf)"))
+    if (no := limits.get("not")) and _fits(no, value, path):
+        causes.append(bad_value(path, value, f"{path} in body must not validate the schema (not)"))
+
+
+def _check_alternatives(
+    alternatives: list[Mapping[str, Any]],
+    value: Any,
+    path: str,
+    causes: list[Cause],
+    limits: Mapping[str, Any],
+) -> None:
+    if limits.get("x-kubernetes-int-or-string"):
+        return
+    if not any(_fits(part, value, path) for part in alternatives):
+        causes.append(bad_value(path, value, f"{path} in body must validate at least one schema (anyOf)"))
+
+
+def _check_part(part: Mapping[str, Any], value: Any, path: str, causes: list[Cause]) -> None:
+    """Check against a part of ``allOf`` and its like, which holds limits only."""
+    kind = part.get("type")
+    if isinstance(kind, str) and kind in _IS and not _IS[kind](value):
+        causes.append(_wrong_type(path, value, kind))
+        return
+    if (enum := part.get("enum")) is not None and value not in enum:
+        causes.append(not_supported(path, value, [str(one) for one in enum]))
+    if isinstance(value, dict):
+        causes.extend(required(f"{path}.{name}") for name in part.get("required") or () if name not in value)
+        for name, inner in (part.get("properties") or {}).items():
+            if name in value:
+                _check_part(inner, value[name], f"{path}.{name}", causes)
+    _check_limits(part, value, path, causes)
+
+
+def _fits(part: Mapping[str, Any], value: Any, path: str) -> bool:
+    causes: list[Cause] = []
+    _check_part(part, value, path, causes)
+    return not causes
+
+
+def _check_text(limits: Mapping[str, Any], value: str, path: str, causes: list[Cause]) -> None:
+    if (pattern := limits.get("pattern")) is not None and not matches(pattern, value):
+        reason = TYPE_INVALID if limits.get("x-quantity") else INVALID
+        causes.append(
+            Cause(path, f"Invalid value: {quoted(value)}: {path} in body should match '{pattern}'", reason)
+        )
+    if (least := limits.get("minLength")) is not None and len(value) < least:
+        causes.append(bad_value(path, value, f"{path} in body should be at least {least} chars long"))
+    if (most := limits.get("maxLength")) is not None and len(value) > most:
+        causes.append(Cause(path, f"Too long: may not be more than {most} bytes", "FieldValueTooLong"))
+    form = limits.get("format")
+    if form is not None and (reads := _FORMATS.get(form)) is not None and not _read(reads, value):
+        causes.append(_misread(path, value, form))
+
+
+def _read(reads: Callable[[str], object], value: str) -> bool:
+    try:
+        reads(value)
+    except (ValueError, binascii.Error):
+        return False
+    return True
+
+
+def _instant(text: str) -> object:
+    if "T" not in text:
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
+
+
+_FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
+    "date-time": _instant,
+    "byte": lambda text: base64.b64decode(text, validate=True),
+    "ipv4": ipaddress.IPv4Address,
+    "ipv6": ipaddress.IPv6Address,
+    "cidr": ipaddress.ip_network,
+}
+
+
+def _check_number(limits: Mapping[str, Any], value: float, path: str, causes: list[Cause]) -> None:
+    least, most = limits.get("minimum"), limits.get("maximum")
+    if least is not None:
+        if limits.get("exclusiveMinimum") and value <= least:
+            causes.append(bad_value(path, value, f"{path} in body should be greater than {least}"))
+        elif value < least:
+            causes.append(
+                bad_value(path, value, f"{path} in body should be greater than or equal to {least}")
+            )
+    if most is not None:
+        if limits.get("exclusiveMaximum") and value >= most:
+            causes.append(bad_value(path, value, f"{path} in body should be less than {most}"))
+        elif value > most:
+            causes.append(bad_value(path, value, f"{path} in body should be less than or equal to {most}"))
+    if (step := limits.get("multipleOf")) and value % step:
+        causes.append(bad_value(path, value, f"{path} in body should be a multiple of {step}"))
+    bits = {"int32": 31, "int64": 63}.get(limits.get("format") or "")
+    if bits is not None and not -(2**bits) <= value < 2**bits:
+        causes.append(_misread(path, value, limits["format"]))
+
+
+def _check_size(
+    limits: Mapping[str, Any], size: int, path: str, causes: list[Cause], words: tuple[str, str, str]
+) -> None:
+    low, high, noun = words
+    if (least := limits.get(low)) is not None and size < least:
+        causes.append(bad_value(path, size, f"{path} in body should have at least {least} {noun}"))
+    if (most := limits.get(high)) is not None and size > most:
+        causes.append(Cause(path, f"Too many: {size}: must have at most {most} items", "FieldValueTooMany"))

@@ -1,0 +1,137 @@
+"""From what a client sent to an object of its kind: read, pruned, defaulted, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from closeknit.kube.embedded import metadata
+from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, Findings, settle
+from closeknit.kube.embedded.core import Core, WriteOptions
+from closeknit.kube.embedded.kinds import Kind, Object
+from closeknit.kube.embedded.memo import encoded, key_of
+from closeknit.kube.embedded.schema import prune
+from closeknit.kube.errors import BadRequestError, Cause, invalid
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+MAX_DEPTH: Final = 200
+
+
+def copied(obj: Mapping[str, Any]) -> Object:
+    """A copy that shares nothing with the original, which must be JSON."""
+    try:
+        found = _decode(_encode(obj))
+    except (TypeError, ValueError, RecursionError, OverflowError) as problem:
+        raise BadRequestError(f"The object is not JSON: {problem}.") from None
+    if not isinstance(found, dict):
+        raise BadRequestError("The object must be a JSON object.")
+    return found
+
+
+def read(kind: Kind, version: str, obj: Object, options: WriteOptions) -> tuple[Object, list[Cause]]:
+    """Make an object of what was sent, in place, and say what its schema does not allow.
+
+    What cannot be read at all is a BadRequestError; so are unknown fields, where they are to be refused.
+    """
+    resource = kind.resources[version]
+    api_version = obj.setdefault("apiVersion", resource.api_version)
+    name = obj.setdefault("kind", resource.kind)
+    if api_version != resource.api_version:
+        raise BadRequestError(
+            f"the API version in the data ({api_version}) does not match "
+            f"the expected API version ({resource.api_version})"
+        )
+    if name != resource.kind:
+        raise BadRequestError(f"the object provided is a {name}; this resource takes {resource.kind} objects")
+    if obj.get("metadata") is None:
+        obj["metadata"] = {}
+    if not isinstance(obj["metadata"], dict):
+        raise BadRequestError(f"{resource.kind}: metadata must be an object.")
+    spec = obj.get("spec")
+    if spec.__class__ is not dict or "spec" in kind.schemas[version].required:
+        return obj, _walk(kind, version, obj, options)
+    key = key_of(spec, version)
+    if (prepared := kind.specs.get(key)) is not None:
+        del obj["spec"]
+        causes = _walk(kind, version, obj, options)
+        obj["spec"] = _decode(prepared)
+        return obj, causes
+    warned = len(options.warnings)
+    causes = _walk(kind, version, obj, options)
+    if not causes and len(options.warnings) == warned and options.field_validation != "Ignore":
+        kind.specs.put(key, encoded(obj["spec"]))
+    return obj, causes
+
+
+def _walk(kind: Kind, version: str, obj: Object, options: WriteOptions) -> list[Cause]:
+    """Drop what is unknown, fill in defaults, check, and spell quantities in one way."""
+    found = Findings(canonical=kind.builtin)
+    settle(kind.schemas[version], obj, "", found)
+    if found.unknown:
+        _report(kind, version, found.unknown, options)
+    if found.causes:
+        _refuse_unreadable(kind, version, obj, found.causes)
+    if owners := obj["metadata"].get("ownerReferences"):
+        obj["metadata"]["ownerReferences"] = [
+            owner for index, owner in enumerate(owners) if owner not in owners[:index]
+        ]
+    return found.causes
+
+
+def _report(kind: Kind, version: str, unknown: list[str], options: WriteOptions) -> None:
+    if options.field_validation == "Strict":
+        raise _strictly(kind, version, unknown)
+    if options.field_validation == "Warn":
+        options.warnings.extend(f'unknown field "{path}"' for path in unknown)
+
+
+def refuse_undeclared(kind: Kind, version: str, obj: Object, options: WriteOptions) -> None:
+    """Refuse an applied configuration with fields that the kind does not have: nobody could own them."""
+    unknown: list[str] = []
+    prune(kind.schemas[version], obj, "", unknown)
+    if not unknown:
+        return
+    if options.field_validation == "Strict":
+        raise _strictly(kind, version, unknown)
+    resource, meta = kind.resources[version], obj.get("metadata") or {}
+    named = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {resource.group}/{resource.version}"
+    said = "; ".join(f".{path}: field not declared in schema" for path in unknown)
+    raise BadRequestError(f"failed to create typed patch object ({named}, Kind={resource.kind}): {said}")
+
+
+def _strictly(kind: Kind, version: str, unknown: list[str]) -> BadRequestError:
+    listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+    return BadRequestError(
+        f'{kind.name} in version "{version}" cannot be handled as a {kind.name}: '
+        f"strict decoding error: {listed}"
+    )
+
+
+def _refuse_unreadable(kind: Kind, version: str, obj: Object, causes: list[Cause]) -> None:
+    """Wrong types end the request here: no rule can read such an object."""
+    wrong = [cause for cause in causes if cause.reason == TYPE_INVALID]
+    if not wrong:
+        return
+    if kind.builtin or any(cause.field.startswith("metadata") for cause in wrong):
+        said = "; ".join(f"{cause.field}: {cause.message}" for cause in wrong)
+        raise BadRequestError(
+            f'{kind.name} in version "{version}" cannot be handled as a {kind.name}: {said}'
+        )
+    raise invalid(causes, group=kind.group, kind=kind.name, name=str(obj["metadata"].get("name", "")))
+
+
+def refuse_invalid(
+    kind: Kind, obj: Object, old: Mapping[str, Any] | None, causes: list[Cause], core: Core
+) -> None:
+    """Raise InvalidObjectError with everything that the rules of all kinds and of this one find."""
+    found = list(metadata.problems(obj["metadata"], namespaced=kind.namespaced, label_name=kind.label_name))
+    found.extend(kind.rules.problems(obj, core))
+    found.extend(sorted(causes, key=lambda cause: cause.reason == DUPLICATE))
+    if old is not None:
+        found.extend(kind.rules.change_problems(obj, old))
+    if found:
+        unique = tuple(dict.fromkeys(found))
+        raise invalid(unique, group=kind.group, kind=kind.name, name=str(obj["metadata"].get("name", "")))

@@ -1,0 +1,140 @@
+"""Reads answers: plain data, or straight into the type that a reader names.
+
+A reader's type holds the fields that it reads; msgspec skips the rest without building it, which is what
+keeps a mirror of many pods small.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from closeknit.kube.errors import InternalServerError, Status, error_of
+from closeknit.kube.port import Bookmark, Change, ChangeType, Page, WatchEvent
+from closeknit.kube.resources import Resource
+
+
+class _ListMeta(msgspec.Struct, frozen=True):
+    resource_version: str = msgspec.field(name="resourceVersion", default="")
+    token: str = msgspec.field(name="continue", default="")
+    remaining: int | None = msgspec.field(name="remainingItemCount", default=None)
+
+
+class _Event(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+class _ObjectMeta(msgspec.Struct, frozen=True):
+    resource_version: str = msgspec.field(name="resourceVersion", default="")
+
+
+class _Versioned(msgspec.Struct, frozen=True):
+    metadata: _ObjectMeta = _ObjectMeta()
+
+
+_event = msgspec.json.Decoder(_Event)
+_versioned = msgspec.json.Decoder(_Versioned)
+_plain = msgspec.json.Decoder()
+
+
+class Decoder:
+    """Reads objects, lists and watch events of one resource into one type."""
+
+    def __init__(self, resource: Resource, into: Any) -> None:
+        self._resource = resource
+        self._into = into
+        item: Any = dict[str, Any] if into is None else _with_its_kind(into, resource)
+        self._object: msgspec.json.Decoder[Any] = msgspec.json.Decoder(item)
+        listed = msgspec.defstruct(
+            "List", [("items", list[item] | None, None), ("metadata", _ListMeta, _ListMeta())], frozen=True
+        )
+        self._list: msgspec.json.Decoder[Any] = msgspec.json.Decoder(listed)
+
+    def object(self, answer: bytes | msgspec.Raw) -> Any:
+        """One object."""
+        try:
+            return self._object.decode(answer)
+        except msgspec.DecodeError as error:
+            raise self._unreadable(error) from error
+
+    def page(self, answer: bytes) -> Page[Any]:
+        """A list, or a page of one. Items get the kind that a server leaves out in lists."""
+        try:
+            with _no_collection():
+                listed = self._list.decode(answer)
+        except msgspec.DecodeError as error:
+            raise self._unreadable(error) from error
+        items = listed.items or []
+        if self._into is None:
+            for item in items:
+                item.setdefault("apiVersion", self._resource.api_version)
+                item.setdefault("kind", self._resource.kind)
+        meta = listed.metadata
+        return Page(items, meta.resource_version, meta.token, meta.remaining)
+
+    def event(self, line: bytes) -> WatchEvent[Any]:
+        """One line of a watch. An error that the server tells there is raised."""
+        try:
+            event = _event.decode(line)
+            if event.type == "ERROR":
+                raise error_of(Status.read(_plain.decode(event.object), code=500))
+            version = _versioned.decode(event.object).metadata.resource_version
+            if event.type == "BOOKMARK":
+                return Bookmark(version)
+            return Change(ChangeType(event.type), self._object.decode(event.object), version)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> InternalServerError:
+        kind = self._resource.kind
+        return InternalServerError(f"The server's answer cannot be read as {kind}: {error}")
+
+
+_made: dict[tuple[Resource, Any], Decoder] = {}
+
+
+def decoder(resource: Resource, into: type[Any] | None) -> Decoder:
+    """The decoder of a resource and a type (None for plain data), made once."""
+    key = (resource, into)
+    if (made := _made.get(key)) is None:
+        made = _made[key] = Decoder(resource, into)
+    return made
+
+
+def _with_its_kind(into: Any, resource: Resource) -> Any:
+    """The type, where ``apiVersion`` and ``kind`` may be missing: in a list, the list alone says them."""
+    if not (isinstance(into, type) and issubclass(into, msgspec.Struct)):
+        return into
+    known = {"apiVersion": resource.api_version, "kind": resource.kind}
+    missing = [
+        (field.name, str, msgspec.field(name=field.encode_name, default=known[field.encode_name]))
+        for field in msgspec.structs.fields(into)
+        if field.required and field.encode_name in known
+    ]
+    if not missing:
+        return into
+    return msgspec.defstruct(
+        into.__name__,
+        missing,
+        bases=(into,),
+        module=into.__module__,
+        frozen=into.__struct_config__.frozen,
+        kw_only=True,
+    )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from walking, again and again, over objects that are all still needed."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

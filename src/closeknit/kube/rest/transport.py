@@ -1,0 +1,259 @@
+"""Sends requests over a bounded pool of connections, each with a deadline.
+
+A server that asks to be left alone for a while (Retry-After) is asked again after that while, as long as
+the deadline allows. A read whose connection broke is sent again; a write is not, because nobody
+knows whether it was carried out. Everything else is the caller's to decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from closeknit.kube.clock import Clock
+from closeknit.kube.errors import (
+    ApiError,
+    DeadlineExceededError,
+    Status,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnavailableError,
+    error_of,
+)
+from closeknit.kube.rest.access import Access, ConfigurationError, Connection
+
+_BROKEN_READS = 3
+"""How often a read is sent whose connection breaks."""
+_LINE_LIMIT = 32 * 2**20
+"""An object is stored in a few megabytes at most; a longer line is no event."""
+_CHUNK = 2**18
+_WATCHES = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: Any = None
+    content_type: str = "application/json"
+    accept: str = "application/json"
+    waits: bool = True
+    """Whether an answer with Retry-After is waited for; where it says something else, it is not."""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Transport:
+    """One server, as seen through a pool of connections. Watches have a pool of their own."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        user_agent: str,
+        connections: int,
+        deadline: float,
+        clock: Clock,
+        random: Random,
+    ) -> None:
+        self._access = access
+        self._deadline = deadline
+        self._clock = clock
+        self._random = random
+        # Inside a data center, packing costs the server more than the network saves.
+        headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
+        self._requests, self._watches = (
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=limit, socket_factory=_socket),
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(total=None),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                read_bufsize=_CHUNK,
+            )
+            for limit in (connections, _WATCHES)
+        )
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self._requests.close()
+        await self._watches.close()
+        # Sockets are closed by callbacks, which need a few turns of the loop.
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    async def send(self, request: Request, *, deadline: float | None = None) -> bytes:
+        """The body of a successful answer; every other answer is raised as the error it tells."""
+        seconds = self._deadline if deadline is None else deadline
+        body = None if request.body is None else msgspec.json.encode(request.body)
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await self._persistently(request, body, limit)
+        except TimeoutError as error:
+            raise _late(request, seconds) from error
+
+    async def _persistently(self, request: Request, body: bytes | None, limit: asyncio.Timeout) -> bytes:
+        """Send, and send again where that is safe and promising."""
+        connection = await self._connection()
+        renewed = False
+        broken = 0
+        while True:
+            try:
+                return await self._once(request, body, connection)
+            except UnauthorizedError:
+                if renewed:
+                    raise
+                connection, renewed = await self._connection(refused=True), True
+            except _BrokenError as error:
+                broken += 1
+                if request.method != "GET" or broken == _BROKEN_READS:
+                    raise _unavailable(request, connection, error) from error
+            except aiohttp.ClientError as error:
+                raise _unavailable(request, connection, error) from error
+            except ApiError as error:
+                if not request.waits or error.retry_after is None:
+                    raise
+                pause = error.retry_after * (1 + self._random.random() / 4)
+                if asyncio.get_running_loop().time() + pause > (limit.when() or 0):
+                    raise
+                await self._clock.sleep(pause)
+
+    async def _once(self, request: Request, body: bytes | None, connection: Connection) -> bytes:
+        try:
+            async with await self._answer(self._requests, request, body, connection) as response:
+                return await response.read()
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, ConnectionError) as error:
+            raise _BrokenError(_said(error)) from error
+
+    async def lines(self, request: Request, *, seconds: float) -> AsyncGenerator[bytes, None]:
+        """The lines of an answer that goes on, until the server ends it or the time is over.
+
+        A connection that breaks is an UnavailableError.
+        """
+        until = asyncio.get_running_loop().time() + seconds
+        response = await self._begun(request)
+        try:
+            rest = b""
+            while chunk := await _chunk(request, response, until):
+                *complete, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
+                for line in complete:
+                    if line:
+                        yield line
+                if len(rest) > _LINE_LIMIT:
+                    raise UnavailableError(f"{request}: the server sent a line of over {_LINE_LIMIT} bytes.")
+        finally:
+            # What is left of the stream is not worth reading, so the connection goes too, without a farewell
+            # that would take the server's answer.
+            if response.connection is not None and response.connection.transport is not None:
+                response.connection.transport.abort()
+            response.close()
+
+    async def _begun(self, request: Request) -> aiohttp.ClientResponse:
+        """An answer whose first part came within the deadline of any other request."""
+        connection = await self._connection()
+        try:
+            async with asyncio.timeout(self._deadline):
+                try:
+                    return await self._answer(self._watches, request, None, connection)
+                except UnauthorizedError:
+                    connection = await self._connection(refused=True)
+                    return await self._answer(self._watches, request, None, connection)
+        except TimeoutError as error:
+            raise _late(request, self._deadline) from error
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise _unavailable(request, connection, error) from error
+
+    async def _answer(
+        self, session: aiohttp.ClientSession, request: Request, body: bytes | None, connection: Connection
+    ) -> aiohttp.ClientResponse:
+        headers = {"Accept": request.accept}
+        if connection.authorization:
+            headers["Authorization"] = connection.authorization
+        if body is not None:
+            headers["Content-Type"] = request.content_type
+        response = await session.request(
+            request.method,
+            f"{connection.address}{request.path}",
+            params=request.query,
+            data=body,
+            headers=headers,
+            ssl=connection.tls if connection.tls is not None else True,
+            server_hostname=connection.server_name,
+            proxy=connection.proxy,
+            # A redirect would carry credentials elsewhere; API servers send none.
+            allow_redirects=False,
+        )
+        if 200 <= response.status < 300:
+            return response
+        async with response:
+            raise _refusal(response, await response.read())
+
+    async def _connection(self, *, refused: bool = False) -> Connection:
+        try:
+            return await (self._access.renew() if refused else self._access.connection())
+        except ConfigurationError as error:
+            raise UnauthorizedError(f"There are no credentials to ask with: {error}") from error
+
+
+class _BrokenError(Exception):
+    """A connection was there, and broke before the answer was complete."""
+
+
+async def _chunk(request: Request, response: aiohttp.ClientResponse, until: float) -> bytes:
+    """What has come next; nothing at the end, or when the time is over."""
+    try:
+        async with asyncio.timeout_at(until):
+            return await response.content.readany()
+    except TimeoutError:
+        return b""
+    except (aiohttp.ClientError, ConnectionError) as error:
+        raise UnavailableError(f"{request}: the connection broke: {_said(error)}") from error
+
+
+def _refusal(response: aiohttp.ClientResponse, answer: bytes) -> ApiError:
+    try:
+        document = msgspec.json.decode(answer)
+    except msgspec.DecodeError:
+        document = None
+    text = answer[:500].decode("utf-8", errors="replace").strip()
+    status = Status.read(document, code=response.status, text=text)
+    header = response.headers.get("Retry-After", "")
+    # The header decides: a server also names seconds in the status where waiting would not help.
+    seconds = int(header) if header.isdecimal() and len(header) < 6 else None
+    if seconds is None and response.status == TooManyRequestsError.code:
+        seconds = status.retry_after
+    return error_of(replace(status, retry_after=seconds))
+
+
+def _late(request: Request, seconds: float) -> DeadlineExceededError:
+    return DeadlineExceededError(f"{request}: there was no answer within {seconds:g} s.")
+
+
+def _unavailable(request: Request, connection: Connection, error: Exception) -> UnavailableError:
+    via = f" through the proxy {connection.proxy}" if connection.proxy else ""
+    return UnavailableError(f"{request}: {connection.address} cannot be reached{via}: {_said(error)}")
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _socket(address: Any) -> socket.socket:
+    """A socket that notices within a minute when the other side is gone without a word."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 20), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made

@@ -1,0 +1,46 @@
+"""Stand-ins for what a cluster without kubelets and controllers lacks.
+
+Each says in its module what it does and what it only pretends. They work through
+the port, so they serve the embedded cluster and, the kubelet, a real API server too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from closeknit.kube.clock import SYSTEM_CLOCK, Clock
+from closeknit.kube.mirror import Mirror
+from closeknit.kube.port import KubernetesApi, Object
+from closeknit.kube.resources import JOB_SETS, JOBS, NODES, PODS
+from closeknit.kube.standins.job_controller import JobController, job_key
+from closeknit.kube.standins.job_set_controller import JobSetController
+from closeknit.kube.standins.kubelet import Kubelet, node_of
+
+
+async def run_standins(
+    api: KubernetesApi, *, clock: Clock = SYSTEM_CLOCK, random: Random | None = None, controllers: bool = True
+) -> None:
+    """Run the kubelet and, unless told otherwise, the controllers of Jobs and JobSets, until cancelled."""
+    dice = random or Random()  # noqa: S311 (it spreads retries, and guards nothing)
+    pods: Mirror[Object] = Mirror(
+        api, PODS, random=dice, clock=clock, indexes={"job": job_key, "node": node_of}
+    )
+    nodes: Mirror[Object] = Mirror(api, NODES, random=dice, clock=clock)
+    async with asyncio.TaskGroup() as tasks:
+        for mirror in (pods, nodes):
+            tasks.create_task(mirror.run())
+        tasks.create_task(Kubelet(api, pods, nodes, clock=clock).run())
+        if controllers:
+            jobs: Mirror[Object] = Mirror(api, JOBS, random=dice, clock=clock, indexes={"owner": owner_of})
+            sets: Mirror[Object] = Mirror(api, JOB_SETS, random=dice, clock=clock)
+            tasks.create_task(jobs.run())
+            tasks.create_task(sets.run())
+            tasks.create_task(JobController(api, jobs, pods, clock=clock).run())
+            tasks.create_task(JobSetController(api, sets, jobs, clock=clock).run())
+
+
+def owner_of(obj: Object) -> list[str]:
+    """The uid of the controller that an object belongs to."""
+    owners = obj["metadata"].get("ownerReferences") or ()
+    return [one["uid"] for one in owners if one.get("controller")]

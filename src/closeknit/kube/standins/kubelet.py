@@ -1,0 +1,258 @@
+"""A kubelet for all nodes: it starts, finishes, fails, evicts and removes pods, and keeps node leases.
+
+Nothing runs. A pod that is bound to a node becomes ready at once. Annotations of the
+pod say what happens then:
+
+- ``closeknit.dev/run-seconds``: how long it runs; without it, until it is deleted.
+- ``closeknit.dev/exit-code``: what its containers end with; not 0 makes the pod fail.
+- ``closeknit.dev/evict``: ``"true"`` makes the node put the pod out, as under pressure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+from closeknit.kube.clock import Clock, micro_timestamp, timestamp
+from closeknit.kube.errors import ApiError, NotFoundError
+from closeknit.kube.mirror import Key, Mirror
+from closeknit.kube.port import ApplyPatch, DeleteOptions, KubernetesApi, MergePatch, Object
+from closeknit.kube.resources import LEASES, PODS
+from closeknit.kube.standins.reconciling import Reconciler
+
+RUN_SECONDS: Final = "closeknit.dev/run-seconds"
+EXIT_CODE: Final = "closeknit.dev/exit-code"
+EVICT: Final = "closeknit.dev/evict"
+MANAGER: Final = "closeknit-kubelet"
+LEASE_SECONDS: Final = 40
+_RENEW_SECONDS: Final = 10.0
+_LEASE_NAMESPACE: Final = "kube-node-lease"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Write this status."""
+
+    status: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """The pod's containers have ended; take the object away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Look again after so many seconds."""
+
+    seconds: float
+
+
+Step: TypeAlias = Report | Remove | Wait
+
+
+def decide(pod: Mapping[str, Any], now: datetime) -> Step | None:
+    """What the kubelet of the pod's node does next; None where there is nothing to do."""
+    meta, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
+    if not spec.get("nodeName"):
+        return None
+    if "deletionTimestamp" in meta:
+        return Remove()
+    phase = status.get("phase", "Pending")
+    if phase in ("Succeeded", "Failed"):
+        return None
+    annotations = meta.get("annotations") or {}
+    if annotations.get(EVICT) == "true":
+        return Report(
+            {
+                "phase": "Failed",
+                "reason": "Evicted",
+                "message": "The node put the pod out.",
+                **_ended(pod, now, None),
+            }
+        )
+    if phase == "Pending":
+        return Report({"phase": "Running", "startTime": timestamp(now), **_running(pod, now)})
+    seconds = _number(annotations.get(RUN_SECONDS))
+    if seconds is None:
+        return None
+    left = seconds - (now - _moment(status.get("startTime"), now)).total_seconds()
+    if left > 0:
+        return Wait(left)
+    code = int(_number(annotations.get(EXIT_CODE)) or 0)
+    return Report({"phase": "Failed" if code else "Succeeded", **_ended(pod, now, code)})
+
+
+def _running(pod: Mapping[str, Any], now: datetime) -> Object:
+    uid = str(pod["metadata"].get("uid", ""))
+    # An address that is the pod's own, as good as any.
+    number = int.from_bytes(hashlib.sha256(uid.encode()).digest()[:3], "big")
+    address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+    state = {"running": {"startedAt": timestamp(now)}}
+    conditions = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+    return {
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "conditions": _conditions(pod, dict.fromkeys(conditions, "True"), now),
+        "containerStatuses": _containers(pod, state, ready=True),
+    }
+
+
+def _ended(pod: Mapping[str, Any], now: datetime, code: int | None) -> Object:
+    reason = "Error" if code is None or code else "Completed"
+    state = {
+        "terminated": {
+            "exitCode": 137 if code is None else code,
+            "reason": reason,
+            "startedAt": str((pod.get("status") or {}).get("startTime") or timestamp(now)),
+            "finishedAt": timestamp(now),
+        }
+    }
+    return {
+        "conditions": _conditions(pod, {"Ready": "False", "ContainersReady": "False"}, now),
+        "containerStatuses": _containers(pod, state, ready=False),
+    }
+
+
+def _conditions(pod: Mapping[str, Any], wanted: Mapping[str, str], now: datetime) -> list[Object]:
+    """The pod's conditions with some of them changed; one that stays as it is keeps its time."""
+    found = {one["type"]: dict(one) for one in (pod.get("status") or {}).get("conditions") or ()}
+    for kind, status in wanted.items():
+        if found.get(kind, {}).get("status") != status:
+            found[kind] = {"type": kind, "status": status, "lastTransitionTime": timestamp(now)}
+    return list(found.values())
+
+
+def _containers(pod: Mapping[str, Any], state: Object, *, ready: bool) -> list[Object]:
+    return [
+        {
+            "name": container["name"],
+            "image": container.get("image", ""),
+            "imageID": "",
+            "ready": ready,
+            "started": ready,
+            "restartCount": 0,
+            "state": state,
+        }
+        for container in pod["spec"].get("containers") or ()
+    ]
+
+
+def _number(text: Any) -> float | None:
+    try:
+        return max(0.0, float(text))
+    except (TypeError, ValueError):
+        return None
+
+
+def _moment(text: Any, now: datetime) -> datetime:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (TypeError, ValueError):
+        return now
+
+
+class Kubelet:
+    """Carries out what is decided, for the pods of all nodes."""
+
+    def __init__(
+        self, api: KubernetesApi, pods: Mirror[Object], nodes: Mirror[Object], *, clock: Clock
+    ) -> None:
+        self._api = api
+        self._pods = pods
+        self._nodes = nodes
+        self._clock = clock
+        self._reconciler = Reconciler(self._reconcile, clock)
+
+    async def run(self) -> None:
+        """Look after pods and leases until cancelled. The pods must have the index ``node``: ``node_of``."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._reconciler.follow(self._pods, _own_key))
+            tasks.create_task(self._reconciler.follow(self._nodes, self._pods_on))
+            tasks.create_task(self._reconciler.run())
+            tasks.create_task(self._keep_leases())
+
+    async def _reconcile(self, key: Key) -> float | None:
+        pod = self._pods.get(key.name, key.namespace)
+        if pod is None:
+            return None
+        node = self._nodes.get(pod["spec"].get("nodeName", ""))
+        if node is None or not is_alive(node):
+            return None
+        match decide(pod, self._clock.now()):
+            case Report(status=status):
+                # The version says on which state of the pod this was decided.
+                version = {"resourceVersion": pod["metadata"]["resourceVersion"]}
+                patch = MergePatch({"metadata": version, "status": status})
+                await self._api.patch(
+                    PODS,
+                    key.name,
+                    patch,
+                    namespace=key.namespace,
+                    subresource="status",
+                    field_manager=MANAGER,
+                )
+            case Remove():
+                options = DeleteOptions(grace_period=0, uid=pod["metadata"]["uid"])
+                try:
+                    await self._api.delete(PODS, key.name, namespace=key.namespace, options=options)
+                except NotFoundError:
+                    return None
+            case Wait(seconds=seconds):
+                return seconds
+            case None:
+                pass
+        return None
+
+    def _pods_on(self, node: Object) -> list[Key]:
+        return [key for pod in self._pods.by("node", node["metadata"]["name"]) for key in _own_key(pod)]
+
+    async def _keep_leases(self) -> None:
+        """Renew the lease of every node, so that nobody takes a node for dead."""
+        await self._nodes.synced()
+        while True:
+            for node in filter(is_alive, list(self._nodes)):
+                await self._renew(node["metadata"]["name"], node["metadata"]["uid"])
+                # Thousands of nodes must not hold up everything else.
+                await asyncio.sleep(0)
+            await self._clock.sleep(_RENEW_SECONDS)
+
+    async def _renew(self, name: str, uid: str) -> None:
+        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
+        body = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": _LEASE_NAMESPACE, "ownerReferences": [owner]},
+            "spec": {
+                "holderIdentity": name,
+                "leaseDurationSeconds": LEASE_SECONDS,
+                "renewTime": micro_timestamp(self._clock.now()),
+            },
+        }
+        try:
+            await self._api.patch(
+                LEASES, name, ApplyPatch(body, MANAGER, force=True), namespace=_LEASE_NAMESPACE
+            )
+        except ApiError:
+            # The next round is soon.
+            return
+
+
+def is_alive(node: Mapping[str, Any]) -> bool:
+    """Whether a node does its work: somebody who marks it as not ready has pulled its plug."""
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return all(one.get("status") == "True" for one in conditions if one.get("type") == "Ready")
+
+
+def node_of(pod: Object) -> list[str]:
+    """The node that a pod is on."""
+    return [pod["spec"]["nodeName"]] if pod["spec"].get("nodeName") else []
+
+
+def _own_key(obj: Object) -> list[Key]:
+    meta = obj["metadata"]
+    return [Key(meta.get("namespace", ""), meta["name"])]

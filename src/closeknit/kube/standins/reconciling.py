@@ -1,0 +1,103 @@
+"""One object at a time, again and again, until it is as it should be."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from closeknit.kube.clock import Clock
+from closeknit.kube.errors import ApiError, ConflictError, NotFoundError
+from closeknit.kube.mirror import Key, Mirror
+
+_log = logging.getLogger(__name__)
+_RETRY: Final = 1.0
+_WORKERS: Final = 8
+
+
+class Reconciler:
+    """Calls a function for every key that was woken; one key at a time, several keys side by side.
+
+    The function returns the seconds after which it wants to look again, or None.
+    What fails is tried again after a while; a conflict means that a change is on its way.
+    """
+
+    def __init__(self, reconcile: Callable[[Key], Awaitable[float | None]], clock: Clock) -> None:
+        self._reconcile = reconcile
+        self._clock = clock
+        self._ready: dict[Key, None] = {}
+        self._busy: set[Key] = set()
+        self._later: list[tuple[float, Key]] = []
+        self._some = asyncio.Event()
+
+    def wake(self, key: Key, seconds: float = 0.0) -> None:
+        """Look at a key, now or later."""
+        if seconds > 0:
+            heapq.heappush(self._later, (self._clock.monotonic() + seconds, key))
+        else:
+            self._ready[key] = None
+        self._some.set()
+
+    async def follow(self, mirror: Mirror[Any], keys: Callable[[Any], list[Key]]) -> None:
+        """Wake the keys that a changed object concerns, until cancelled."""
+        with mirror.changes() as changes:
+            while True:
+                for notice in await changes.take():
+                    for obj in (notice.before, notice.after):
+                        for key in keys(obj) if obj is not None else ():
+                            self.wake(key)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            running: set[asyncio.Task[None]] = set()
+            while True:
+                self._some.clear()
+                self._bring_due()
+                while len(running) < _WORKERS and (key := self._next()) is not None:
+                    task = tasks.create_task(self._work(key))
+                    running.add(task)
+                    task.add_done_callback(running.discard)
+                    task.add_done_callback(lambda _: self._some.set())
+                await self._wait()
+
+    def _bring_due(self) -> None:
+        now = self._clock.monotonic()
+        while self._later and self._later[0][0] <= now:
+            self._ready[heapq.heappop(self._later)[1]] = None
+
+    def _next(self) -> Key | None:
+        for key in self._ready:
+            if key not in self._busy:
+                del self._ready[key]
+                self._busy.add(key)
+                return key
+        return None
+
+    async def _wait(self) -> None:
+        """Return when something was woken or has become due."""
+        if not self._later:
+            await self._some.wait()
+            return
+        left = max(0.0, self._later[0][0] - self._clock.monotonic())
+        waiting = {asyncio.ensure_future(self._some.wait()), asyncio.ensure_future(self._clock.sleep(left))}
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
+
+    async def _work(self, key: Key) -> None:
+        try:
+            again = await self._reconcile(key)
+        except (ConflictError, NotFoundError):
+            again = _RETRY / 10
+        except ApiError as error:
+            _log.warning("%s/%s will be tried again: %s", key.namespace, key.name, error)
+            again = _RETRY
+        finally:
+            self._busy.discard(key)
+        if again is not None:
+            self.wake(key, again)

@@ -1,0 +1,50 @@
+"""A clock that stands still until it is moved."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from heapq import heappop, heappush
+from itertools import count
+
+_TURNS = 50
+"""How often other tasks get a turn after each wait that is over."""
+
+
+class HandClock:
+    """Time for tests of what waits: nothing passes but what ``advance`` says."""
+
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self._start = start
+        self._seconds = 0.0
+        self._order = count()
+        self._sleeping: list[tuple[float, int, asyncio.Future[None]]] = []
+
+    def now(self) -> datetime:
+        """The start, and what has passed since."""
+        return self._start + timedelta(seconds=self._seconds)
+
+    def monotonic(self) -> float:
+        """What has passed."""
+        return self._seconds
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until the clock was moved so far."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heappush(self._sleeping, (self._seconds + seconds, next(self._order), done))
+        await done
+
+    async def advance(self, seconds: float = 0.0) -> None:
+        """Move the clock, waking those who wait in the order of their times, and let everybody get on."""
+        until = self._seconds + seconds
+        await self._settle()
+        while self._sleeping and self._sleeping[0][0] <= until:
+            self._seconds, _, done = heappop(self._sleeping)
+            if not done.done():
+                done.set_result(None)
+            await self._settle()
+        self._seconds = until
+
+    async def _settle(self) -> None:
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)

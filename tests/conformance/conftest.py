@@ -1,0 +1,86 @@
+"""The servers that all pass the same tests."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.embedded.http.server import Server
+from closeknit.kube.port import KubernetesApi
+from closeknit.kube.rest import Access, connect, load_access
+from closeknit.testing.control_plane import ControlPlane
+from tests.conformance.cluster import Cluster
+
+EMBEDDED = "embedded"
+OVER_HTTP = "embedded-over-http"
+REAL = "kube-apiserver"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server behind the port."""
+
+    api: KubernetesApi
+    forget: Callable[[], Awaitable[None]]
+    """Makes it forget its history."""
+    access: Access | None = None
+    """The way to it, where it listens."""
+
+
+@pytest.fixture(params=[EMBEDDED, OVER_HTTP, pytest.param(REAL, marks=pytest.mark.e2e)])
+def server(request: pytest.FixtureRequest) -> str:
+    """Which server is asked."""
+    return str(request.param)
+
+
+@pytest.fixture
+async def served(server: str, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Served]:
+    """The server."""
+    if server == REAL:
+        plane: ControlPlane = request.getfixturevalue("plane")
+
+        async def restart() -> None:
+            # A new API server remembers nothing from before its start.
+            await asyncio.to_thread(plane.kill_api_server)
+            await asyncio.to_thread(plane.start_api_server)
+
+        access = load_access(kubeconfig=str(plane.kubeconfig))
+        async with connect(access, component="conformance") as api:
+            yield Served(api, restart, access)
+        return
+    embedded = EmbeddedCluster(bookmark_every=0.2)
+
+    async def forget() -> None:
+        embedded.forget_history()
+
+    if server == EMBEDDED:
+        yield Served(embedded, forget)
+    else:
+        kubeconfig = tmp_path / "kubeconfig"
+        async with Server(embedded) as listening:
+            listening.write_kubeconfig(kubeconfig)
+            access = load_access(kubeconfig=str(kubeconfig))
+            async with connect(access, component="conformance") as api:
+                yield Served(api, forget, access)
+    await embedded.close()
+
+
+@pytest.fixture
+async def cluster(served: Served, server: str) -> Cluster:
+    """The server, and a namespace of the test's own."""
+    made = Cluster(served.api, "", server, secrets.token_hex(3), served.forget)
+    made.namespace = await made.new_namespace("test")
+    return made
+
+
+@pytest.fixture
+async def widgets(cluster: Cluster) -> Cluster:
+    """The same, with custom resources."""
+    await cluster.define_widgets()
+    return cluster

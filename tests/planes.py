@@ -1,0 +1,20 @@
+"""Real control planes, or a reason to skip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
+
+
+@contextmanager
+def running_plane() -> Iterator[ControlPlane]:
+    """A control plane; where it would have to be built and there is no Go, the test is skipped, and says so."""
+    try:
+        with control_plane() as running:
+            yield running
+    except GoMissingError as error:
+        pytest.skip(str(error))

@@ -1,0 +1,132 @@
+"""``closeknit up`` as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from closeknit.kube.port import MergePatch
+from closeknit.kube.resources import NODES
+from closeknit.kube.rest import connect, load_access
+from tests.unit.cli.running import DRAWING, Run
+
+
+@contextmanager
+def running(tmp_path: Path, *arguments: str) -> Iterator[tuple[str, Path]]:
+    """What it says, and its kubeconfig. It is told to end as Ctrl-C does."""
+    kubeconfig = tmp_path / "kubeconfig"
+    program = "from closeknit.cli import main; main()"
+    command = [sys.executable, "-c", program, "up", "--kubeconfig", str(kubeconfig), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        said = ""
+        while "Ctrl-C" not in said:
+            line = process.stdout.readline()
+            assert line, process.stderr.read()
+            said += line
+        yield said, kubeconfig
+        process.send_signal(signal.SIGINT)
+        assert "The cluster is down." in process.stdout.read()
+        assert process.wait() == 0
+        assert process.stderr.read() == ""
+    assert not kubeconfig.exists()
+
+
+async def labels(kubeconfig: Path, *, mark: str = "") -> dict[str, dict[str, str]]:
+    async with connect(load_access(kubeconfig=str(kubeconfig)), component="test") as api:
+        if mark:
+            await api.patch(NODES, mark, MergePatch({"metadata": {"labels": {"marked": "yes"}}}))
+        return {
+            node["metadata"]["name"]: node["metadata"]["labels"] for node in (await api.list(NODES)).items
+        }
+
+
+def test_a_cluster_is_served_until_ctrl_c(tmp_path: Path) -> None:
+    with running(tmp_path, "--nodes", "rack=2,host=3") as (said, kubeconfig):
+        found = asyncio.run(labels(kubeconfig))
+        mode = stat.S_IMODE(kubeconfig.stat().st_mode)
+
+    assert "with 6 nodes" in said
+    assert len(found) == 6
+    assert {one["topology/rack"] for one in found.values()} == {"rack-1", "rack-2"}
+    assert mode == 0o600
+
+
+def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
+    drawing = tmp_path / "cluster.txt"
+    drawing.write_text(DRAWING)
+    state = str(tmp_path / "state.db")
+    with running(tmp_path, "--drawing", str(drawing), "--state", state) as (_, kubeconfig):
+        first = asyncio.run(labels(kubeconfig, mark="x1"))
+    with running(tmp_path, "--state", state) as (_, kubeconfig):
+        second = asyncio.run(labels(kubeconfig))
+
+    assert set(first) == {"x1", "x2", "x3", "x4", "x5"}
+    assert second == first
+    assert second["x1"]["marked"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content", "message"),
+    [
+        pytest.param(
+            ["--nodes", "rack=2,host=2", "--drawing", "x"],
+            "",
+            "--nodes and --drawing are both given",
+            id="two ways to say it",
+        ),
+        pytest.param(["--nodes", "rack=two"], "", "two", id="a shape that is none"),
+        pytest.param(["-f", "FILE"], "a: b", "it has no kind", id="a file that holds no object"),
+        pytest.param(
+            ["-f", "FILE"],
+            "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: []}}",
+            'Pod/p: Pod "p" is invalid: spec.containers: Required value',
+            id="an object that the cluster refuses",
+        ),
+        pytest.param(
+            ["-f", "FILE"],
+            "{apiVersion: a.b/v1, kind: Unheard, metadata: {name: p}}",
+            "does not serve a.b/v1",
+            id="a kind that is not served",
+        ),
+        pytest.param(
+            ["--state", "FILE"],
+            "no database" * 200,
+            "is no SQLite file",
+            id="a state file that is something else",
+        ),
+        pytest.param(
+            ["--kubeconfig", "FILE"], "somebody's own", "is left alone", id="a kubeconfig of somebody's own"
+        ),
+    ],
+)
+def test_what_cannot_be_served_is_said(
+    tmp_path: Path, arguments: list[str], content: str, message: str
+) -> None:
+    file = tmp_path / "file.yaml"
+    file.write_text(content)
+    named = [str(file) if one == "FILE" else one for one in arguments]
+    own = [] if "--kubeconfig" in arguments else ["--kubeconfig", str(tmp_path / "kubeconfig")]
+
+    run = Run("up", *named, *own)
+
+    assert run.status == 2
+    assert message in run.err
+    assert file.read_text() == content
+
+
+def test_a_kubeconfig_of_an_earlier_run_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text(json.dumps({"current-context": "closeknit"}))
+
+    with running(tmp_path, "--nodes", "host=1") as (_, kubeconfig):
+        assert len(asyncio.run(labels(kubeconfig))) == 1
