@@ -77,7 +77,9 @@ class Watcher:
         return self._table.closed and not self.behind
 
     def version(self) -> int:
-        """A version up to which nothing is missing; only right where nothing is behind."""
+        """A version up to which nothing is missing, whatever came while the watcher waited."""
+        if self.behind:
+            return self._table.log[max(0, self._place - self._table.dropped)].version - 1
         return self._store.settled
 
     def _seen(self, event: Event) -> tuple[ChangeType, Record, int] | None:

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.port import Selection
+from closeknit.kube.resources import CONFIG_MAPS
+
+
+async def test_a_bookmark_never_passes_a_change_that_was_not_handed_out() -> None:
+    """A client that is cut off after the bookmark goes on from there, and would miss the change for ever."""
+    cluster = EmbeddedCluster()
+    kind, _ = cluster.core.kinds.of(CONFIG_MAPS)
+    watcher, _ = await cluster.watcher(kind, Selection(), "")
+    first = await cluster.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "default"}})
+    second = await cluster.create(CONFIG_MAPS, {"metadata": {"name": "b", "namespace": "default"}})
+    versions = [int(each["metadata"]["resourceVersion"]) for each in (first, second)]
+
+    assert watcher.version() < versions[0]
+    watcher.take(1)
+    assert versions[0] <= watcher.version() < versions[1]
+    watcher.take()
+    assert watcher.version() >= versions[1]
+    await cluster.close()
