@@ -41,7 +41,7 @@ def validate(
     complain(problems)
     remark_skipped(reading.skipped)
     remark_noted(reading.workloads)
-    if update is not None and not update.compared:
+    if update is not None and not update.shared:
         sys.stderr.write("note: No object stands in both the old and the new files.\n")
     if problems:
         sys.stderr.write(f"{counted(len(problems), 'problem')} found.\n")

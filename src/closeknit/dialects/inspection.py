@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 from closeknit.dialects.family import Condition, Event, Family
 from closeknit.dialects.reading import gather, in_order, load
-from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.wire.sources import Skipped
-from closeknit.hub.keys import Key
 from closeknit.hub.workload import ObjectName
 
 
@@ -43,8 +41,8 @@ class Update:
     """At the place in the new files."""
     unread: tuple[Located, ...]
     """What is wrong with the old files, which keeps objects of theirs from being compared."""
-    compared: int
-    """How many objects stand in both."""
+    shared: int
+    """How many objects stand in both, whether they could be compared or not."""
 
 
 def statuses_with(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Statuses:
@@ -72,13 +70,15 @@ def update_with(
     """Compare each new object with the old one of its key."""
     before, after = load(families, old, lenient=lenient), load(families, new, lenient=lenient)
     problems: list[Located] = []
-    compared: set[Key] = set()
     for family in families:
         for shape, problems_of in family.update.items():
             for stored in after.view.of(shape):
                 earlier = before.view.get(stored.key)
-                if isinstance(earlier, Stored):
-                    compared.add(stored.key)
+                if earlier is not None:
                     found = problems_of(earlier, stored, after.view)
                     problems.extend(after.located(stored.report(problem)) for problem in found)
-    return Update(in_order(dict.fromkeys(problems), new), before.problems, len(compared))
+    return Update(
+        in_order(dict.fromkeys(problems), new),
+        before.problems,
+        len(before.origins.keys() & after.origins.keys()),
+    )

@@ -445,3 +445,20 @@ def test_a_second_file_of_a_kind_without_names_is_told_at_the_key_that_it_is_kno
         '2:operator: There is already a OperatorConfiguration "dynamo-operator" in f, document 1.'
         " Remove one, or rename it."
     ]
+
+
+def test_objects_without_a_name_are_never_offered_as_one_that_was_meant() -> None:
+    nameless = '{"apiVersion": "v1", "kind": "Node", "metadata": {}}'
+
+    (found,) = (each for each in problems(nameless, pod("p", nodeName="nope")) if "nodeName" in each)
+
+    assert found == '2:spec.nodeName: There is no node "nope". None is given; add it, or name none.'
+
+
+def test_an_item_of_a_list_is_named_by_its_path() -> None:
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": [json.loads(node("a"))] * 2})
+
+    assert problems(listed) == [
+        '1:items[1].metadata.name: There is already a Node "a" in f, document 1, items[0].'
+        " Remove one, or rename it."
+    ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVa
 from closeknit.apis.wire import Wire
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Change, Entry, Store
-from closeknit.dialects.wire.kinds import Named
+from closeknit.dialects.wire.kinds import UNNAMED, Named
 from closeknit.hub.keys import Key
 
 if TYPE_CHECKING:
@@ -71,12 +71,14 @@ class _Dependents:
         elif found is not name:
             self._by_source[source] = {found, name}
 
-    def discard(self, source: Hashable, name: _Name) -> None:
+    def discard(self, source: Hashable, name: _Name) -> bool:
+        """Remove one; returns whether nobody depends on the source any more."""
         found = self._by_source.get(source)
         if isinstance(found, set):
             found.discard(name)
-        elif found == name:
-            del self._by_source[source]
+        if found == name or not found:
+            self._by_source.pop(source, None)
+        return source not in self._by_source
 
 
 class View:
@@ -179,9 +181,10 @@ class View:
         return tuple(self._store.unreadable(shape).values())
 
     def keys(self, shape: type[Wire]) -> Sequence[Key]:
-        """The objects of this shape that exist, whether they could be read or not."""
+        """The objects of this shape that exist and have a name, whether they could be read or not."""
         self._ask(("shape", shape))
-        return (*self._store.of(shape), *self._store.unreadable(shape))
+        every = (*self._store.of(shape), *self._store.unreadable(shape))
+        return tuple(key for key in every if not key.name.startswith(UNNAMED))
 
     def found(self, index: str, value: Hashable) -> Sequence[Stored[Any]]:
         """The objects that an index finds by this value, in the order in which they came."""
@@ -252,6 +255,7 @@ class View:
 
     def _forget(self, name: _Name, result: _Result) -> None:
         for question in result.asked:
-            self._asked_by.discard(question, name)
+            if self._asked_by.discard(question, name):
+                self._changed.pop(question, None)
         for used in result.used:
             self._used_by.discard(used, name)

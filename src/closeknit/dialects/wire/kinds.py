@@ -16,6 +16,8 @@ from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
 
 DEFAULT_NAMESPACE = "default"
+UNNAMED = "#"
+"""How the keys of objects begin that have no name; no name of an object does."""
 
 
 class Named(Protocol):

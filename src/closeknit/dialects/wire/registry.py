@@ -12,7 +12,7 @@ from typing import Any, cast
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.text.documents import Document, Located
 from closeknit.dialects.wire.decoding import decode, found, is_slip
-from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE, Kind, Named, OwnFile, files_at
+from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE, UNNAMED, Kind, Named, OwnFile, files_at
 from closeknit.dialects.wire.sources import Origin, Skipped
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
@@ -79,7 +79,7 @@ class Registry:
         key = name.key
         if not key.name:
             # Nobody calls it by a name, so several of them are different objects.
-            key = key._replace(name=f"#{len(seen)}")
+            key = key._replace(name=f"{UNNAMED}{len(seen)}")
         first = seen.setdefault(key, origin)
         if first is not origin:
             again = sentences.OBJECT_TWICE.at(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from closeknit.dialects.text.documents import Located
 from closeknit.dialects.wire.kinds import OwnFile
-from closeknit.hub.paths import Path
+from closeknit.hub.paths import Path, text_of
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import ObjectName
 
@@ -35,7 +35,7 @@ class Origin:
 
     def __str__(self) -> str:
         whole = f"{self.source}, document {self.document}"
-        return f"{whole}, {'.'.join(map(str, self.prefix))}" if self.prefix else whole
+        return f"{whole}, {text_of(self.prefix)}" if self.prefix else whole
 
 
 @dataclass(frozen=True, slots=True)

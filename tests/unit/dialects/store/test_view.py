@@ -172,3 +172,19 @@ def test_many_changes_between_two_questions_cost_one_answer(changes: int) -> Non
 
     assert view.derive(uid_of, "a") == str(changes - 1)
     assert view.worked_out[uid_of] == 2
+
+
+def test_objects_that_come_and_go_leave_nothing_behind() -> None:
+    def of_key(view: View, of: Key) -> bool:
+        return view.has(of) and view.get(of) is not None
+
+    view = filled(pod("stays", "x"))
+    view.derive(names_of, "x")
+    before = (len(view._results), len(view._changed), len(view._asked_by._by_source))
+
+    for i in range(50):
+        view.put(pod(f"p{i}", f"app-{i}"))
+        view.derive(of_key, key(f"p{i}"))
+        view.remove(key(f"p{i}"))
+
+    assert (len(view._results), len(view._changed), len(view._asked_by._by_source)) == before
