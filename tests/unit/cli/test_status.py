@@ -137,7 +137,9 @@ def test_standard_input_cannot_be_compared() -> None:
 
 
 def test_objects_that_stand_in_both_files_get_no_such_note(tmp_path: Path) -> None:
-    given = file(tmp_path, "set.yaml", TOPOLOGY, SET.replace("DOMAIN", "rack").replace("replicas: 2", "replicas: x"))
+    given = file(
+        tmp_path, "set.yaml", TOPOLOGY, SET.replace("DOMAIN", "rack").replace("replicas: 2", "replicas: x")
+    )
 
     result = run("validate", "-f", given, "--old", given)
 
