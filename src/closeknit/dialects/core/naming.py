@@ -6,6 +6,19 @@ for the name of an object.
 
 from __future__ import annotations
 
+import re
+
+_LABEL_KEY = re.compile(
+    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?",
+    re.ASCII,
+)
+
+
+def is_label_key(text: str) -> bool:
+    """Whether Kubernetes takes this as the key of a label."""
+    prefix, _, name = text.rpartition("/")
+    return len(prefix) <= 253 and len(name) <= 63 and _LABEL_KEY.fullmatch(text) is not None
+
 
 def workload_name(namespace: str, name: str) -> str:
     """The name of a workload's request, and of its root group."""

@@ -23,6 +23,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as sentences
 
 _IN_ORDER = "InOrder"
@@ -89,7 +90,7 @@ def job_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
     found: list[Problem] = []
     jobs = job_set.spec.replicated_jobs
     if not jobs:
-        found.append(sentences.NO_REPLICATED_JOB.at(_JOBS))
+        found.append(core.NO_REPLICATED_JOB.at(_JOBS))
     subgroups: list[Leaf | Parent] = []
     controllers: dict[Key, None] = {}
     first: dict[str, Path] = {}

@@ -197,7 +197,7 @@ def _segment_size(owner: Owner, worker: Template, size: int, found: list[Problem
         path: Path = (*_TEMPLATES, "subGroupPolicy", "subGroupSize")
         if least <= own <= size:
             return segments(size, own, path, found)
-        found.append(sentences.NOT_A_SEGMENT_SIZE.at(path, value=own, allowed=Range(least, size)))
+        found.append(core.NOT_POSSIBLE.at(path, value=own, allowed=Range(least, size)))
         return None
     for given, path in (
         (owner.metadata.annotations, ANNOTATIONS),

@@ -18,6 +18,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, Range
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as sentences
 
 DEFAULT_QUEUE = "default-queue"
@@ -198,7 +199,7 @@ def count(value: int | None, default: int, path: Path, found: list[Problem]) -> 
     """How many of something there are; what is out of range is added to ``found`` and counts as none."""
     number = default if value is None else value
     if not 0 <= number <= MOST_PODS:
-        found.append(sentences.COUNT_OUT_OF_RANGE.at(path, value=number, allowed=Range(0, MOST_PODS)))
+        found.append(core.OUT_OF_RANGE.at(path, value=number, allowed=Range(0, MOST_PODS)))
         return 0
     return number
 

@@ -77,7 +77,7 @@ def _awaited(group: Stored[PodGroup], view: View) -> Iterator[Problem]:
     for leaf, (path, minimum) in leaves_of(group.content.spec, subgroups).items():
         present = [pod for pod in by_leaf.get(leaf, ()) if pod.stage in _ALIVE]
         if len(present) < minimum:
-            gated = sum(bool(pod.manifest.content.spec.scheduling_gates) for pod in present)
+            gated = sum(bool(pod.stored.content.spec.scheduling_gates) for pod in present)
             yield sentences.PODS_AWAITED.at(
                 (*path, "minMember"), minimum=minimum, existing=len(present), gated=gated
             )

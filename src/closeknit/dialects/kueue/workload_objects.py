@@ -24,6 +24,7 @@ from closeknit.dialects.kueue.topology_request import from_fields
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem, Range
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
 
 
@@ -40,7 +41,7 @@ def read_workload(stored: Stored[wire.Workload], pods: Iterable[ReadPod]) -> Que
     path: Path = ("spec", "podSets")
     if not 1 <= len(spec.pod_sets) <= MOST_POD_SETS:
         given, allowed = len(spec.pod_sets), Range(1, MOST_POD_SETS)
-        found.append(sentences.NUMBER_OF.at(path, given=given, what=" pod sets", allowed=allowed))
+        found.append(core.NUMBER_OF.at(path, given=given, what=" pod sets", allowed=allowed))
     first_index: dict[str, int] = {}
     members = list(pods)
     pod_sets: list[QueuedPodSet] = []
@@ -83,10 +84,10 @@ def _count_problems(given: wire.PodSet, path: Path) -> Iterator[Problem]:
     least = given.min_count
     if not 0 <= given.count <= MOST_PODS:
         allowed = Range(0, MOST_PODS)
-        yield sentences.OUT_OF_RANGE.at((*path, "count"), number=given.count, allowed=allowed)
+        yield core.OUT_OF_RANGE.at((*path, "count"), value=given.count, allowed=allowed)
     elif least is not None and not 1 <= least <= max(given.count, 1):
         allowed = Range(1, max(given.count, 1))
-        yield sentences.NOT_POSSIBLE.at((*path, "minCount"), written=least, allowed=allowed)
+        yield core.NOT_POSSIBLE.at((*path, "minCount"), value=least, allowed=allowed)
     jobs = given.topology_request.sub_group_count
     if jobs is not None and (jobs < 0 or (jobs and given.count % jobs)):
         where = (*path, "topologyRequest", "subGroupCount")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
-from closeknit.dialects.compiling import priorities_of
-from closeknit.dialects.core.priority import created
+from closeknit.dialects.core.pods import pod_problems
+from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.osmo.naming import PRIORITIES, class_of
 from closeknit.dialects.osmo.requests import to_request
@@ -35,7 +35,7 @@ def compile_workflow(stored: Stored[Workflow], view: View) -> Compiled:
         FAMILY,
         request=None,
         created=created(stored, found),
-        priority=view.derive(priorities_of).named(class_of(workflow.priority), (), [], also=_CLASSES),
+        priority=priority_of(view, class_of(workflow.priority), (), [], _CLASSES),
         maker=stored.key,
     )
     if found or stored.problems:
@@ -63,9 +63,7 @@ def _workloads(base: Workload, workflow: ReadWorkflow, view: View) -> Iterator[W
     topology = workflow.pool.topology if workflow.pool is not None else None
     for group in open_groups(workflow, view):
         pods = pods_of(view, _pod_group(workflow, group), "kai")
-        of_pods = tuple(
-            problem.of("Pod", pod.name) for pod in pods for problem in (*pod.manifest.problems, *pod.problems)
-        )
+        of_pods = tuple(pod_problems(pods))
         request = None if of_pods else to_request(group, workflow.namespace, topology, pods)
         yield replace(base, object=_named(workflow, group), request=request, problems=of_pods)
 

@@ -61,7 +61,7 @@ def _by_task(tasks: Iterable[Task], pods: Sequence[ReadPod]) -> dict[str, ReadPo
     named = {pod.name: pod for pod in of_use}
     labelled: dict[str, ReadPod] = {}
     for pod in of_use:
-        labelled.setdefault(pod.manifest.content.metadata.labels.get(TASK_LABEL, ""), pod)
+        labelled.setdefault(pod.stored.content.metadata.labels.get(TASK_LABEL, ""), pod)
     found = {}
     for task in tasks if of_use else ():
         # Names that differ may make one label, and then it tells nothing; a pod is never counted twice.
@@ -82,14 +82,6 @@ def _pod_sets(group: str, tasks: Iterable[Task], there: Mapping[str, ReadPod]) -
         elif pod.stage is Stage.RUNNING:
             bound.setdefault(shape, []).append(pod.node)
     return tuple(
-        PodSet(
-            name=pod_set_name(group, number),
-            count=len(bound.get(shape, ())) + len(waiting.get(shape, ())),
-            resources=shape.resources,
-            filter=shape.filter,
-            host_ports=shape.host_ports,
-            bound=tuple(bound.get(shape, ())),
-            pods=tuple(waiting.get(shape, ())),
-        )
+        shape.pod_set(pod_set_name(group, number), bound=bound.get(shape, ()), waiting=waiting.get(shape, ()))
         for number, shape in enumerate(dict.fromkeys([*waiting, *bound]), start=1)
     )

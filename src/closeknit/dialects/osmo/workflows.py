@@ -34,6 +34,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import OneOf, Problem, shown
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import osmo as sentences
 
 VERSION = 2
@@ -150,12 +151,13 @@ def _pool(workflow: WorkflowSpec, view: View, found: list[Problem], *, needs_key
         name = DEFAULT if DEFAULT in names or len(names) != 1 else names[0]
     pool = view.derive(pool_named, name)
     if name in names and (pool is None or pool.problems):
-        found.append(sentences.POOL_UNUSABLE.at(path, pool=name))
+        found.append(core.HAS_PROBLEMS.at(path, kind="Pool", name=name))
         return None
     if pool is not None:
         return pool
     if workflow.pool and (needs_keys or names):
-        found.append(sentences.UNKNOWN_POOL.at(path, pool=workflow.pool, remedy=OneOf(name, names)))
+        remedy = OneOf(name, names)
+        found.append(core.NOT_FOUND.at(path, kind="pool", name=workflow.pool, remedy=remedy))
     elif needs_keys:
         found.append(sentences.KEYS_WITHOUT_POOL.at(path, remedy=OneOf("", names)))
     elif names:
