@@ -21,6 +21,9 @@ from closeknit.hub.request import HostPort, PodSet
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
 
+MOST_PODS = 150_000
+"""How many pods one workload may have: as many as Kubernetes supports in a cluster."""
+
 _DIGITS = re.compile(r"([0-9]+)")
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 

@@ -81,8 +81,8 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     members = pods_by_group(given, pods, of_pods)
     if not view.lenient:
         of_pods.extend((pod, each) for pod in pods if pod.stage is Stage.OPEN for each in pod.unsayable)
-    told = (problem.of("Pod", pod.name) for pod, problem in of_pods)
-    broken = (*stored.problems, *own, *pod_problems(pods), *told)
+    of_members = (problem.of("Pod", pod.name) for pod, problem in of_pods)
+    broken = (*stored.problems, *own, *pod_problems(pods), *of_members)
     request = None
     if not broken:
         name = workload_name(stored.namespace, stored.name)

@@ -10,7 +10,7 @@ from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import TOPOLOGY_NAME
 from closeknit.apis.kai_keys import TOPOLOGY
 from closeknit.dialects.core.levels import Asked, Levels, Written, nested
-from closeknit.dialects.grove.blueprint import MOST_PODS
+from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.grove.names import part_name_problems
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, parted

@@ -8,10 +8,10 @@ from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
 from closeknit.apis.batch_v1 import Job, JobSpec
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet, ReplicatedJob
+from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, Outline, Parent, Template
 from closeknit.dialects.kai.owner_fields import (
     ANNOTATIONS,
-    MOST_PODS,
     Owner,
     constraint_of,
     count,

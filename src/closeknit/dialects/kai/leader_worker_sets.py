@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
+from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.kai.implicit_groups import (
     NO_CONSTRAINT,
     Constraint,
@@ -19,7 +20,6 @@ from closeknit.dialects.kai.implicit_groups import (
 )
 from closeknit.dialects.kai.owner_fields import (
     ANNOTATIONS,
-    MOST_PODS,
     Owner,
     constraint_of,
     count,

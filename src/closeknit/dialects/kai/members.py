@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from closeknit.apis.kai_keys import SUBGROUP_LABEL
 from closeknit.dialects.core.assumed_pods import Assumed
 from closeknit.dialects.core.minimum_members import Candidate, Crew, ExpectedPod, crew, equal
-from closeknit.dialects.core.pods import ReadPod, Shape, Stage, pod_problems, rank
+from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf
 from closeknit.dialects.kai.rules import share_problems
 from closeknit.dialects.kai.subgroups import Tree
@@ -19,8 +19,6 @@ from closeknit.hub.sentences import kai as sentences
 
 DEFAULT = "default"
 """What KAI calls the pods of a PodGroup that has no subgroups."""
-MOST_ASSUMED = 150_000
-"""How many pods may be assumed for one PodGroup: as many as Kubernetes supports in a cluster."""
 
 _LABEL = ("metadata", "labels", SUBGROUP_LABEL)
 
@@ -102,7 +100,7 @@ def leaf_pods(
     ``leaves`` says where each stands, and how many of its pods must run at once.
     """
     made: dict[str, Crew] = {}
-    left = MOST_ASSUMED
+    left = MOST_PODS
     for leaf, (path, minimum) in leaves.items():
         if leaf in present.by_leaf:
             given = _given(group, leaf, minimum, present.by_leaf[leaf])
@@ -117,7 +115,7 @@ def leaf_pods(
             continue
         left -= minimum
         if left < 0:
-            found.append(sentences.TOO_MANY_ASSUMED.at((*path, "minMember"), most=MOST_ASSUMED))
+            found.append(sentences.TOO_MANY_ASSUMED.at((*path, "minMember"), most=MOST_PODS))
             break
         own = group.rpartition("/")[2]
         stem = f"{own}-{leaf}" if leaf else own

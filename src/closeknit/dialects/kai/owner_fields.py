@@ -11,6 +11,7 @@ from closeknit.apis import kueue_keys
 from closeknit.apis.batch_v1 import JobStatus
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduling_run_ai_v2alpha2 import TopologyConstraint
+from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.kai.constraints import Fields
 from closeknit.dialects.kai.implicit_groups import NO_CONSTRAINT, Constraint, ImplicitGroup, Outline, Template
 from closeknit.dialects.kai.rules import value_problems
@@ -23,8 +24,6 @@ from closeknit.hub.sentences import kai as sentences
 
 DEFAULT_QUEUE = "default-queue"
 DEFAULT_PRIORITY = "train"
-MOST_PODS = 150_000
-"""How many pods one owner may have: as many as Kubernetes supports in a cluster."""
 MOST_SEGMENTS = 10_000
 ANNOTATIONS: Path = ("metadata", "annotations")
 LABELS: Path = ("metadata", "labels")

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
+from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.core.topologies import number_problems
-from closeknit.dialects.kueue.queued_workload import MOST_PODS
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, Range
 from closeknit.hub.sentences import core

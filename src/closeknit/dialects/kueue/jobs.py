@@ -8,16 +8,15 @@ from typing import Any
 
 from closeknit.apis import batch_v1, core_v1, job_keys, jobset_x_k8s_io_v1alpha2
 from closeknit.apis import kueue_keys as keys
-from closeknit.dialects.core.pods import ReadPod, read_template
+from closeknit.dialects.core.kinds import value_at
+from closeknit.dialects.core.pods import MOST_PODS, ReadPod, read_template
 from closeknit.dialects.kueue.pod_slots import fill_slots, job_pod_names, labels_of, rank_of
 from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
-    MOST_PODS,
     QueuedPodSet,
     QueuedWorkload,
     group_problems,
     too_many,
-    value_at,
 )
 from closeknit.dialects.kueue.slices import whole_number
 from closeknit.dialects.kueue.topology_request import from_annotations, misplaced

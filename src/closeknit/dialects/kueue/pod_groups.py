@@ -10,10 +10,10 @@ import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_keys as keys
-from closeknit.dialects.core.pods import ReadPod, Shape, Stage
+from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage
 from closeknit.dialects.kueue.jobs import QUEUE_LABEL
 from closeknit.dialects.kueue.pod_slots import PodSlot, labels_of, slot_of
-from closeknit.dialects.kueue.queued_workload import MOST_PODS, QueuedPodSet, QueuedWorkload
+from closeknit.dialects.kueue.queued_workload import QueuedPodSet, QueuedWorkload
 from closeknit.dialects.kueue.slices import whole_number
 from closeknit.dialects.kueue.topology_request import from_annotations
 from closeknit.dialects.wire.registry import is_name

@@ -8,17 +8,16 @@ import msgspec
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.core.pods import ReadPod, read_template
+from closeknit.dialects.core.kinds import value_at
+from closeknit.dialects.core.pods import MOST_PODS, ReadPod, read_template
 from closeknit.dialects.kueue.owners import workload_owner
 from closeknit.dialects.kueue.pod_slots import fill_slots, job_pod_names, labels_of, rank_of
 from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
-    MOST_PODS,
     QueuedPodSet,
     QueuedWorkload,
     group_problems,
     too_many,
-    value_at,
 )
 from closeknit.dialects.kueue.topology_request import from_fields
 from closeknit.dialects.store.objects import Stored

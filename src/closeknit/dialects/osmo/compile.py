@@ -9,6 +9,7 @@ from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.dialects.core.pods import pod_problems
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
+from closeknit.dialects.kai.implicit_groups import pod_group_key
 from closeknit.dialects.osmo.naming import PRIORITIES, class_of
 from closeknit.dialects.osmo.requests import to_request
 from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, workflow_of
@@ -69,7 +70,7 @@ def _workloads(base: Workload, workflow: ReadWorkflow, view: View) -> Iterator[W
 
 
 def _pod_group(workflow: ReadWorkflow, group: TaskGroup) -> Key:
-    return Key("scheduling.run.ai", "PodGroup", workflow.namespace, group.pod_group)
+    return pod_group_key(workflow.namespace, group.pod_group)
 
 
 def _named(workflow: ReadWorkflow, group: TaskGroup) -> ObjectName:

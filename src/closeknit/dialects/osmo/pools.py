@@ -68,12 +68,6 @@ def pool_named(view: View, name: str) -> ReadPool | None:
     return _read(stored, view) if stored is not None else None
 
 
-def keys_of(view: View, pool: str) -> tuple[TopologyKey, ...] | None:
-    """The topology keys that workflows of a pool may name, coarsest first; None for an unknown pool."""
-    found = view.derive(pool_named, pool)
-    return found.keys if found is not None else None
-
-
 def topologies(view: View) -> Described:
     """The topologies of all pools without problems."""
     pools = (view.derive(pool_named, stored.name) for stored in view.of(Pool))
