@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
-from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
-from closeknit.dialects.core.priority import Priorities, priorities
-from closeknit.dialects.family import Compiled, Family, Rendered
+from closeknit.dialects.family import Compiled, Described, Family, Rendered
+from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Named
 from closeknit.hub import request as hub_request
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
+
+_O = TypeVar("_O", bound=Named)
 
 
 def compile_object(view: View, family: Family, key: Key) -> Compiled:
@@ -41,6 +44,23 @@ def render_object(view: View, family: Family, target: str, key: Key) -> Rendered
     return rules[stored.shape](stored, view) if stored is not None and stored.shape in rules else Rendered()
 
 
+def described(
+    view: View,
+    shape: type[_O],
+    problems_of: Callable[[_O], Iterable[Problem]],
+    to_topology: Callable[[_O], Topology],
+) -> Described:
+    """The topologies of all objects of a shape that have no problems, and the problems of the others."""
+    found: dict[str, Topology] = {}
+    problems: list[Reported] = []
+    for stored in view.of(shape):
+        wrong = [stored.report(problem) for problem in problems_of(stored.content)]
+        problems.extend(wrong)
+        if not wrong:
+            found[stored.name] = to_topology(stored.content)
+    return Described(found, tuple(problems))
+
+
 def topologies_of(view: View, family: str) -> Mapping[str, Topology]:
     """The topologies that a family knows, by name: its own, those it borrows, then all others."""
     by_name = {each.name: each for each in view.families}
@@ -50,11 +70,6 @@ def topologies_of(view: View, family: str) -> Mapping[str, Topology]:
             for topology in view.derive(by_name[name].topologies).topologies.values():
                 seen.setdefault(topology.name, topology)
     return seen
-
-
-def priorities_of(view: View) -> Priorities:
-    """What the names of priority classes mean."""
-    return priorities(view.of(PriorityClass))
 
 
 def _sound(workload: Workload, topologies: Mapping[str, Topology]) -> Workload:

@@ -225,7 +225,8 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
             pods.append((claim_of(view, stored_pod.key), pod))
         elif not view.lenient and pod.node not in known:
             remedy = OneOf.among(pod.node, nodes)
-            unknown = sentences.UNKNOWN_NODE.at(("spec", "nodeName"), node=pod.node, remedy=remedy)
+            path = ("spec", "nodeName")
+            unknown = sentences.NOT_FOUND.at(path, kind="node", name=pod.node, remedy=remedy)
             reported.append(stored_pod.report(unknown))
     return pods
 

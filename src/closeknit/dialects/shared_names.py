@@ -1,7 +1,7 @@
 """One name, two things: families that call different topologies or workloads the same are told apart.
 
 Inside a family names are its own, so each dialect reads and writes the names that people gave. Where
-all of them meet in one cluster, a name that would mean two things is said with its family or kind before it.
+all of them meet in one cluster, a name that would mean two things gets its family or kind in front of it.
 No Kubernetes name holds a slash or a space, so no such name can be mistaken for another.
 """
 
@@ -33,24 +33,20 @@ class Topologies:
                 seen.setdefault(name, (family, topology))
         return seen
 
-    def seen_by(self, family: str) -> dict[str, Topology]:
-        """By name: its own, else those of the families it borrows from, else those of all others."""
-        return {name: topology for name, (_, topology) in self._seen[family].items()}
-
     def everything(self) -> tuple[Topology, ...]:
         """Each under a name of its own, sorted."""
         known: dict[str, Topology] = {}
         for family, topologies in self._found.items():
             for topology in topologies.values():
-                name = self._told(family, topology)
+                name = self._unique_name(family, topology)
                 known.setdefault(name, replace(topology, name=name))
         return tuple(known[name] for name in sorted(known))
 
     def name(self, family: str, name: str) -> str:
         """What a topology that a family knows by this name is called where all meet."""
-        return self._told(*self._seen[family][name])
+        return self._unique_name(*self._seen[family][name])
 
-    def _told(self, family: str, topology: Topology) -> str:
+    def _unique_name(self, family: str, topology: Topology) -> str:
         alike = (each[topology.name] for each in self._found.values() if topology.name in each)
         # Another family may call the levels otherwise; that they lie the same is what counts.
         plain = all(other.labels == topology.labels for other in alike)
@@ -77,9 +73,10 @@ class Workloads:
                 yield workload
                 continue
             options = tuple(
-                replace(option, request=self._told(workload, option.request)) for option in workload.options
+                replace(option, request=self._renamed(workload, option.request))
+                for option in workload.options
             )
-            request = options[0].request if options else self._told(workload, workload.request)
+            request = options[0].request if options else self._renamed(workload, workload.request)
             yield replace(workload, request=request, options=options)
 
     def holder(self, claim: Claim) -> str:
@@ -93,7 +90,7 @@ class Workloads:
                 return self._name(workload, holder)
         return holder
 
-    def _told(self, workload: Workload, request: Request) -> Request:
+    def _renamed(self, workload: Workload, request: Request) -> Request:
         topology = request.topology
         if topology is not None:
             topology = self._topologies.name(workload.dialect, topology)

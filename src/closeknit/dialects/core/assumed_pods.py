@@ -71,12 +71,12 @@ def assuming(asked: Mapping[str, Resources]) -> dict[str, str]:
     different = set(asked.values())
     if different <= {ONE_GPU.resources}:
         return {}
-    said: Mapping[str, Any] = (
+    content: Mapping[str, Any] = (
         _quantities(*different)
         if len(different) == 1
         else {leaf: _quantities(each) for leaf, each in asked.items()}
     )
-    return {RESOURCES_ANNOTATION: json.dumps(said)}
+    return {RESOURCES_ANNOTATION: json.dumps(content)}
 
 
 @lru_cache(maxsize=256)

@@ -1,12 +1,15 @@
-"""The kinds that all families need and none owns, their neighbours, and what servers add."""
+"""The kinds that all families need and none owns, and the parts of objects that families write alike."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from closeknit.apis import core_v1, scheduling_k8s_io_v1
 from closeknit.dialects.wire.kinds import Kind
+from closeknit.hub.paths import Path
+from closeknit.hub.quantities import written
+from closeknit.hub.resources import Resources
 
 KINDS = (
     Kind("", "Node", ("v1",), core_v1.Node, namespaced=False),
@@ -40,6 +43,40 @@ PASSED_OVER = {
 
 
 _BY_SERVERS = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"})
+
+
+def new_object(api_version: str, kind: str, metadata: dict[str, Any], spec: object) -> dict[str, Any]:
+    """An object as plain data, ready to be written."""
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def indexed_job(pods: int, template: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a Job whose pods all run at once."""
+    return {"parallelism": pods, "completions": pods, "completionMode": "Indexed", "template": template}
+
+
+ANY_NODE = {"kubernetes.io/os": "linux"}
+"""A flavor with a topology must have a label, and this one is on every node that could run the pods."""
+
+
+def resource_group(asked: Resources, flavors: Iterable[str]) -> dict[str, Any]:
+    """The quota of a ClusterQueue: each of the flavors has all that is asked for."""
+    resources = [{"name": name, "nominalQuota": written(name, units)} for name, units in asked.items()]
+    return {
+        "coveredResources": list(asked),
+        "flavors": [{"name": flavor, "resources": resources} for flavor in flavors],
+    }
+
+
+def value_at(content: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """The mapping that stands at a path; empty where there is none."""
+    value: Any = content
+    for step in path:
+        if isinstance(value, list):
+            value = value[step] if isinstance(step, int) and step < len(value) else {}
+        else:
+            value = value.get(step, {}) if isinstance(value, Mapping) else {}
+    return value if isinstance(value, Mapping) else {}
 
 
 def without_server_fields(metadata: Mapping[str, Any]) -> dict[str, Any]:

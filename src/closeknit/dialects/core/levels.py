@@ -71,22 +71,22 @@ def nested(
     required: dict[str | None, _Bound | None] = {None: None}
     preferred: dict[str | None, _Bound | None] = {None: None}
     for name, part in asked.items():
-        must, wish = required[part.parent], preferred[part.parent]
-        own_must, own_wish = _bound(part.required, depths), _bound(part.preferred, depths)
-        if own_must is not None and _is_coarser(own_must, must):
-            problems.append(_told(sentences.COARSER_LEVEL, own_must, must, called=called))
-            own_must = None
-        must = own_must or must
-        if own_wish is not None and _is_coarser(own_wish, must):
-            problems.append(_told(sentences.PREFERENCE_SAYS_NOTHING, own_wish, must))
-            own_wish = None
-        elif own_wish is not None and _is_coarser(own_wish, wish):
-            problems.append(_told(sentences.PREFERENCE_COARSER, own_wish, wish))
+        outer_required, outer_preferred = required[part.parent], preferred[part.parent]
+        own_required, own_preferred = _bound(part.required, depths), _bound(part.preferred, depths)
+        if own_required is not None and _is_coarser(own_required, outer_required):
+            problems.append(_coarser(sentences.COARSER_LEVEL, own_required, outer_required, called=called))
+            own_required = None
+        bound = own_required or outer_required
+        if own_preferred is not None and _is_coarser(own_preferred, bound):
+            problems.append(_coarser(sentences.PREFERENCE_SAYS_NOTHING, own_preferred, bound))
+            own_preferred = None
+        elif own_preferred is not None and _is_coarser(own_preferred, outer_preferred):
+            problems.append(_coarser(sentences.PREFERENCE_COARSER, own_preferred, outer_preferred))
         levels[name] = Levels(
-            topology.labels[own_must.depth] if own_must else None,
-            topology.labels[own_wish.depth] if own_wish else None,
+            topology.labels[own_required.depth] if own_required else None,
+            topology.labels[own_preferred.depth] if own_preferred else None,
         )
-        required[name], preferred[name] = must, own_wish or wish
+        required[name], preferred[name] = bound, own_preferred or outer_preferred
     return levels, problems
 
 
@@ -98,7 +98,7 @@ def _is_coarser(own: _Bound, above: _Bound | None) -> bool:
     return above is not None and own.depth < above.depth
 
 
-def _told(code: Code, own: _Bound, above: _Bound | None, **facts: str) -> Problem:
+def _coarser(code: Code, own: _Bound, above: _Bound | None, **facts: str) -> Problem:
     assert above is not None
     return code.at(
         own.written.path,

@@ -49,6 +49,16 @@ class Candidate(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedPod:
+    """A pod that is still to be made."""
+
+    name: str
+    shape: Shape
+    stage: Stage = Stage.OPEN
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Crew:
     """What a group that has pods consists of."""
 
@@ -80,16 +90,7 @@ def set_names(subgroup: str, root: str) -> Iterator[str]:
 
 def equal(subgroup: str, root: str, least: int, shape: Shape, pods: Sequence[str]) -> Crew:
     """The members of a leaf whose pods, by name, are all alike and still to be placed."""
-    only = PodSet(
-        name=next(set_names(subgroup, root)),
-        count=len(pods),
-        resources=shape.resources,
-        minimum=None if least == len(pods) else least,
-        filter=shape.filter,
-        host_ports=shape.host_ports,
-        pods=tuple(pods),
-    )
-    return Crew((only,))
+    return Crew((shape.pod_set(next(set_names(subgroup, root)), waiting=pods, least=least),))
 
 
 def crew(subgroup: str, root: str, least: int, pods: Sequence[Candidate]) -> Crew:
@@ -133,17 +134,9 @@ def crew(subgroup: str, root: str, least: int, pods: Sequence[Candidate]) -> Cre
 
 def _pod_set(name: str, piece: _Piece) -> PodSet:
     pods, least = piece
-    shape = pods[0].shape
-    return PodSet(
-        name=name,
-        count=len(pods),
-        resources=shape.resources,
-        minimum=None if least == len(pods) else least,
-        filter=shape.filter,
-        host_ports=shape.host_ports,
-        bound=tuple(pod.node for pod in pods if pod.stage is Stage.RUNNING),
-        pods=tuple(pod.name for pod in pods if pod.stage is not Stage.RUNNING),
-    )
+    bound = [pod.node for pod in pods if pod.stage is Stage.RUNNING]
+    waiting = [pod.name for pod in pods if pod.stage is not Stage.RUNNING]
+    return pods[0].shape.pod_set(name, bound=bound, waiting=waiting, least=least)
 
 
 def _shares(waiting: Sequence[int], shapes: Sequence[Shape], needed: int) -> _Shares:

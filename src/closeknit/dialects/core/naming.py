@@ -6,6 +6,33 @@ for the name of an object.
 
 from __future__ import annotations
 
+import hashlib
+import re
+
+_LABEL_KEY = re.compile(
+    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?",
+    re.ASCII,
+)
+
+
+def is_label_key(text: str) -> bool:
+    """Whether Kubernetes takes this as the key of a label."""
+    prefix, _, name = text.rpartition("/")
+    return len(prefix) <= 253 and len(name) <= 63 and _LABEL_KEY.fullmatch(text) is not None
+
+
+def plain_name(name: str) -> str:
+    """A name in lower-case letters and digits with dashes between; ``x`` where nothing is left of it."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
+
+
+def shortened(name: str, longest: int) -> str:
+    """The name, or its beginning with a checksum where it is longer than that."""
+    if len(name) <= longest:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:4]
+    return f"{name[: longest - 5].strip('-')}-{digest}"
+
 
 def workload_name(namespace: str, name: str) -> str:
     """The name of a workload's request, and of its root group."""

@@ -21,7 +21,7 @@ from closeknit.hub.nodes import (
     Toleration,
 )
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.problems import OneOf, Problem, Range
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.sentences import core as sentences
 
@@ -71,7 +71,8 @@ def _preference(
 ) -> Preference | None:
     """A preference, or None for a term without requirements, which Kubernetes passes over."""
     if not 1 <= given.weight <= 100:
-        found.append(sentences.WEIGHT_OUT_OF_RANGE.at((*path, "weight"), value=given.weight))
+        allowed = Range(1, 100)
+        found.append(sentences.OUT_OF_RANGE.at((*path, "weight"), value=given.weight, allowed=allowed))
     term = _term(given.preference, (*path, "preference"), found)
     return Preference(given.weight, term) if term.requirements else None
 

@@ -14,7 +14,7 @@ IMAGE = "registry.k8s.io/pause:3.10"
 
 
 def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
-    """One container that asks for what each of these pods does, and the same wishes about nodes."""
+    """One container that asks for what each of these pods does, and accepts the same nodes."""
     container: dict[str, Any] = {"name": "main", "image": image}
     if resources := _resources(pods.resources):
         container["resources"] = resources
@@ -23,7 +23,7 @@ def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
             {"containerPort": each.port, "hostPort": each.port, "protocol": each.protocol}
             for each in sorted(pods.host_ports)
         ]
-    return {"containers": [container], **_wishes(pods.filter)}
+    return {"containers": [container], **_node_fields(pods.filter)}
 
 
 def _resources(asked: Resources) -> dict[str, Any]:
@@ -33,7 +33,8 @@ def _resources(asked: Resources) -> dict[str, Any]:
     return {key: value for key, value in (("limits", limits), ("requests", requests)) if value}
 
 
-def _wishes(given: NodeFilter) -> dict[str, Any]:
+def _node_fields(given: NodeFilter) -> dict[str, Any]:
+    """The fields of a pod's spec that say which nodes it accepts."""
     found: dict[str, Any] = {}
     if given.selector:
         found["nodeSelector"] = dict(given.selector)

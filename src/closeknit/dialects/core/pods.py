@@ -1,9 +1,9 @@
-"""Pods of a manifest: what each asks of a node, and how far it has come."""
+"""Pods in the store: what each asks of a node, and how far it has come."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -16,10 +16,13 @@ from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem
-from closeknit.hub.request import HostPort
+from closeknit.hub.problems import OneOf, Problem, Range
+from closeknit.hub.request import HostPort, PodSet
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
+
+MOST_PODS = 150_000
+"""How many pods one workload may have: as many as Kubernetes supports in a cluster."""
 
 _DIGITS = re.compile(r"([0-9]+)")
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
@@ -48,12 +51,28 @@ class Shape:
     filter: NodeFilter = NodeFilter()
     host_ports: frozenset[HostPort] = frozenset()
 
+    def pod_set(
+        self, name: str, *, bound: Sequence[str] = (), waiting: Sequence[str] = (), least: int | None = None
+    ) -> PodSet:
+        """Pods of this shape: the nodes of those that run, the names of the others, and how many must run."""
+        count = len(bound) + len(waiting)
+        return PodSet(
+            name=name,
+            count=count,
+            resources=self.resources,
+            minimum=None if least == count else least,
+            filter=self.filter,
+            host_ports=self.host_ports,
+            bound=tuple(bound),
+            pods=tuple(waiting),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ReadPod:
     """A pod as far as placing it is concerned."""
 
-    manifest: Stored[core_v1.Pod]
+    stored: Stored[core_v1.Pod]
     shape: Shape
     stage: Stage
     node: str
@@ -68,7 +87,7 @@ class ReadPod:
     @property
     def name(self) -> str:
         """The pod's own name, without its namespace."""
-        return self.manifest.name
+        return self.stored.name
 
     @property
     def holds(self) -> bool:
@@ -96,18 +115,24 @@ def read_template(spec: core_v1.PodSpec, path: Path = ()) -> ReadTemplate:
     )
 
 
-def read_pod(manifest: Stored[core_v1.Pod]) -> ReadPod:
+def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
     """Read one pod, with every problem in it."""
-    pod = manifest.content
+    pod = stored.content
     read = read_template(pod.spec)
     return ReadPod(
-        manifest=manifest,
+        stored=stored,
         shape=read.shape,
         stage=_stage(pod),
         node=pod.spec.node_name,
         problems=read.problems,
         unsayable=read.unsayable,
     )
+
+
+def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:
+    """What is wrong with pods whoever they belong to, told for their workload."""
+    for pod in pods:
+        yield from (problem.of("Pod", pod.name) for problem in (*pod.stored.problems, *pod.problems))
 
 
 def by_rank(pod: ReadPod) -> tuple[tuple[tuple[int, str], ...], str]:
@@ -164,7 +189,11 @@ def _host_ports(spec: core_v1.PodSpec, found: list[Problem]) -> frozenset[HostPo
             for j, port in enumerate(container.ports):
                 path = ("spec", field, i, "ports", j)
                 if not 0 <= port.host_port <= 65535:
-                    found.append(sentences.PORT_OUT_OF_RANGE.at((*path, "hostPort"), value=port.host_port))
+                    found.append(
+                        sentences.OUT_OF_RANGE.at(
+                            (*path, "hostPort"), value=port.host_port, allowed=Range(1, 65535)
+                        )
+                    )
                 if port.protocol not in _PROTOCOLS:
                     remedy = OneOf(port.protocol, _PROTOCOLS)
                     wrong = sentences.UNKNOWN_CHOICE.at(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Named
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem
@@ -29,30 +30,35 @@ class Priorities:
     default: int = 0
     """For who names none."""
 
-    def named(self, name: str, path: Path, found: list[Problem], also: Mapping[str, int]) -> int:
-        """The priority of a class; ``also`` are those that a dialect's own installation brings.
 
-        An unknown name is added to ``found`` and counts as the default.
-        """
-        if not name:
-            return self.default
-        known = {**BUILT_IN, **also, **self.classes}
-        if name not in known:
-            remedy = OneOf.among(name, known)
-            found.append(sentences.UNKNOWN_PRIORITY_CLASS.at(path, name=name, remedy=remedy))
-        return known.get(name, self.default)
+def priorities(view: View) -> Priorities:
+    """All priority classes; of several defaults the lowest counts, as Kubernetes has it."""
+    stored = view.of(PriorityClass)
+    defaults = [each.content.value for each in stored if each.content.global_default]
+    return Priorities({each.name: each.content.value for each in stored}, min(defaults, default=0))
 
 
-def priorities(manifests: Iterable[Stored[PriorityClass]]) -> Priorities:
-    """Collect priority classes; of several defaults the lowest counts, as Kubernetes has it."""
-    classes = {manifest.name: manifest.content.value for manifest in manifests}
-    defaults = [manifest.content.value for manifest in manifests if manifest.content.global_default]
-    return Priorities(classes, min(defaults, default=0))
+def priority_of(
+    view: View, name: str, path: Path, found: list[Problem], also: Mapping[str, int] | None = None
+) -> int:
+    """The priority of the class that stands at this path.
+
+    ``also`` are classes that a family's installation brings. An unknown class counts as the default, and is
+    added to ``found`` unless the view is lenient.
+    """
+    known = view.derive(priorities)
+    if not name:
+        return known.default
+    classes = {**BUILT_IN, **(also or {}), **known.classes}
+    if name not in classes and not view.lenient:
+        remedy = OneOf.among(name, classes)
+        found.append(sentences.NOT_FOUND.at(path, kind="PriorityClass", name=name, remedy=remedy))
+    return classes.get(name, known.default)
 
 
-def created(manifest: Stored[Named], found: list[Problem]) -> str:
+def created(stored: Stored[Named], found: list[Problem]) -> str:
     """When an object was created, in UTC so that times compare as text; empty where it does not say."""
-    written = manifest.content.metadata.creation_timestamp
+    written = stored.content.metadata.creation_timestamp
     if not written:
         return ""
     moment = _moment(written)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from closeknit.apis import grove_io_v1alpha1 as grove
 from closeknit.apis import scheduler_grove_io_v1alpha1 as scheduler
 from closeknit.dialects.definitions.definition import AGE, Column, Definition, condition
@@ -53,39 +55,34 @@ _LIMITS: Limits = {
     scheduler.PodGroup: {"": {"required": ["minReplicas", "name", "podReferences"]}},
 }
 
+_definition = partial(Definition, _GROUP, limits=_LIMITS)
+
 DEFINITIONS = (
-    Definition(
-        _GROUP,
+    _definition(
         "ClusterTopologyBinding",
         "clustertopologybindings",
         grove.ClusterTopologyBinding,
         namespaced=False,
         short_names=("ct",),
         columns=(_DOMAINS, AGE),
-        limits=_LIMITS,
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "ClusterTopology",
         "clustertopologies",
         grove.ClusterTopology,
         namespaced=False,
         columns=(_DOMAINS, AGE),
         status=False,
-        limits=_LIMITS,
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "PodCliqueSet",
         "podcliquesets",
         grove.PodCliqueSet,
         short_names=("pcs",),
         columns=(_REPLICAS, _AVAILABLE, AGE),
         selector=".status.hpaPodSelector",
-        limits=_LIMITS,
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "PodClique",
         "podcliques",
         grove.PodClique,
@@ -99,17 +96,14 @@ DEFINITIONS = (
             AGE,
         ),
         selector=".status.hpaPodSelector",
-        limits=_LIMITS,
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "PodCliqueScalingGroup",
         "podcliquescalinggroups",
         grove.PodCliqueScalingGroup,
         short_names=("pcsg",),
         columns=(_MINIMUM, _REPLICAS, _AVAILABLE, _SCHEDULED, _BREACHED, AGE),
         selector=".status.selector",
-        limits=_LIMITS,
     ),
     Definition(
         "scheduler.grove.io",

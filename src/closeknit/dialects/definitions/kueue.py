@@ -5,6 +5,8 @@ Nothing here converts between versions, so both carry the spellings of both.
 
 from __future__ import annotations
 
+from functools import partial
+
 from closeknit.apis import jobset_x_k8s_io_v1alpha2 as jobset
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as kueue
 from closeknit.dialects.definitions import pods
@@ -23,7 +25,6 @@ from closeknit.dialects.definitions.pods import (
 from closeknit.dialects.definitions.schemas import Limits
 
 _GROUP = "kueue.x-k8s.io"
-_VERSIONS = ("v1beta2", "v1beta1")
 _PENDING = Column("Pending Workloads", ".status.pendingWorkloads", "integer")
 _ADMITTED = Column("Admitted Workloads", ".status.admittedWorkloads", "integer")
 
@@ -142,85 +143,71 @@ _IN_V1BETA1: Limits = {
 }
 """What v1beta1 leaves open."""
 
+_definition = partial(
+    Definition,
+    _GROUP,
+    versions=("v1beta2", "v1beta1"),
+    limits=_LIMITS,
+    limits_of_version={"v1beta1": _IN_V1BETA1},
+)
+
 DEFINITIONS = (
-    Definition(
-        _GROUP,
+    _definition(
         "Topology",
         "topologies",
         kueue.Topology,
-        _VERSIONS,
         namespaced=False,
         short_names=("topo",),
         columns=(Column("Levels", ".spec.levels[*].nodeLabel"), AGE),
         status=False,
-        limits=_LIMITS,
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "ResourceFlavor",
         "resourceflavors",
         kueue.ResourceFlavor,
-        _VERSIONS,
         namespaced=False,
         short_names=("flavor", "flavors", "rf"),
         columns=(Column("Topology", ".spec.topologyName"), AGE),
         status=False,
-        limits=_LIMITS,
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "ClusterQueue",
         "clusterqueues",
         kueue.ClusterQueue,
-        _VERSIONS,
         namespaced=False,
         short_names=("cq",),
         columns=(Column("Cohort", ".spec.cohortName"), _PENDING, _ADMITTED),
         columns_of_version={"v1beta1": (Column("Cohort", ".spec.cohort"), _PENDING, _ADMITTED)},
-        limits=_LIMITS,
-        limits_of_version={"v1beta1": _IN_V1BETA1},
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "Cohort",
         "cohorts",
         kueue.Cohort,
-        _VERSIONS,
         namespaced=False,
         short_names=("co",),
         columns=(Column("Parent", ".spec.parentName"), AGE),
         columns_of_version={"v1beta1": (Column("Parent", ".spec.parent"), AGE)},
-        limits=_LIMITS,
-        limits_of_version={"v1beta1": _IN_V1BETA1},
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "LocalQueue",
         "localqueues",
         kueue.LocalQueue,
-        _VERSIONS,
         short_names=("queue", "queues", "lq"),
         columns=(Column("ClusterQueue", ".spec.clusterQueue"), _PENDING, _ADMITTED),
-        limits=_LIMITS,
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "WorkloadPriorityClass",
         "workloadpriorityclasses",
         kueue.WorkloadPriorityClass,
-        _VERSIONS,
         namespaced=False,
         short_names=("wpc",),
         columns=(Column("Value", ".value", "integer"),),
         status=False,
-        limits=_LIMITS,
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "Workload",
         "workloads",
         kueue.Workload,
-        _VERSIONS,
         short_names=("kwl", "kueueworkload", "kueueworkloads"),
         columns=(
             Column("Queue", ".spec.queueName"),
@@ -229,18 +216,13 @@ DEFINITIONS = (
             condition("Finished"),
             AGE,
         ),
-        limits=_LIMITS,
-        limits_of_version={"v1beta1": _IN_V1BETA1},
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "AdmissionCheck",
         "admissionchecks",
         kueue.AdmissionCheck,
-        _VERSIONS,
         namespaced=False,
         columns=(Column("Controller", ".spec.controllerName"), AGE),
-        limits=_LIMITS,
     ),
     Definition(
         "jobset.x-k8s.io",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from closeknit.apis import osmo_closeknit_dev_v1alpha1 as osmo
 from closeknit.apis import osmo_pool, osmo_workflow
 from closeknit.dialects.definitions.definition import AGE, Column, Definition
@@ -24,32 +26,28 @@ _LIMITS: Limits = {
     osmo_workflow.TaskGroupSpec: {"tasks": keyed("name")},
 }
 
+_definition = partial(Definition, _GROUP, limits=_LIMITS)
+
 DEFINITIONS = (
-    Definition(
-        _GROUP,
+    _definition(
         "Pool",
         "pools",
         osmo.Pool,
         namespaced=False,
         columns=(Column("Backend", ".spec.backend"), Column("Keys", ".spec.topology_keys[*].key"), AGE),
-        limits=_LIMITS,
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "Backend",
         "backends",
         osmo.Backend,
         namespaced=False,
         columns=(Column("Scheduler", ".spec.scheduler_settings.scheduler_type"), AGE),
-        limits=_LIMITS,
     ),
-    Definition(
-        _GROUP,
+    _definition(
         "Workflow",
         "workflows",
         osmo.Workflow,
         short_names=("wf",),
         columns=(Column("Pool", ".spec.workflow.pool"), Column("Phase", ".status.phase"), AGE),
-        limits=_LIMITS,
     ),
 )

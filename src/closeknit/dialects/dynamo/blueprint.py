@@ -71,10 +71,10 @@ def drawn_deployment(view: View, key: Key) -> DrawnDeployment:
     metadata = msgspec.structs.replace(decoded.metadata, uid=deployment.metadata.uid)
     given = msgspec.structs.replace(decoded, metadata=metadata)
     drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient)
-    said = {problem.path for problem in found}
+    reported = {problem.path for problem in found}
     # What is wrong in itself is wrong for Grove as well, and told once.
-    told = of_deployment_fields(drawn.problems, draft.deployment)
-    found.extend(problem for problem in told if problem.path not in said)
+    of_set = of_deployment_fields(drawn.problems, draft.deployment)
+    found.extend(problem for problem in of_set if problem.path not in reported)
     if found:
         return DrawnDeployment(deployment, stored.namespace, given=given, problems=tuple(found))
     notes = of_deployment_fields(drawn.notes, deployment)

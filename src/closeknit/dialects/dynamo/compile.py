@@ -9,18 +9,15 @@ from closeknit.apis.batch_v1 import Job
 from closeknit.apis.dynamo_keys import DEPLOYMENT
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kueue_keys import QUEUE
-from closeknit.dialects.core.priority import created
+from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.dynamo.blueprint import drawn_deployment
 from closeknit.dialects.family import Compiled
-from closeknit.dialects.grove.compile import pod_problems, set_priority
+from closeknit.dialects.grove.compile import with_request
 from closeknit.dialects.grove.owners import has_gangs_on_their_own, pods_made_for
-from closeknit.dialects.grove.to_request import to_request
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
-from closeknit.hub.paths import rebased
-from closeknit.hub.problems import Problem
 from closeknit.hub.workload import Workload
 
 DIALECT = "dynamo"
@@ -46,24 +43,11 @@ def compile_deployment(stored: Stored[Any], view: View) -> Compiled:
     own = list(drawn.problems)
     priority = 0
     if drawn.blueprint is not None:
-        unknown: list[Problem] = []
-        priority = set_priority(drawn.blueprint.given, view, unknown)
-        own.extend(
-            each.moved(lambda path: rebased(path, ("spec", "template"), ("spec",))) for each in unknown
-        )
+        name = drawn.blueprint.given.spec.template.priority_class_name
+        priority = priority_of(view, name, ("spec", "priorityClassName"), own)
     since = created(stored, own)
     made = view.has(drawn.set_key) or has_gangs_on_their_own(view, drawn.set_key)
     if made or any(view.found(index, stored.key) for index in (_JOBS, _JOB_SETS)):
         return Compiled(problems=tuple(own))
-    pods = pods_made_for(view, drawn.set_key)
-    broken = (*stored.problems, *own, *pod_problems(pods))
-    workload = Workload(
-        object=stored.object,
-        dialect=DIALECT,
-        request=None if broken or drawn.blueprint is None else to_request(drawn.blueprint, pods),
-        problems=broken,
-        priority=priority,
-        created=since,
-        notes=drawn.notes,
-    )
-    return Compiled((workload,), tuple(own))
+    workload = Workload(stored.object, DIALECT, None, priority=priority, created=since, notes=drawn.notes)
+    return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, drawn.set_key))

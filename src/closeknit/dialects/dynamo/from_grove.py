@@ -41,11 +41,11 @@ def of_deployment_fields(problems: Iterable[Problem], given: Deployment) -> tupl
         # The set names the topology that is meant, so Grove does not see that nobody else did.
         codes[grove.NO_BINDING] = grove.NO_BINDING_MEANT
 
-    def told(problem: Problem) -> Problem:
+    def of_deployment_field(problem: Problem) -> Problem:
         moved = problem.moved(lambda path: field_of(path, given, made_of))
         return replace(moved, code=codes.get(problem.code, problem.code))
 
-    return tuple(dict.fromkeys(map(told, problems)))
+    return tuple(dict.fromkeys(map(of_deployment_field, problems)))
 
 
 def field_of(path: Path, given: Deployment, made_of: Origins) -> Path:

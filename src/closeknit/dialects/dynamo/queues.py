@@ -11,18 +11,16 @@ from typing import Any
 
 from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
+from closeknit.dialects.core.kinds import ANY_NODE, new_object, resource_group
 from closeknit.dialects.dynamo.to_kueue import batches_of, queue_of
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
-from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
 
-_ANY_NODE = {"kubernetes.io/os": "linux"}
-"""A flavor with a topology must have a label, and this one is on every node that could run the pods."""
 _GROUP = "kueue.x-k8s.io"
 
 
@@ -76,9 +74,10 @@ def _needed(
     if view.has(Key(_GROUP, "LocalQueue", namespace, queue)):
         return
     for name, (known, _) in asked.items():
-        spec: Object = {"nodeLabels": _ANY_NODE, "topologyName": known.name} if known else {}
+        spec: Object = {"nodeLabels": ANY_NODE, "topologyName": known.name} if known else {}
         yield from _missing(view, "ResourceFlavor", name, spec)
-    quota = _quota({name: resources for name, (_, resources) in asked.items()})
+    # Each flavor has quota for all, so that no workload is kept out by those that came before it.
+    quota = resource_group(sum((resources for _, resources in asked.values()), Resources()), asked)
     spec = {"namespaceSelector": {}, "resourceGroups": [quota]}
     yield from _missing(view, "ClusterQueue", cluster, spec)
     yield _object("LocalQueue", {"name": queue, "namespace": namespace}, {"clusterQueue": cluster})
@@ -89,15 +88,5 @@ def _missing(view: View, kind: str, name: str, spec: Object) -> Iterator[Object]
         yield _object(kind, {"name": name}, spec)
 
 
-def _quota(flavors: dict[str, Resources]) -> Object:
-    """One resource group. Each flavor has quota for all, so that nobody is kept out by who came first."""
-    asked = sum(flavors.values(), Resources())
-    resources = [{"name": name, "nominalQuota": written(name, units)} for name, units in asked.items()]
-    return {
-        "coveredResources": list(asked),
-        "flavors": [{"name": flavor, "resources": resources} for flavor in flavors],
-    }
-
-
 def _object(kind: str, metadata: Object, spec: Object) -> Object:
-    return {"apiVersion": f"{_GROUP}/v1beta2", "kind": kind, "metadata": metadata, "spec": spec}
+    return new_object(f"{_GROUP}/v1beta2", kind, metadata, spec)

@@ -16,6 +16,7 @@ from typing import Any
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis.dynamo_keys import COMPONENT, DEPLOYMENT
+from closeknit.dialects.core.kinds import indexed_job, new_object
 from closeknit.dialects.core.levels import level_of_nodes
 from closeknit.dialects.dynamo.blueprint import DrawnDeployment, drawn_deployment
 from closeknit.dialects.dynamo.deployments import Component
@@ -116,19 +117,15 @@ def _batch(drawn: DrawnDeployment, component: Component, topology: Topology | No
         pods = component.replicas * (component.nodes or 1)
         written["annotations"] = {keys.MIN_PARALLELISM: str(least * (component.nodes or 1))}
         spec = {"suspend": True, **_job(drawn, component, topology, pods)}
-        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": written, "spec": spec}
+        return new_object("batch/v1", "Job", written, spec)
     each = component.replicas if component.nodes is None else component.nodes
     jobs = {
         "name": "pods",
         "replicas": 1 if component.nodes is None else component.replicas,
         "template": {"spec": _job(drawn, component, topology, each)},
     }
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": written,
-        "spec": {"suspend": True, "replicatedJobs": [jobs]},
-    }
+    spec = {"suspend": True, "replicatedJobs": [jobs]}
+    return new_object("jobset.x-k8s.io/v1alpha2", "JobSet", written, spec)
 
 
 def _job(drawn: DrawnDeployment, component: Component, topology: Topology | None, pods: int) -> Object:
@@ -138,15 +135,8 @@ def _job(drawn: DrawnDeployment, component: Component, topology: Topology | None
         "labels": {**component.labels, COMPONENT: component.name},
     }
     pod = {key: value for key, value in component.pod_spec.items() if key != "schedulerName"}
-    return {
-        "parallelism": pods,
-        "completions": pods,
-        "completionMode": "Indexed",
-        "template": {
-            "metadata": {key: value for key, value in metadata.items() if value},
-            "spec": {**pod, "restartPolicy": "OnFailure"},
-        },
-    }
+    kept = {key: value for key, value in metadata.items() if value}
+    return indexed_job(pods, {"metadata": kept, "spec": {**pod, "restartPolicy": "OnFailure"}})
 
 
 def _asked(drawn: DrawnDeployment, component: Component, topology: Topology | None) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from closeknit.apis.dynamo_keys import COMPONENT, DEPLOYMENT, KAI_QUEUE
 from closeknit.apis.kai_keys import QUEUE, SCHEDULER
-from closeknit.dialects.core.kinds import owner_references
+from closeknit.dialects.core.kinds import new_object, owner_references
 from closeknit.dialects.dynamo.deployments import Component, Deployment
 from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
 from closeknit.dialects.grove.names import LONGEST
@@ -87,12 +87,8 @@ def to_pod_clique_set(given: Deployment, namespace: str, topology: str) -> dict[
         template["priorityClassName"] = given.priority_class
     _write_over(template, of_deployment(given))
     running = any(component.replicas for component in given.components)
-    return {
-        "apiVersion": "grove.io/v1alpha1",
-        "kind": "PodCliqueSet",
-        "metadata": _metadata(given, namespace),
-        "spec": {"replicas": 1 if running else 0, "template": template},
-    }
+    spec = {"replicas": 1 if running else 0, "template": template}
+    return new_object("grove.io/v1alpha1", "PodCliqueSet", _metadata(given, namespace), spec)
 
 
 def origins(given: Deployment) -> Origins:

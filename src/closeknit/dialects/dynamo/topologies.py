@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from closeknit.apis.operator_config_dynamo_nvidia_com_v1alpha1 import OperatorConfiguration
+from closeknit.dialects.core.naming import is_label_key
 from closeknit.dialects.family import Described
 from closeknit.dialects.grove.topologies import DOMAINS, MANAGED, Known, known
 from closeknit.dialects.store.objects import Reported
@@ -21,10 +21,6 @@ NAME = "dynamo-domains"
 """The topology that a mapping describes."""
 
 _PATH: Path = ("spec", "operator", "topologyAwareScheduling", "domainToLabelMapping")
-_KEY = re.compile(
-    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?",
-    re.ASCII,
-)
 
 
 def topologies(view: View) -> Described:
@@ -68,8 +64,7 @@ def _problems(mapping: dict[str, str]) -> Iterator[Problem]:
         path = (*_PATH, domain)
         if domain not in DOMAINS:
             yield NOT_A_TOPOLOGY_DOMAIN.at(path, domain=domain, remedy=OneOf(domain, DOMAINS))
-        prefix, _, name = label.rpartition("/")
-        if not _KEY.fullmatch(label) or len(prefix) > 253 or len(name) > 63:
+        if not is_label_key(label):
             yield sentences.NOT_A_LABEL_KEY.at(path, label=label)
         elif (first := seen.setdefault(label, domain)) != domain:
             yield sentences.LABEL_TAKEN.at(path, label=label, first=first)

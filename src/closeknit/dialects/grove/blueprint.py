@@ -9,7 +9,7 @@ from typing import Any
 from closeknit.apis import core_v1
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.core.levels import Levels
-from closeknit.dialects.core.pods import Shape, read_template
+from closeknit.dialects.core.pods import MOST_PODS, Shape, read_template
 from closeknit.dialects.grove.constraints import (
     SET,
     Constraints,
@@ -28,9 +28,6 @@ from closeknit.hub.paths import Path, rebased, starts_with
 from closeknit.hub.problems import Problem
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import grove as sentences
-
-MOST_PODS = 150_000
-"""How many pods one PodCliqueSet may have: as many as Kubernetes supports in a cluster."""
 
 ASSUMED_POD: dict[str, Any] = {
     "containers": [

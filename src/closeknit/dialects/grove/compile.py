@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
-from closeknit.dialects.compiling import priorities_of, topologies_of
+from closeknit.dialects.compiling import topologies_of
 from closeknit.dialects.core.assumed_pods import assumed_pods
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.pods import ReadPod, Stage
-from closeknit.dialects.core.priority import created
+from closeknit.dialects.core.pods import ReadPod, Stage, pod_problems
+from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
-from closeknit.dialects.grove.blueprint import blueprint_of
+from closeknit.dialects.grove.blueprint import Blueprint, blueprint_of
 from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules, size_problems
 from closeknit.dialects.grove.gang_to_request import gang_request, pods_by_group
 from closeknit.dialects.grove.owners import is_handed_on, is_on_its_own, pods_made_for
@@ -33,39 +35,26 @@ def compile_pod_clique_set(stored: Stored[wire.PodCliqueSet], view: View) -> Com
     """The workload of a PodCliqueSet, unless PodGroups were made of it already."""
     drawn = view.derive(blueprint_of, stored.key)
     own = list(drawn.problems)
-    priority = set_priority(stored.content, view, own)
+    path = ("spec", "template", "priorityClassName")
+    priority = priority_of(view, stored.content.spec.template.priority_class_name, path, own)
     since = created(stored, own)
     if is_handed_on(view, stored.key):
         return Compiled(problems=tuple(own))
-    pods = pods_made_for(view, stored.key)
+    workload = Workload(stored.object, DIALECT, None, priority=priority, created=since, notes=drawn.notes)
+    return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, stored.key))
+
+
+def with_request(
+    workload: Workload,
+    stored: Stored[Any],
+    own: Sequence[Problem],
+    made: Blueprint | None,
+    pods: Sequence[ReadPod],
+) -> Compiled:
+    """A workload with the request of a blueprint, unless something is wrong with its object or its pods."""
     broken = (*stored.problems, *own, *pod_problems(pods))
-    workload = Workload(
-        object=stored.object,
-        dialect=DIALECT,
-        request=None if broken or drawn.blueprint is None else to_request(drawn.blueprint, pods),
-        problems=broken,
-        priority=priority,
-        created=since,
-        notes=drawn.notes,
-    )
-    return Compiled((workload,), problems=tuple(own))
-
-
-def set_priority(given: wire.PodCliqueSet, view: View, found: list[Problem]) -> int:
-    """The priority of a PodCliqueSet; an unknown class is added to ``found`` unless all is lenient."""
-    unknown: list[Problem] = []
-    path = ("spec", "template", "priorityClassName")
-    named = view.derive(priorities_of).named
-    priority = named(given.spec.template.priority_class_name, path, unknown, {})
-    found.extend(() if view.lenient else unknown)
-    return priority
-
-
-def pod_problems(pods: Sequence[ReadPod]) -> Iterator[Problem]:
-    """What is wrong with the pods that a workload has already."""
-    for pod in pods:
-        for problem in (*pod.manifest.problems, *pod.problems):
-            yield problem.of("Pod", pod.name)
+    request = None if broken or made is None else to_request(made, pods)
+    return Compiled((replace(workload, request=request, problems=broken),), tuple(own))
 
 
 def compile_pod_gang(stored: Stored[PodGang], view: View) -> Compiled:
@@ -81,11 +70,8 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     given: PodGang = stored.content
     close = gang_constraints(given, view.derive(topologies_of, DIALECT), view.derive(_unusable))
     own = [*gang_rules(given, stored.namespace), *close.problems]
-    unknown: list[Problem] = []
-    priority = view.derive(priorities_of).named(
-        given.spec.priority_class_name, ("spec", "priorityClassName"), unknown, PRIORITIES
-    )
-    own.extend(() if view.lenient else unknown)
+    path = ("spec", "priorityClassName")
+    priority = priority_of(view, given.spec.priority_class_name, path, own, PRIORITIES)
     since = created(stored, own)
     own.extend(size_problems(given))
     leaves = [group.name for group in given.spec.podgroups]
@@ -95,14 +81,14 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     members = pods_by_group(given, pods, of_pods)
     if not view.lenient:
         of_pods.extend((pod, each) for pod in pods if pod.stage is Stage.OPEN for each in pod.unsayable)
-    told = (problem.of("Pod", pod.name) for pod, problem in of_pods)
-    broken = (*stored.problems, *own, *pod_problems(pods), *told)
+    of_members = (problem.of("Pod", pod.name) for pod, problem in of_pods)
+    broken = (*stored.problems, *own, *pod_problems(pods), *of_members)
     request = None
     if not broken:
         name = workload_name(stored.namespace, stored.name)
         request = gang_request(given, name, close.topology, close.levels, members, not_there=not_there)
     workload = Workload(stored.object, DIALECT, request, broken, priority, since, notes=close.notes)
-    elsewhere = tuple(pod.manifest.report(problem) for pod, problem in of_pods)
+    elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)
     return Compiled((workload,), tuple(own), elsewhere)
 
 

@@ -15,8 +15,8 @@ from closeknit.dialects.core.levels import Asked, Levels, Written, nested
 from closeknit.dialects.grove.topologies import MANAGED, Known
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, parted
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
-from closeknit.hub.sentences import kai
 from closeknit.hub.topology import Topology
 
 SET = ""
@@ -219,7 +219,7 @@ def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
     code = sentences.NO_BINDING if place else sentences.NO_BINDING_MEANT
     path = (*(place or next(iter(used.values()))).path, "topologyName")
     if name in known.unusable:
-        return kai.TOPOLOGY_BROKEN.at(path, topology=name)
+        return core.HAS_PROBLEMS.at(path, kind="Topology", name=name)
     return code.at(path, name=name, remedy=OneOf(name, tuple(known.topologies)))
 
 

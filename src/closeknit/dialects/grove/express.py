@@ -7,12 +7,13 @@ must be a set of cliques and scaling groups.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from closeknit.dialects.core.kinds import new_object
+from closeknit.dialects.core.naming import plain_name, shortened
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.grove.names import LONGEST
@@ -26,6 +27,7 @@ from closeknit.hub.workload import Workload
 
 _DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,62}", re.ASCII)
 _SHARE = LONGEST // 3
+"""How long a name may be, so that three of them fit into the name of a pod."""
 
 
 def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[Object]:
@@ -43,25 +45,16 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     if topology is not None:
         named = tuple(Level(level.label, writer.domains[level.label]) for level in topology.levels)
         yield to_binding(Topology(topology.name, named))
-    yield {
-        "apiVersion": API_VERSION,
-        "kind": "PodCliqueSet",
-        "metadata": {
-            "name": writer.name,
-            **({"namespace": workload.object.namespace} if workload.object.namespace else {}),
-        },
-        "spec": {"replicas": 1, "template": template},
-    }
+    metadata = {"name": writer.name}
+    if workload.object.namespace:
+        metadata["namespace"] = workload.object.namespace
+    yield new_object(API_VERSION, "PodCliqueSet", metadata, {"replicas": 1, "template": template})
 
 
 def to_binding(topology: Topology) -> Object:
     """A ClusterTopologyBinding of a topology whose levels have names."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "ClusterTopologyBinding",
-        "metadata": {"name": topology.name},
-        "spec": {"levels": [{"domain": level.name, "key": level.label} for level in topology.levels]},
-    }
+    levels = [{"domain": level.name, "key": level.label} for level in topology.levels]
+    return new_object(API_VERSION, "ClusterTopologyBinding", {"name": topology.name}, {"levels": levels})
 
 
 def domains_of(topology: Topology) -> dict[str, str]:
@@ -71,16 +64,16 @@ def domains_of(topology: Topology) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for level in topology.levels:
-        wished = level.name or ""
-        if not _DOMAIN.fullmatch(wished):
+        wanted = level.name or ""
+        if not _DOMAIN.fullmatch(wanted):
             plain = re.sub(r"[^a-z0-9]+", "-", level.label.rpartition("/")[2].lower()).strip("-")
             words = ["host" if word == "hostname" else word for word in plain.split("-")]
             named = plain if _DOMAIN.fullmatch(plain) else f"level-{plain}"[:60].strip("-")
-            wished = next((word for word in words if word in DOMAINS), named)
-        number, domain = 1, wished
+            wanted = next((word for word in words if word in DOMAINS), named)
+        number, domain = 1, wanted
         while domain in found.values():
             number += 1
-            domain = f"{wished[:58]}-{number}"
+            domain = f"{wanted[:58]}-{number}"
         found[level.label] = domain
     return found
 
@@ -91,7 +84,7 @@ class _Writer:
     def __init__(self, topology: Topology | None, name: str) -> None:
         self.problems: list[Problem] = []
         self.domains = domains_of(topology) if topology is not None else {}
-        self.name = _short(_plain(name))
+        self.name = shortened(plain_name(name), _SHARE)
         self._topology = topology
         self._names: set[str] = set()
         self._numbers = Counter[str]()
@@ -184,7 +177,8 @@ class _Writer:
         self.problems.append(code.at((), member=member.name, **facts))
 
     def _own_name(self, member: Member) -> str:
-        name = _short(_plain(member.name))
+        # A pod set's number after the slash distinguishes the pod sets of one group, so it stays.
+        name = shortened(plain_name(member.name), _SHARE)
         stem = name[: _SHARE - 4]
         while name in self._names:
             # Numbers go on where they were left: thousands of members may wish for one name.
@@ -200,16 +194,3 @@ def _only_pods(member: Member) -> PodSet | None:
         return member
     only = member.members[0] if len(member.members) == 1 and member.least == 1 else None
     return only if isinstance(only, PodSet) else None
-
-
-def _plain(name: str) -> str:
-    # A pod set's number after the slash tells apart what one group holds, so it stays.
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
-
-
-def _short(name: str) -> str:
-    """The name, or a part of it with a checksum, so that three of them fit into the name of a pod."""
-    if len(name) <= _SHARE:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:4]
-    return f"{name[: _SHARE - 5].strip('-')}-{digest}"

@@ -10,12 +10,12 @@ from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import TOPOLOGY_NAME
 from closeknit.apis.kai_keys import TOPOLOGY
 from closeknit.dialects.core.levels import Asked, Levels, Written, nested
-from closeknit.dialects.grove.blueprint import MOST_PODS
+from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.grove.names import part_name_problems
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, parted
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
-from closeknit.hub.sentences import kai
 from closeknit.hub.sentences.hub import UNKNOWN_LEVEL
 from closeknit.hub.topology import Topology
 
@@ -81,11 +81,13 @@ def gang_constraints(
     topology = topologies.get(name)
     if topology is None:
         if name in unusable:
-            return GangConstraints(problems=(kai.TOPOLOGY_BROKEN.at(path, topology=name),))
+            broken = core.HAS_PROBLEMS.at(path, kind="Topology", name=name)
+            return GangConstraints(problems=(broken,))
         remedy = OneOf(name, tuple(topologies))
         if not name:
-            return GangConstraints(problems=(kai.TOPOLOGY_MISSING.at(path, allowed=remedy),))
-        return GangConstraints(problems=(sentences.NO_GANG_TOPOLOGY.at(path, name=name, remedy=remedy),))
+            return GangConstraints(problems=(core.TOPOLOGY_MISSING.at(path, allowed=remedy),))
+        unknown_topology = core.NOT_FOUND.at(path, kind="topology", name=name, remedy=remedy)
+        return GangConstraints(problems=(unknown_topology,))
     depths = {label: depth for depth, label in enumerate(topology.labels)}
     unknown = [
         _unknown(each, topology)
@@ -156,6 +158,6 @@ def _config_problems(given: wire.PodGang, seen: dict[str, Path]) -> Iterator[Pro
         for j, name in enumerate(config.pod_group_names):
             here = (*path, "podGroupNames", j)
             if name not in names:
-                yield sentences.NO_POD_GROUP.at(here, name=name, remedy=OneOf(name, names))
+                yield core.NOT_FOUND.at(here, kind="pod group", name=name, remedy=OneOf(name, names))
             elif (first := owners.setdefault(name, here)) != here:
                 yield sentences.POD_GROUP_LISTED_TWICE.at(here, name=name, first=Field(first))

@@ -7,7 +7,6 @@ of its pods: those that it refers to, or as many as must run at once where it re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
@@ -15,23 +14,13 @@ from closeknit.apis.grove_keys import POD_CLIQUE
 from closeknit.apis.kai_keys import SUBGROUP_LABEL
 from closeknit.dialects.core.assumed_pods import Assumed
 from closeknit.dialects.core.levels import Levels
-from closeknit.dialects.core.minimum_members import Crew, crew
+from closeknit.dialects.core.minimum_members import Candidate, Crew, ExpectedPod, crew
 from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
 from closeknit.dialects.grove.gang_rules import GANG
 from closeknit.dialects.grove.names import pod_name
 from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.request import Group, Member, Request
 from closeknit.hub.sentences import grove as sentences
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A pod that counts: one that is there, or one that is only referred to."""
-
-    name: str
-    shape: Shape
-    stage: Stage = Stage.OPEN
-    node: str = ""
 
 
 def pods_by_group(
@@ -45,7 +34,7 @@ def pods_by_group(
     names = tuple(group.name for group in given.spec.podgroups)
     found: dict[str, list[ReadPod]] = {}
     for pod in pods:
-        labels = pod.manifest.content.metadata.labels
+        labels = pod.stored.content.metadata.labels
         key = POD_CLIQUE if POD_CLIQUE in labels else SUBGROUP_LABEL
         name = referenced.get(pod.name) or labels.get(key, "")
         if name in names:
@@ -109,14 +98,10 @@ def _crew(group: wire.PodGroup, root: str, pods: Sequence[ReadPod], assumed: Sha
     return crew(group.name, root, min(max(least, 0), len(there)), there)
 
 
-def _members(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Shape) -> list[_Member]:
+def _members(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Shape) -> list[Candidate]:
     """All pods of a group, running ones first. One that is not there is like the others of its group."""
     like = pods[0].shape if pods else assumed
-    there = [
-        _Member(pod.name, pod.shape, pod.stage, pod.node)
-        for pod in pods
-        if pod.stage in (Stage.RUNNING, Stage.OPEN)
-    ]
+    there: list[Candidate] = [pod for pod in pods if pod.stage in (Stage.RUNNING, Stage.OPEN)]
     known = {pod.name for pod in pods}
     names = [one.name for one in group.pod_references if one.name not in known]
     # Pods that failed or are leaving will be replaced, under names that nobody knows yet.
@@ -125,5 +110,5 @@ def _members(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Shape) -> l
     taken = {*known, *names}
     unused = (pod_name(group.name, i) for i in range(lacking + len(taken)))
     names.extend(islice((name for name in unused if name not in taken), lacking))
-    there.extend(_Member(name, like) for name in names)
+    there.extend(ExpectedPod(name, like) for name in names)
     return sorted(there, key=lambda one: (one.stage is Stage.OPEN, rank(one.name)))

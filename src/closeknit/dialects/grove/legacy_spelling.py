@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.family import Object
 from closeknit.dialects.grove.topologies import DOMAINS, MANAGED
 from closeknit.hub.paths import Path
@@ -35,9 +36,9 @@ def in_legacy_spelling(objects: Iterable[Object], found: list[Problem]) -> list[
                 if each is bindings[0]:
                     spelt.append(_topology(each, renamed[each["metadata"]["name"]]))
             case "PodCliqueSet":
-                unsaid: list[Problem] = []
-                spelt.append(_pod_clique_set(each, renamed, unsaid))
-                found.extend(problem.of("PodCliqueSet", each["metadata"]["name"]) for problem in unsaid)
+                lost: list[Problem] = []
+                spelt.append(_pod_clique_set(each, renamed, lost))
+                found.extend(problem.of("PodCliqueSet", each["metadata"]["name"]) for problem in lost)
             case _:
                 spelt.append(each)
     return spelt
@@ -60,12 +61,8 @@ def _topology(binding: Object, renamed: Mapping[str, str]) -> Object:
         for level in binding["spec"]["levels"]
         if level["domain"] in renamed
     ]
-    return {
-        "apiVersion": binding["apiVersion"],
-        "kind": "ClusterTopology",
-        "metadata": {**binding["metadata"], "name": MANAGED},
-        "spec": {"levels": levels},
-    }
+    metadata = {**binding["metadata"], "name": MANAGED}
+    return new_object(binding["apiVersion"], "ClusterTopology", metadata, {"levels": levels})
 
 
 def _pod_clique_set(given: Object, renamed: Mapping[str, Mapping[str, str]], found: list[Problem]) -> Object:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
 
 LONGEST = 45
@@ -63,7 +64,7 @@ def part_name_problems(path: Path, name: str, seen: dict[str, Path]) -> Iterator
     if not _DNS_LABEL.fullmatch(name) or len(name) > 63:
         yield sentences.NOT_A_DNS_LABEL.at((*path, "name"), name=name)
     if (first := seen.setdefault(name, path)) != path:
-        yield sentences.NAME_TAKEN.at((*path, "name"), name=name, first=Field(first))
+        yield core.NAME_TAKEN.at((*path, "name"), name=name, field=Field(first))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.core.pods import ReadPod
+from closeknit.dialects.kai.implicit_groups import pod_group_key
 from closeknit.dialects.ownership import pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
@@ -34,11 +35,6 @@ def set_key(namespace: str, name: str) -> Key:
 def gang_key(namespace: str, name: str) -> Key:
     """The key of a PodGang."""
     return Key("scheduler.grove.io", "PodGang", namespace, name)
-
-
-def pod_group_key(namespace: str, name: str) -> Key:
-    """The key of a PodGroup of KAI."""
-    return Key("scheduling.run.ai", "PodGroup", namespace, name)
 
 
 def owner_of(pod: Stored[Pod]) -> Key | None:

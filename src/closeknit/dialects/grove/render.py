@@ -20,7 +20,7 @@ from closeknit.dialects.grove.to_gangs import to_gangs
 from closeknit.dialects.grove.to_pod_groups import queue_named, queue_of, to_pod_group, to_pod_groups
 from closeknit.dialects.grove.to_pods import to_pods
 from closeknit.dialects.grove.topologies import MANAGED, kai_names, known
-from closeknit.dialects.kai.express import to_pods as to_kai_pods
+from closeknit.dialects.kai.render import missing_pods
 from closeknit.dialects.kai.to_pod_group import to_topology_object
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -139,14 +139,7 @@ def missing_pods_of_gang(stored: Stored[PodGang], view: View) -> Rendered:
     workload = _sound_gang(stored, view)
     if workload is None or workload.request is None:
         return Rendered()
-    return Rendered(
-        tuple(
-            pod
-            for pod in to_kai_pods(workload.request)
-            if "nodeName" not in pod["spec"]
-            and not view.has(Key("", "Pod", stored.namespace, pod["metadata"]["name"]))
-        )
-    )
+    return Rendered(missing_pods(workload.request, view))
 
 
 def _sound_gang(stored: Stored[PodGang], view: View) -> Workload | None:

@@ -9,6 +9,7 @@ from closeknit.dialects.grove.constraints import places
 from closeknit.dialects.grove.names import LONGEST, own_name_problems, part_name_problems
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, Range, shown
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
 
 IN_ORDER, EXPLICIT = "CliqueStartupTypeInOrder", "CliqueStartupTypeExplicit"
@@ -79,7 +80,7 @@ def _clique_problems(
         if other == clique.name:
             yield sentences.STARTS_AFTER_ITSELF.at(here)
         elif other not in names:
-            yield sentences.NO_CLIQUE.at(here, name=other, remedy=OneOf(other, names))
+            yield core.NOT_FOUND.at(here, kind="clique", name=other, remedy=OneOf(other, names))
         elif other in spec.starts_after[:i]:
             yield sentences.CLIQUE_LISTED_BEFORE.at(here, name=other)
 
@@ -162,7 +163,7 @@ def _scaling_group_problems(given: wire.PodCliqueSet, names: tuple[str, ...]) ->
         for j, name in enumerate(group.clique_names):
             here = (*path, "cliqueNames", j)
             if name not in names:
-                yield sentences.NO_CLIQUE.at(here, name=name, remedy=OneOf(name, names))
+                yield core.NOT_FOUND.at(here, kind="clique", name=name, remedy=OneOf(name, names))
                 continue
             first = owners.setdefault(name, i)
             if first != i:

@@ -20,7 +20,7 @@ from closeknit.apis.grove_keys import (
     SCALING_GROUP_REPLICA_INDEX,
     TOPOLOGY_NAME,
 )
-from closeknit.dialects.core.kinds import owner_references
+from closeknit.dialects.core.kinds import new_object, owner_references
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.instances import CliqueInstance, instances, starts_after
 from closeknit.dialects.grove.names import scaling_group_name
@@ -33,35 +33,22 @@ def to_cliques(made: Blueprint) -> Iterator[dict[str, Any]]:
     for replica in range(made.replicas):
         for group in made.groups:
             name = scaling_group_name(made.name, replica, group.name)
-            yield {
-                "apiVersion": API_VERSION,
-                "kind": "PodCliqueScalingGroup",
-                "metadata": metadata(
-                    made,
-                    name,
-                    {
-                        **default_labels(made),
-                        NAME: name,
-                        COMPONENT: "pcs-podcliquescalinggroup",
-                        REPLICA_INDEX: str(replica),
-                    },
-                    group.given.annotations,
-                ),
-                "spec": {
-                    "replicas": group.replicas,
-                    "minAvailable": group.least,
-                    "cliqueNames": list(group.given.clique_names),
-                },
+            labels = {
+                **default_labels(made),
+                NAME: name,
+                COMPONENT: "pcs-podcliquescalinggroup",
+                REPLICA_INDEX: str(replica),
             }
+            spec = {
+                "replicas": group.replicas,
+                "minAvailable": group.least,
+                "cliqueNames": list(group.given.clique_names),
+            }
+            own = metadata(made, name, labels, group.given.annotations)
+            yield new_object(API_VERSION, "PodCliqueScalingGroup", own, spec)
     for instance in instances(made):
-        yield {
-            "apiVersion": API_VERSION,
-            "kind": "PodClique",
-            "metadata": metadata(
-                made, instance.name, clique_labels(made, instance), clique_annotations(instance)
-            ),
-            "spec": _clique_spec(made, instance),
-        }
+        own = metadata(made, instance.name, clique_labels(made, instance), clique_annotations(instance))
+        yield new_object(API_VERSION, "PodClique", own, _clique_spec(made, instance))
 
 
 def default_labels(made: Blueprint) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 from closeknit.apis.grove_keys import COMPONENT, PREFIX, SCHEDULER_NAME, TOPOLOGY_NAME
 from closeknit.apis.kai_keys import SCHEDULER, SKIP
 from closeknit.dialects.core.assumed_pods import RESOURCES_ANNOTATION, assuming
+from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.instances import CliqueInstance, instances
@@ -50,12 +51,8 @@ def _gang(made: Blueprint, name: str, members: Sequence[CliqueInstance]) -> dict
         spec["priorityClassName"] = priority
     close = [whole, *(instance.clique.levels for instance in members)]
     close.extend(instance.scaled.group.levels for instance in members if instance.scaled)
-    return {
-        "apiVersion": "scheduler.grove.io/v1alpha1",
-        "kind": "PodGang",
-        "metadata": _metadata(made, name, members, constrained=any(levels != Levels() for levels in close)),
-        "spec": spec,
-    }
+    own = _metadata(made, name, members, constrained=any(levels != Levels() for levels in close))
+    return new_object("scheduler.grove.io/v1alpha1", "PodGang", own, spec)
 
 
 def _metadata(

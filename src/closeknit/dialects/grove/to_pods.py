@@ -7,6 +7,7 @@ from typing import Any
 
 from closeknit.apis.grove_keys import GATE, POD_CLIQUE, POD_INDEX
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SKIP, SUBGROUP_LABEL
+from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.instances import CliqueInstance, instances
 from closeknit.dialects.grove.names import pod_name, replica_name
@@ -45,12 +46,7 @@ def to_pods(made: Blueprint) -> Iterator[dict[str, Any]]:
             }
             if annotations:
                 metadata["annotations"] = dict(annotations)
-            yield {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": metadata,
-                "spec": {**spec, "hostname": name},
-            }
+            yield new_object("v1", "Pod", metadata, {**spec, "hostname": name})
 
 
 def _environment(made: Blueprint, instance: CliqueInstance) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from closeknit.dialects.grove.names import (
     scaled_name,
     scaling_group_name,
 )
-from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.request import Group, Request
 
 
 def to_request(made: Blueprint, pods: Sequence[ReadPod] = ()) -> Request:
@@ -32,7 +32,7 @@ def to_request(made: Blueprint, pods: Sequence[ReadPod] = ()) -> Request:
     """
     by_clique: dict[str, list[ReadPod]] = {}
     for pod in pods:
-        labels = pod.manifest.content.metadata.labels
+        labels = pod.stored.content.metadata.labels
         by_clique.setdefault(labels.get(POD_CLIQUE, ""), []).append(pod)
     replicas = tuple(_replica(made, index, by_clique) for index in range(made.replicas))
     name = workload_name(made.namespace, made.name)
@@ -69,14 +69,6 @@ def _clique(clique: Clique, within: str, pods: Mapping[str, list[ReadPod]]) -> G
     taken = {pod.name for pod in present}
     unused = (pod_name(name, i) for i in range(count + len(taken)) if pod_name(name, i) not in taken)
     names.extend(next(unused) for _ in range(count - len(running) - len(names)))
-    pod_set = PodSet(
-        name=pod_set_name(name, 1),
-        count=count,
-        resources=clique.shape.resources,
-        minimum=None if clique.least == count else clique.least,
-        filter=clique.shape.filter,
-        host_ports=clique.shape.host_ports,
-        bound=tuple(sorted(pod.node for pod in running)),
-        pods=tuple(names),
-    )
+    bound = sorted(pod.node for pod in running)
+    pod_set = clique.shape.pod_set(pod_set_name(name, 1), bound=bound, waiting=names, least=clique.least)
     return Group(name, (pod_set,), clique.levels.required, clique.levels.preferred)

@@ -12,6 +12,7 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.kai_keys import SCHEDULER as KAI_SCHEDULER
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
+from closeknit.dialects.core.topologies import taken_problems
 from closeknit.dialects.family import Described
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
@@ -158,16 +159,14 @@ def _domain_name_problems(levels: Sequence[wire.TopologyLevel]) -> Iterator[Prob
 def _level_problems(levels: Sequence[wire.TopologyLevel], path: Path) -> Iterator[Problem]:
     if not levels and path is _LEVELS:
         yield sentences.NO_LEVELS.at(path)
-    domains: dict[str, int] = {}
-    keys: dict[str, int] = {}
+    domains: dict[str, Path] = {}
+    keys: dict[str, Path] = {}
     for i, level in enumerate(levels):
         here = (*path, i)
         if not _KEY.fullmatch(level.key) or len(level.key) > 63:
             yield sentences.NOT_A_LEVEL_KEY.at((*here, "key"), key=level.key)
-        for field, value, seen in (("domain", level.domain, domains), ("key", level.key, keys)):
-            if (first := seen.setdefault(value, i)) != i:
-                taken = Field((*path, first))
-                yield sentences.LEVEL_TAKEN.at((*here, field), value=value, what=field, first=taken)
+        yield from taken_problems(level.domain, (*here, "domain"), "domain", domains)
+        yield from taken_problems(level.key, (*here, "key"), "key", keys)
 
 
 def _binding_problems(bindings: Sequence[wire.SchedulerTopologyBinding]) -> Iterator[Problem]:

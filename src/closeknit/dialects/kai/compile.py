@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
-from closeknit.dialects.compiling import priorities_of
 from closeknit.dialects.core.assumed_pods import assumed_pods
 from closeknit.dialects.core.minimum_members import Crew
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import Shape, read_template
-from closeknit.dialects.core.priority import created
+from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup
@@ -84,7 +83,9 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     found.extend(minimum_problems(group.spec, subgroups))
     levels = constraints(group.spec, subgroups, view.derive(known_topologies), {}, found)
     found.extend(field_problems(stored.written))
-    priority = _priority(view, group.spec.priority_class_name, ("spec", "priorityClassName"), found)
+    priority = priority_of(
+        view, group.spec.priority_class_name, ("spec", "priorityClassName"), found, PRIORITIES
+    )
     since = created(stored, found)
     leaves = leaves_of(group.spec, subgroups)
     assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
@@ -117,7 +118,7 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     # The rules for subgroups are kept by what makes them; should one be broken, its owner is to blame.
     found.extend(replace(problem, path=("spec",)) for problem in (() if found else broken))
     levels = constraints(spec, subgroups, view.derive(known_topologies), made.fields(), found)
-    priority = _priority(view, made.priority_class, made.priority_path, found)
+    priority = priority_of(view, made.priority_class, made.priority_path, found, PRIORITIES)
     since = created(stored, found)
     pods = [*pods_of(view, made.key, FAMILY)]
     pods += (pod for controller in made.controllers for pod in pods_of(view, controller, ""))
@@ -155,13 +156,6 @@ def _judged(
         notes=notes,
     )
     return ReadGroup(workload, (*own, *wrong_queue), present.reported, asked)
-
-
-def _priority(view: View, name: str, path: Path, found: list[Problem]) -> int:
-    unknown: list[Problem] = []
-    priority = view.derive(priorities_of).named(name, path, unknown, PRIORITIES)
-    found.extend(() if view.lenient else unknown)
-    return priority
 
 
 def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path, int]]:

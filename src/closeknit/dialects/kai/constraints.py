@@ -11,7 +11,7 @@ from closeknit.dialects.kai.subgroups import Tree
 from closeknit.dialects.kai.topologies import Known, depths
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem
-from closeknit.hub.sentences import hub
+from closeknit.hub.sentences import core, hub
 from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.topology import Topology
 
@@ -76,7 +76,7 @@ def _one_topology(
         name, path = constraint.topology, fields.topology
         if not name:
             if constraint.required_topology_level or constraint.preferred_topology_level:
-                found.append(sentences.TOPOLOGY_MISSING.at(path, allowed=OneOf.among("", topologies.usable)))
+                found.append(core.TOPOLOGY_MISSING.at(path, allowed=OneOf.among("", topologies.usable)))
             continue
         if first is not None and name != first[0]:
             field = Field(first[1])
@@ -84,7 +84,7 @@ def _one_topology(
         # A name that is wrong everywhere is told once, at its first place.
         if name not in topologies.usable and (first is None or name != first[0]):
             found.append(
-                sentences.TOPOLOGY_BROKEN.at(path, topology=name)
+                core.HAS_PROBLEMS.at(path, kind="Topology", name=name)
                 if name in topologies.broken
                 else sentences.TOPOLOGY_NOT_THERE.at(
                     path, topology=name, allowed=OneOf.among(name, topologies.usable)

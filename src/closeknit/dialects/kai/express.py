@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
+from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.levels import down_to_nodes
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.family import Object
@@ -62,4 +63,4 @@ def to_pods(request: Request) -> Iterator[Object]:
                 "annotations": {GROUP_ANNOTATION: group},
             }
             placed = {**spec, "nodeName": node} if node else spec
-            yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": placed}
+            yield new_object("v1", "Pod", metadata, placed)

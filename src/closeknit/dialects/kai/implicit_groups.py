@@ -18,8 +18,10 @@ from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import ObjectName
 
-POD_GROUPS = ("scheduling.run.ai", "PodGroup")
-"""Group and kind."""
+
+def pod_group_key(namespace: str, name: str) -> Key:
+    """The key of a PodGroup."""
+    return Key("scheduling.run.ai", "PodGroup", namespace, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class ImplicitGroup:
     @property
     def key(self) -> Key:
         """The key that the PodGroup would have."""
-        return Key(*POD_GROUPS, self.owner.namespace, self.name)
+        return pod_group_key(self.owner.namespace, self.name)
 
     def spec(self) -> wire.PodGroupSpec:
         """The PodGroup's own fields."""

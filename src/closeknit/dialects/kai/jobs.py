@@ -8,10 +8,10 @@ from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
 from closeknit.apis.batch_v1 import Job, JobSpec
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet, ReplicatedJob
+from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, Outline, Parent, Template
 from closeknit.dialects.kai.owner_fields import (
     ANNOTATIONS,
-    MOST_PODS,
     Owner,
     constraint_of,
     count,
@@ -23,6 +23,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as sentences
 
 _IN_ORDER = "InOrder"
@@ -89,7 +90,7 @@ def job_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
     found: list[Problem] = []
     jobs = job_set.spec.replicated_jobs
     if not jobs:
-        found.append(sentences.NO_REPLICATED_JOB.at(_JOBS))
+        found.append(core.NO_REPLICATED_JOB.at(_JOBS))
     subgroups: list[Leaf | Parent] = []
     controllers: dict[Key, None] = {}
     first: dict[str, Path] = {}

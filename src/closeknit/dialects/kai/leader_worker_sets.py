@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
+from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.kai.implicit_groups import (
     NO_CONSTRAINT,
     Constraint,
@@ -19,7 +20,6 @@ from closeknit.dialects.kai.implicit_groups import (
 )
 from closeknit.dialects.kai.owner_fields import (
     ANNOTATIONS,
-    MOST_PODS,
     Owner,
     constraint_of,
     count,
@@ -197,7 +197,7 @@ def _segment_size(owner: Owner, worker: Template, size: int, found: list[Problem
         path: Path = (*_TEMPLATES, "subGroupPolicy", "subGroupSize")
         if least <= own <= size:
             return segments(size, own, path, found)
-        found.append(sentences.NOT_A_SEGMENT_SIZE.at(path, value=own, allowed=Range(least, size)))
+        found.append(core.NOT_POSSIBLE.at(path, value=own, allowed=Range(least, size)))
         return None
     for given, path in (
         (owner.metadata.annotations, ANNOTATIONS),

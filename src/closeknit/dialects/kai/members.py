@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from closeknit.apis.kai_keys import SUBGROUP_LABEL
 from closeknit.dialects.core.assumed_pods import Assumed
-from closeknit.dialects.core.minimum_members import Candidate, Crew, crew, equal
-from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
+from closeknit.dialects.core.minimum_members import Candidate, Crew, ExpectedPod, crew, equal
+from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf
 from closeknit.dialects.kai.rules import share_problems
 from closeknit.dialects.kai.subgroups import Tree
@@ -19,8 +19,6 @@ from closeknit.hub.sentences import kai as sentences
 
 DEFAULT = "default"
 """What KAI calls the pods of a PodGroup that has no subgroups."""
-MOST_ASSUMED = 150_000
-"""How many pods may be assumed for one PodGroup: as many as Kubernetes supports in a cluster."""
 
 _LABEL = ("metadata", "labels", SUBGROUP_LABEL)
 
@@ -37,22 +35,12 @@ class Members:
     """Of these, what is wrong with them as members, told for the pods themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedPod:
-    """A pod that is still to be made."""
-
-    name: str
-    shape: Shape
-    stage: Stage = Stage.OPEN
-    node: str = ""
-
-
 def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, lenient: bool) -> Members:
     """The pods of each leaf, and what is wrong with pods that fit none or ask what cannot be said."""
     by_leaf: dict[str, list[ReadPod]] = {}
     wrong: list[tuple[ReadPod, Problem]] = []
     for pod in pods:
-        leaf = pod.manifest.content.metadata.labels.get(SUBGROUP_LABEL, "")
+        leaf = pod.stored.content.metadata.labels.get(SUBGROUP_LABEL, "")
         if not tree.subgroups and leaf == DEFAULT:
             leaf = ""
         misfits = tuple(_subgroup_problems(leaf, group, tree))
@@ -61,35 +49,30 @@ def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, lenient: bool) -
         elif pod.stage in (Stage.OPEN, Stage.RUNNING):
             wrong.extend((pod, problem) for problem in misfits)
         if pod.stage is Stage.OPEN and not lenient:
-            shares = share_problems(pod.manifest.content.metadata.annotations)
+            shares = share_problems(pod.stored.content.metadata.annotations)
             wrong.extend((pod, problem) for problem in (*pod.unsayable, *shares))
     return Members(
         by_leaf,
         (
-            *(problem for pod in pods for problem in pod_problems(pod)),
+            *pod_problems(pods),
             *(problem.of("Pod", pod.name) for pod, problem in wrong),
         ),
-        tuple(pod.manifest.report(problem) for pod, problem in wrong),
+        tuple(pod.stored.report(problem) for pod, problem in wrong),
     )
 
 
 def members_of_implicit(pods: Iterable[ReadPod], made: ImplicitGroup) -> Members:
     """The pods of each leaf that an owner's controller has made already."""
     by_leaf: dict[str, list[ReadPod]] = {leaf.name: [] for leaf in made.outline.leaves()}
-    problems: list[Problem] = []
+    own: list[ReadPod] = []
     for pod in pods:
-        labels = pod.manifest.content.metadata.labels
+        labels = pod.stored.content.metadata.labels
         named = labels.get(SUBGROUP_LABEL)
         leaf = named if named in by_leaf else made.leaf_of(labels)
         if leaf in by_leaf:
             by_leaf[leaf].append(pod)
-            problems.extend(pod_problems(pod))
-    return Members(by_leaf, tuple(problems))
-
-
-def pod_problems(pod: ReadPod) -> Iterator[Problem]:
-    """What is wrong with a pod whoever it belongs to, told for its workload."""
-    return (problem.of("Pod", pod.name) for problem in (*pod.manifest.problems, *pod.problems))
+            own.append(pod)
+    return Members(by_leaf, tuple(pod_problems(own)))
 
 
 def _subgroup_problems(leaf: str, group: str, tree: Tree) -> Iterator[Problem]:
@@ -117,7 +100,7 @@ def leaf_pods(
     ``leaves`` says where each stands, and how many of its pods must run at once.
     """
     made: dict[str, Crew] = {}
-    left = MOST_ASSUMED
+    left = MOST_PODS
     for leaf, (path, minimum) in leaves.items():
         if leaf in present.by_leaf:
             given = _given(group, leaf, minimum, present.by_leaf[leaf])
@@ -132,7 +115,7 @@ def leaf_pods(
             continue
         left -= minimum
         if left < 0:
-            found.append(sentences.TOO_MANY_ASSUMED.at((*path, "minMember"), most=MOST_ASSUMED))
+            found.append(sentences.TOO_MANY_ASSUMED.at((*path, "minMember"), most=MOST_PODS))
             break
         own = group.rpartition("/")[2]
         stem = f"{own}-{leaf}" if leaf else own

@@ -11,6 +11,7 @@ from closeknit.apis import kueue_keys
 from closeknit.apis.batch_v1 import JobStatus
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduling_run_ai_v2alpha2 import TopologyConstraint
+from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.kai.constraints import Fields
 from closeknit.dialects.kai.implicit_groups import NO_CONSTRAINT, Constraint, ImplicitGroup, Outline, Template
 from closeknit.dialects.kai.rules import value_problems
@@ -18,12 +19,11 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, Range
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as sentences
 
 DEFAULT_QUEUE = "default-queue"
 DEFAULT_PRIORITY = "train"
-MOST_PODS = 150_000
-"""How many pods one owner may have: as many as Kubernetes supports in a cluster."""
 MOST_SEGMENTS = 10_000
 ANNOTATIONS: Path = ("metadata", "annotations")
 LABELS: Path = ("metadata", "labels")
@@ -198,7 +198,7 @@ def count(value: int | None, default: int, path: Path, found: list[Problem]) -> 
     """How many of something there are; what is out of range is added to ``found`` and counts as none."""
     number = default if value is None else value
     if not 0 <= number <= MOST_PODS:
-        found.append(sentences.COUNT_OUT_OF_RANGE.at(path, value=number, allowed=Range(0, MOST_PODS)))
+        found.append(core.OUT_OF_RANGE.at(path, value=number, allowed=Range(0, MOST_PODS)))
         return 0
     return number
 

@@ -13,7 +13,7 @@ from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.dialects.core.pods import Stage
-from closeknit.dialects.kai.implicit_groups import POD_GROUPS, ImplicitGroup
+from closeknit.dialects.kai.implicit_groups import ImplicitGroup, pod_group_key
 from closeknit.dialects.kai.jobs import job_groups, job_owner, job_set_groups, job_set_owner
 from closeknit.dialects.kai.leader_worker_sets import leader_worker_set_groups, leader_worker_set_owner
 from closeknit.dialects.kai.owner_fields import Owner
@@ -50,7 +50,7 @@ GROUPS_BY_OWNER = Index("kai-pod-groups-by-owner", PodGroup, _owners_of)
 def owner_of(pod: Stored[Pod]) -> Key | None:
     """The PodGroup that a pod names as its own."""
     group = pod.content.metadata.annotations.get(GROUP_ANNOTATION)
-    return Key(*POD_GROUPS, pod.namespace, group) if group else None
+    return pod_group_key(pod.namespace, group) if group else None
 
 
 def as_owner(stored: Stored[Any]) -> Owner:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob, ReplicaSpec
+from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, Outline, Parent, Template
 from closeknit.dialects.kai.owner_fields import (
     ANNOTATIONS,
-    MOST_PODS,
     Owner,
     constraint_of,
     count,

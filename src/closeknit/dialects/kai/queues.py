@@ -16,7 +16,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, shown
-from closeknit.hub.sentences import hub
+from closeknit.hub.sentences import core, hub
 from closeknit.hub.sentences import kai as sentences
 
 UNLIMITED = -1
@@ -47,7 +47,7 @@ def queue_problems(view: View, name: str, path: Path) -> Iterator[Problem]:
     if not name:
         yield sentences.NO_QUEUE_NAMED.at(path, allowed=OneOf.among("", leaves))
     elif name not in known.parents:
-        yield sentences.NO_SUCH_QUEUE.at(path, queue=name, allowed=OneOf.among(name, leaves))
+        yield core.NOT_FOUND.at(path, kind="Queue", name=name, remedy=OneOf.among(name, leaves))
     else:
         below = OneOf.among("", [queue for queue in leaves if name in _above(queue, known.parents)])
         yield sentences.QUEUE_WITH_CHILDREN.at(path, queue=name, allowed=below)
@@ -59,7 +59,7 @@ def check_queue(queue: Stored[Queue], view: View) -> Iterator[Problem]:
     parent, path = queue.content.spec.parent_queue, ("spec", "parentQueue")
     if parent and parent not in parents:
         others = OneOf.among(parent, [name for name in parents if name != queue.name])
-        yield sentences.NO_SUCH_QUEUE.at(path, queue=parent, allowed=others)
+        yield core.NOT_FOUND.at(path, kind="Queue", name=parent, remedy=others)
     above = _above(queue.name, parents)
     # A circle is one mistake, told at the first of its queues by name.
     if queue.name in above and queue.name == min(above):

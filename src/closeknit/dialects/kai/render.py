@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from closeknit.apis.job_keys import COMPLETION_INDEX
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.core.kinds import without_server_fields
+from closeknit.dialects.core.kinds import new_object, value_at, without_server_fields
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.kai.compile import read_implicit_groups, read_pod_group
 from closeknit.dialects.kai.express import to_pods
@@ -22,7 +22,7 @@ from closeknit.dialects.kai.topologies import to_topology, topology_problems
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
-from closeknit.hub.paths import Path
+from closeknit.hub.request import Request
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -62,14 +62,18 @@ def render_pods_of_group(group: Stored[PodGroup], view: View) -> Rendered:
     request = view.derive(read_pod_group, group.key).request
     if request is None:
         return Rendered()
-    pods = _missing(to_pods(request), view)
-    return Rendered(tuple(pod for pod in pods if "nodeName" not in pod["spec"]))
+    return Rendered(missing_pods(request, view))
 
 
 def render_pods_of_owner(owner: Stored[Any], view: View) -> Rendered:
     """The pods of a Job or the like, those that exist or have a node by their template left out."""
     made = render_owner(owner, view).objects
     return Rendered(tuple(each for each in made if each["kind"] == "Pod" and "nodeName" not in each["spec"]))
+
+
+def missing_pods(request: Request, view: View) -> tuple[Object, ...]:
+    """The pods of a request that neither run nor exist."""
+    return tuple(pod for pod in _missing(to_pods(request), view) if "nodeName" not in pod["spec"])
 
 
 def _missing(pods: Iterable[Object], view: View) -> Iterator[Object]:
@@ -89,18 +93,14 @@ def _pod_group(owner: Stored[Any], made: ImplicitGroup) -> Object:
     if given.uid:
         reference = {"apiVersion": name.api_version, "kind": name.kind, "name": name.name}
         metadata["ownerReferences"] = [{**reference, "uid": given.uid}]
-    return {
-        "apiVersion": "scheduling.run.ai/v2alpha2",
-        "kind": "PodGroup",
-        "metadata": metadata,
-        "spec": {**msgspec.to_builtins(made.spec()), **made.passed_on},
-    }
+    spec = {**msgspec.to_builtins(made.spec()), **made.passed_on}
+    return new_object("scheduling.run.ai/v2alpha2", "PodGroup", metadata, spec)
 
 
 def _pods(owner: Stored[Any], made: ImplicitGroup) -> Iterator[Object]:
     """Every pod: its template as written, with what its controller and KAI add."""
     for leaf in made.outline.leaves():
-        template = _at(owner.written, leaf.template.path)
+        template = value_at(owner.written, leaf.template.path)
         given = template.get("metadata") or {}
         spec = {**template.get("spec", {}), "schedulerName": SCHEDULER}
         labels = {**given.get("labels", {}), **leaf.labels}
@@ -117,13 +117,4 @@ def _pods(owner: Stored[Any], made: ImplicitGroup) -> Iterator[Object]:
                 "labels": {**labels, **index},
                 "annotations": {**annotations, **noted},
             }
-            yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-
-
-def _at(written: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
-    """What the author of an object wrote at this path."""
-    inner: Any = written
-    for step in path:
-        inner = inner[step]
-    found: Mapping[str, Any] = inner
-    return found
+            yield new_object("v1", "Pod", metadata, spec)

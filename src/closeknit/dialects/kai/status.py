@@ -26,7 +26,7 @@ from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kai as sentences
 
 _UNSCHEDULABLE = "Unschedulable"
-_MOST_TOLD = 8
+_MOST_JOINED = 8
 _ALIVE = (Stage.OPEN, Stage.RUNNING, Stage.SUCCEEDED)
 
 
@@ -77,7 +77,7 @@ def _awaited(group: Stored[PodGroup], view: View) -> Iterator[Problem]:
     for leaf, (path, minimum) in leaves_of(group.content.spec, subgroups).items():
         present = [pod for pod in by_leaf.get(leaf, ()) if pod.stage in _ALIVE]
         if len(present) < minimum:
-            gated = sum(bool(pod.manifest.content.spec.scheduling_gates) for pod in present)
+            gated = sum(bool(pod.stored.content.spec.scheduling_gates) for pod in present)
             yield sentences.PODS_AWAITED.at(
                 (*path, "minMember"), minimum=minimum, existing=len(present), gated=gated
             )
@@ -85,6 +85,6 @@ def _awaited(group: Stored[PodGroup], view: View) -> Iterator[Problem]:
 
 def _joined(problems: Iterable[Problem]) -> str:
     """One message, not longer than a person reads."""
-    told = [str(problem) for problem in problems]
-    rest = len(told) - _MOST_TOLD
-    return " ".join([*told[:_MOST_TOLD], f"{rest} more."] if rest > 0 else told)
+    texts = [str(problem) for problem in problems]
+    rest = len(texts) - _MOST_JOINED
+    return " ".join([*texts[:_MOST_JOINED], f"{rest} more."] if rest > 0 else texts)

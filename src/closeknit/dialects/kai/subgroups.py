@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, shown
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as sentences
 
 DEEPEST = 64
@@ -84,7 +85,7 @@ def tree(spec: wire.PodGroupSpec, found: list[Problem]) -> Tree:
         first = subgroups.setdefault(subgroup.name, subgroup)
         if first is not subgroup:
             path = (*subgroup.path, "name")
-            found.append(sentences.SUBGROUP_TWICE.at(path, name=subgroup.name, field=Field(first.path)))
+            found.append(core.NAME_TAKEN.at(path, name=subgroup.name, field=Field(first.path)))
             repeated.append(subgroup)
     children: dict[str, list[str]] = {name: [] for name in ("", *subgroups)}
     for name, parent in _parents(subgroups, found).items():
@@ -111,7 +112,7 @@ def parent_problems(subgroup: SubGroup, subgroups: Mapping[str, SubGroup]) -> It
     parent = subgroup.given.parent
     if parent and parent not in subgroups:
         others = OneOf.among(parent, [name for name in subgroups if name != subgroup.name])
-        yield sentences.NO_SUCH_PARENT.at((*subgroup.path, "parent"), name=parent, allowed=others)
+        yield core.NOT_FOUND.at((*subgroup.path, "parent"), kind="subgroup", name=parent, remedy=others)
 
 
 def _parents(subgroups: Mapping[str, SubGroup], found: list[Problem]) -> dict[str, str]:

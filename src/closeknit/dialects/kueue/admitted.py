@@ -19,6 +19,7 @@ from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import InvalidError, OneOf, Problem
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import HOSTNAME, DomainPath
 
@@ -57,7 +58,8 @@ def with_admission(
     known = tuple(pod_set.name for pod_set in queued.pod_sets)
     for name, (i, _) in given.items():
         if name not in known:
-            wrong.append(sentences.NO_POD_SET.at((*_PATH, i, "name"), name=name, remedy=OneOf(name, known)))
+            path, remedy = (*_PATH, i, "name"), OneOf(name, known)
+            wrong.append(core.NOT_FOUND.at(path, kind="pod set", name=name, remedy=remedy))
     if missing := tuple(name for name in known if name not in given):
         wrong.append(sentences.NOT_ASSIGNED.at(_PATH, names=missing))
     nodes = _Nodes(view, {each.name for each in workload.status.unhealthy_nodes})

@@ -11,7 +11,7 @@ from typing import Any
 from closeknit.apis import job_keys
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis.kueue_x_k8s_io_v1beta2 import PodSetTopologyRequest, SliceConstraint
-from closeknit.dialects.core.kinds import owner_references, without_server_fields
+from closeknit.dialects.core.kinds import new_object, owner_references, without_server_fields
 from closeknit.dialects.core.pod_specs import toleration_object
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.assignments import Assigned
@@ -82,12 +82,7 @@ def gated_pods(nominated: Nominated, admission: Admission) -> Iterator[Object]:
             if owner.kind == "Job":
                 uid = nominated.queued.stored.content.metadata.uid
                 made |= owner_references(owner.api_version, owner.kind, owner.name, uid)
-            yield {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": made,
-                "spec": copy.deepcopy(template["spec"]),
-            }
+            yield new_object("v1", "Pod", made, copy.deepcopy(template["spec"]))
 
 
 def _maker_labels(nominated: Nominated, pod_set: QueuedPodSet, job: int, index: int) -> dict[str, str]:

@@ -11,20 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
-from closeknit.dialects.kueue.queued_workload import MOST_PODS
+from closeknit.dialects.core.pods import MOST_PODS
+from closeknit.dialects.core.topologies import number_problems
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, Range
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
 
 MOST_SLICES = 1000
 MOST_IN_SLICE = 100_000
 _MOST_LISTED = 100_000
-_MOST_LEVELS = 16
 
 
 def problems_of_domains(given: v1beta1.TopologyAssignment) -> Iterator[Problem]:
     """Everything that is wrong with the older form."""
-    yield from _level_problems(given.levels)
+    yield from number_problems(given.levels, ("levels",), "")
     domains = len(given.domains)
     if domains > _MOST_LISTED:
         yield sentences.AT_MOST.at(("domains",), given=domains, most=_MOST_LISTED, done="listed")
@@ -36,7 +37,7 @@ def problems_of_domains(given: v1beta1.TopologyAssignment) -> Iterator[Problem]:
 
 def problems_of_slices(given: v1beta2.TopologyAssignment) -> Iterator[Problem]:
     """Everything that is wrong with the newer form."""
-    yield from _level_problems(given.levels)
+    yield from number_problems(given.levels, ("levels",), "")
     if len(given.slices) > MOST_SLICES:
         slices = len(given.slices)
         yield sentences.AT_MOST.at(("slices",), given=slices, most=MOST_SLICES, done="given")
@@ -45,19 +46,13 @@ def problems_of_slices(given: v1beta2.TopologyAssignment) -> Iterator[Problem]:
         path: Path = ("slices", i)
         if not 1 <= piece.domain_count <= MOST_IN_SLICE:
             possible = False
-            number, allowed = piece.domain_count, Range(1, MOST_IN_SLICE)
-            yield sentences.OUT_OF_RANGE.at((*path, "domainCount"), number=number, allowed=allowed)
+            value, allowed = piece.domain_count, Range(1, MOST_IN_SLICE)
+            yield core.OUT_OF_RANGE.at((*path, "domainCount"), value=value, allowed=allowed)
         yield from _value_problems(piece, len(given.levels), path)
         yield from _count_problems(piece, path)
     total = sum(piece.domain_count for piece in given.slices)
     if possible and total > MOST_PODS:
         yield sentences.TOO_MANY_DOMAINS.at(("slices",), domains=total, most=MOST_PODS)
-
-
-def _level_problems(levels: Sequence[str]) -> Iterator[Problem]:
-    if not 1 <= len(levels) <= _MOST_LEVELS:
-        allowed = Range(1, _MOST_LEVELS)
-        yield sentences.NUMBER_OF.at(("levels",), given=len(levels), what="", allowed=allowed)
 
 
 def _value_problems(piece: v1beta2.TopologyAssignmentSlice, levels: int, path: Path) -> Iterator[Problem]:

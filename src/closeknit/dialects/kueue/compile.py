@@ -32,7 +32,7 @@ from closeknit.dialects.kueue.owners import (
     workload_owner,
 )
 from closeknit.dialects.kueue.pod_groups import read_pod_group
-from closeknit.dialects.kueue.queue_lookup import priority_of, queue_of
+from closeknit.dialects.kueue.queue_lookup import priority_in_queue, queue_of
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
 from closeknit.dialects.kueue.queues import Queue
 from closeknit.dialects.kueue.workload_objects import is_over, read_workload
@@ -90,7 +90,7 @@ def key_of(stored: Stored[Any], view: View) -> Key | None:
     if group is None or group.kind != "Pod":
         return None
     pods = view.derive(group_pods, group)
-    return group if pods and pods[0].manifest.key == stored.key else None
+    return group if pods and pods[0].stored.key == stored.key else None
 
 
 def nominate(view: View, key: Key) -> Nominated | None:
@@ -145,7 +145,7 @@ def _nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nomina
     """All ways to run; ``own`` is what is wrong with it already."""
     if not view.lenient:
         own.extend(problem for pod_set in queued.pod_sets for problem in pod_set.unsayable)
-    priority = priority_of(queued, view, own)
+    priority = priority_in_queue(queued, view, own)
     since = created(queued.stored, own)
     queue = queue_of(queued, view, own)
     made: list[Admission] = []

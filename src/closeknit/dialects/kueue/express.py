@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from closeknit.apis import kueue_keys as keys
+from closeknit.dialects.core.kinds import ANY_NODE, indexed_job, new_object, resource_group
 from closeknit.dialects.core.levels import down_to_nodes
+from closeknit.dialects.core.naming import plain_name, shortened
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.queued_workload import MOST_POD_SETS
@@ -16,7 +16,6 @@ from closeknit.dialects.kueue.to_pod_sets import Piece, ToPodSets
 from closeknit.dialects.kueue.topology_request import LONGEST_LEVEL, to_annotations
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE
 from closeknit.hub.problems import InvalidError
-from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import Topology
@@ -25,8 +24,6 @@ from closeknit.hub.workload import Workload
 LEFT_OUT = "closeknit.dev/left-out"
 """An annotation that lists the preferences for which Kueue has no words."""
 
-_ANY_NODE = {"kubernetes.io/os": "linux"}
-"""A flavor with a topology must have a label, and this one is on every node that could run the pods."""
 _LONGEST_SET, _LONGEST_JOB = 28, 18
 """So that a pod's name, which holds both and two numbers, keeps within 63 characters."""
 
@@ -57,14 +54,14 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     if problems:
         raise InvalidError(problems)
     namespace = workload.object.namespace or DEFAULT_NAMESPACE
-    name = _short(_plain(workload.object.name), _LONGEST_SET)
+    name = shortened(_plain(workload.object.name), _LONGEST_SET)
     queue = f"{_plain(namespace)}-{name}"[:253]
     labels = _shared_labels(pieces)
     flavor = queue if labels or topology is None else topology.name
     if topology is not None:
         levels = [{"nodeLabel": label} for label in topology.labels]
         yield _object("Topology", {"name": topology.name}, {"levels": levels})
-        spec: Object = {"nodeLabels": labels or _ANY_NODE, "topologyName": topology.name}
+        spec: Object = {"nodeLabels": labels or ANY_NODE, "topologyName": topology.name}
         yield _object("ResourceFlavor", {"name": flavor}, spec)
     else:
         yield _object("ResourceFlavor", {"name": flavor}, {"nodeLabels": labels} if labels else {})
@@ -79,14 +76,14 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
         (piece,) = pieces
         metadata.setdefault("annotations", {})[keys.MIN_PARALLELISM] = str(piece.minimum)
         spec = {"suspend": True, **_job(replace(piece, replicas=1))}
-        yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+        yield new_object("batch/v1", "Job", metadata, spec)
         return
     spec = {"suspend": True, "replicatedJobs": _replicated_jobs(pieces)}
-    yield {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec}
+    yield new_object("jobset.x-k8s.io/v1alpha2", "JobSet", metadata, spec)
 
 
 def _object(kind: str, metadata: Object, spec: Object) -> Object:
-    return {"apiVersion": keys.API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+    return new_object(keys.API_VERSION, kind, metadata, spec)
 
 
 def _quota(pieces: list[Piece], flavor: str) -> Object:
@@ -94,8 +91,7 @@ def _quota(pieces: list[Piece], flavor: str) -> Object:
     for piece in pieces:
         asked += piece.pods.resources * piece.count
     asked = Resources({**asked, "pods": sum(piece.count for piece in pieces)})
-    resources = [{"name": name, "nominalQuota": written(name, units)} for name, units in asked.items()]
-    return {"coveredResources": list(asked), "flavors": [{"name": flavor, "resources": resources}]}
+    return resource_group(asked, [flavor])
 
 
 def _shared_labels(pieces: list[Piece]) -> dict[str, str]:
@@ -111,7 +107,7 @@ def _replicated_jobs(pieces: list[Piece]) -> list[Object]:
     jobs: list[Object] = []
     for piece in pieces:
         # A pod set carries the name of its group with a number, which says nothing where it is the only one.
-        wanted = _short(_plain(piece.name.removesuffix("/1")), _LONGEST_JOB)
+        wanted = shortened(_plain(piece.name.removesuffix("/1")), _LONGEST_JOB)
         number, name = 1, wanted
         while name in names.values():
             number += 1
@@ -126,15 +122,10 @@ def _job(piece: Piece) -> Object:
     each = piece.count // piece.replicas
     template: Object = {"spec": {**pod_spec(piece.pods), "restartPolicy": "Never"}}
     preferred = piece.preferred if piece.required is None else None
-    group = f"{_short(_plain(piece.group), 40)}-group" if piece.group else ""
+    group = f"{shortened(_plain(piece.group), 40)}-group" if piece.group else ""
     if annotations := to_annotations(piece.required, preferred, piece.layers, group):
         template = {"metadata": {"annotations": annotations}, **template}
-    return {
-        "parallelism": each,
-        "completions": each,
-        "completionMode": "Indexed",
-        "template": template,
-    }
+    return indexed_job(each, template)
 
 
 def _levels(piece: Piece) -> Iterator[str]:
@@ -143,12 +134,5 @@ def _levels(piece: Piece) -> Iterator[str]:
 
 
 def _plain(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
+    plain = plain_name(name)
     return plain if plain[0].isalpha() else f"x-{plain}"
-
-
-def _short(name: str, longest: int) -> str:
-    if len(name) <= longest:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:4]
-    return f"{name[: longest - 5].strip('-')}-{digest}"

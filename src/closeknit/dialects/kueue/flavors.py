@@ -11,7 +11,8 @@ from closeknit.apis.wire import Quantity
 from closeknit.dialects.compiling import topologies_of
 from closeknit.dialects.core.node_filters import node_filter, taint
 from closeknit.dialects.core.resources import resources
-from closeknit.dialects.kueue.topologies import kueue_key, label_key_problems
+from closeknit.dialects.core.topologies import label_key_problems
+from closeknit.dialects.kueue.topologies import kueue_key
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.nodes import Taint, Toleration
@@ -19,6 +20,7 @@ from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import Topology
 
@@ -84,9 +86,10 @@ def _flavor(stored: Stored[wire.ResourceFlavor], view: View, found: list[Problem
     if spec.topology_name and spec.topology_name not in known:
         path, name = ("spec", "topologyName"), spec.topology_name
         if view.has(kueue_key("Topology", name)):
-            found.append(sentences.TOPOLOGY_UNUSABLE.at(path, topology=name))
+            found.append(core.HAS_PROBLEMS.at(path, kind="Topology", name=name))
         else:
-            found.append(sentences.NO_TOPOLOGY.at(path, topology=name, remedy=OneOf.among(name, known)))
+            remedy = OneOf.among(name, known)
+            found.append(core.NOT_FOUND.at(path, kind="Topology", name=name, remedy=remedy))
     tolerating = PodSpec(containers=[], affinity=Affinity(), tolerations=spec.tolerations)
     return Flavor(
         name=stored.name,
@@ -139,7 +142,7 @@ def _flavor_quota_problems(
 ) -> Iterator[Problem]:
     if not view.has(kueue_key("ResourceFlavor", given.name)):
         remedy = OneOf.among(given.name, (each.name for each in view.of(wire.ResourceFlavor)))
-        yield sentences.NO_FLAVOR.at((*path, "name"), flavor=given.name, remedy=remedy)
+        yield core.NOT_FOUND.at((*path, "name"), kind="ResourceFlavor", name=given.name, remedy=remedy)
     if sorted(each.name for each in given.resources) != sorted(covered):
         yield sentences.OTHER_RESOURCES.at((*path, "resources"), covered=tuple(covered))
 

@@ -8,22 +8,22 @@ from typing import Any
 
 from closeknit.apis import batch_v1, core_v1, job_keys, jobset_x_k8s_io_v1alpha2
 from closeknit.apis import kueue_keys as keys
-from closeknit.dialects.core.pods import ReadPod, read_template
+from closeknit.dialects.core.kinds import value_at
+from closeknit.dialects.core.pods import MOST_PODS, ReadPod, read_template
 from closeknit.dialects.kueue.pod_slots import fill_slots, job_pod_names, labels_of, rank_of
 from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
-    MOST_PODS,
     QueuedPodSet,
     QueuedWorkload,
     group_problems,
     too_many,
-    value_at,
 )
 from closeknit.dialects.kueue.slices import whole_number
 from closeknit.dialects.kueue.topology_request import from_annotations, misplaced
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem, Range
+from closeknit.hub.sentences import core, hub
 from closeknit.hub.sentences import kueue as sentences
 
 _ANNOTATIONS = ("metadata", "annotations")
@@ -67,7 +67,7 @@ def read_job_set(stored: Stored[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable
     path: Path = ("spec", "replicatedJobs")
     jobs = job_set.spec.replicated_jobs
     if not jobs:
-        found.append(sentences.NO_REPLICATED_JOB.at(path))
+        found.append(core.NO_REPLICATED_JOB.at(path))
     if len(jobs) > MOST_POD_SETS:
         found.append(sentences.REPLICATED_JOBS_COUNT.at(path, given=len(jobs), most=MOST_POD_SETS))
     members = list(pods)
@@ -97,7 +97,7 @@ def _replicated_job(
     """How the pod set of a replicated job comes out of its JobSet."""
     replicas = 1 if job.replicas is None else job.replicas
     if replicas < 0:
-        found.append(sentences.NEGATIVE.at((*path, "replicas"), number=replicas))
+        found.append(hub.NEGATIVE.at((*path, "replicas"), value=replicas))
     template = (*path, "template", "spec", "template")
     outer, right = (*path, "template", *_ANNOTATIONS), Field((*template, *_ANNOTATIONS))
     found.extend(misplaced(job.template.metadata.annotations, outer, right))
@@ -196,7 +196,7 @@ def _parallelism(spec: batch_v1.JobSpec, path: Path, found: list[Problem]) -> in
     for name, number in (("parallelism", spec.parallelism), ("completions", spec.completions)):
         if number is not None and not 0 <= number <= MOST_PODS:
             allowed = Range(0, MOST_PODS)
-            found.append(sentences.OUT_OF_RANGE.at((*path, name), number=number, allowed=allowed))
+            found.append(core.OUT_OF_RANGE.at((*path, name), value=number, allowed=allowed))
             possible = False
     if not possible:
         return None
@@ -215,7 +215,7 @@ def _minimum(annotations: Mapping[str, str], count: int | None, found: list[Prob
     if count < 2:
         found.append(sentences.NONE_TO_MISS.at(path, pods="is only one pod" if count else "are no pods"))
     else:
-        found.append(sentences.NOT_POSSIBLE.at(path, written=written, allowed=Range(1, count - 1)))
+        found.append(core.NOT_POSSIBLE.at(path, value=written, allowed=Range(1, count - 1)))
     return None
 
 

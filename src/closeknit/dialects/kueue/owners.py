@@ -91,7 +91,7 @@ def group_pods(view: View, group: Key) -> tuple[ReadPod, ...]:
         pod
         for pod in pods_of(view, group, FAMILY)
         if keys.QUEUE in labels_of(pod)
-        and _controller(pod.manifest.content.metadata) is None
+        and _controller(pod.stored.content.metadata) is None
         # The pods of a Job may carry the label of its queue, and do not queue by themselves.
         and (keys.POD_GROUP in labels_of(pod) or pod.name == group.name)
     )
@@ -102,7 +102,7 @@ def queued_object(view: View, key: Key) -> Stored[Any] | None:
     """The Job or JobSet of this key, or the first pod of this group, if it queues in Kueue."""
     if key.kind == "Pod":
         group = view.derive(group_pods, key)
-        return group[0].manifest if group else None
+        return group[0].stored if group else None
     stored = view.get(key)
     return stored if stored is not None and queues(stored.content) else None
 

@@ -10,10 +10,10 @@ import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_keys as keys
-from closeknit.dialects.core.pods import ReadPod, Shape, Stage
+from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage
 from closeknit.dialects.kueue.jobs import QUEUE_LABEL
 from closeknit.dialects.kueue.pod_slots import PodSlot, labels_of, slot_of
-from closeknit.dialects.kueue.queued_workload import MOST_PODS, QueuedPodSet, QueuedWorkload
+from closeknit.dialects.kueue.queued_workload import QueuedPodSet, QueuedWorkload
 from closeknit.dialects.kueue.slices import whole_number
 from closeknit.dialects.kueue.topology_request import from_annotations
 from closeknit.dialects.wire.registry import is_name
@@ -32,7 +32,7 @@ def read_pod_group(name: str, pods: Sequence[ReadPod]) -> QueuedWorkload:
     They come in the order of their names. Pods of a group that are not there are a problem, unless it is
     admitted before they are, or some of it runs already; then they are taken to be like the first.
     """
-    first = pods[0].manifest
+    first = pods[0].stored
     labels = first.content.metadata.labels
     found: list[Problem] = []
     absent = _absent(pods, found)
@@ -112,9 +112,9 @@ def _pod_set(
         shape=shape,
         unsayable=tuple(problem for pod in pods if pod.stage is Stage.OPEN for problem in pod.unsayable),
         slots=slots,
-        template={"spec": _spec(pods[0].manifest.content)},
+        template={"spec": _spec(pods[0].stored.content)},
         index_label=annotations.get(keys.POD_GROUP_INDEX_LABEL),
-        priority_class=pods[0].manifest.content.spec.priority_class_name,
+        priority_class=pods[0].stored.content.spec.priority_class_name,
     )
 
 
@@ -158,7 +158,7 @@ def _is_retriable(pod: ReadPod) -> bool:
 
 
 def _annotations(pod: ReadPod) -> Mapping[str, str]:
-    return pod.manifest.content.metadata.annotations
+    return pod.stored.content.metadata.annotations
 
 
 def _asked(pod: ReadPod) -> tuple[tuple[str, str], ...]:

@@ -57,12 +57,12 @@ def slot_of(pod: ReadPod) -> PodSlot:
 
 def labels_of(pod: ReadPod) -> Mapping[str, str]:
     """The labels of a pod."""
-    return pod.manifest.content.metadata.labels
+    return pod.stored.content.metadata.labels
 
 
 def index_of(pod: ReadPod, key: str) -> int | None:
     """The index that a pod carries as a label or annotation."""
-    metadata = pod.manifest.content.metadata
+    metadata = pod.stored.content.metadata
     written = metadata.labels.get(key) or metadata.annotations.get(key) or ""
     return int(written) if written.isdecimal() and len(written) < 9 else None
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.compiling import priorities_of
+from closeknit.dialects.core.priority import priority_of
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
 from closeknit.dialects.kueue.queues import STOPPED, Queue, cluster_queue
 from closeknit.dialects.kueue.topologies import kueue_key
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, shown, suggestion
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
 
 
@@ -55,21 +56,15 @@ def _no_local_queue(queued: QueuedWorkload, view: View) -> Problem:
     return sentences.NO_LOCAL_QUEUE.at(path, queue=name, namespace=namespace, remedy=remedy)
 
 
-def priority_of(queued: QueuedWorkload, view: View, found: list[Problem]) -> int:
+def priority_in_queue(queued: QueuedWorkload, view: View, found: list[Problem]) -> int:
     """Its priority: a number where it gives one; else Kueue's own class goes before the pods'."""
     if queued.priority is not None:
         return queued.priority
-    unknown: list[Problem] = []
     if queued.priority_class:
-        priority = _workload_priority(queued, view, unknown)
-    else:
-        named = next((each for each in queued.pod_sets if each.priority_class), None)
-        path: Path = (*named.path, "spec", "priorityClassName") if named is not None else ()
-        name = named.priority_class if named is not None else ""
-        priority = view.derive(priorities_of).named(name, path, unknown, {})
-    if not view.lenient:
-        found.extend(unknown)
-    return priority
+        return _workload_priority(queued, view, found)
+    named = next((each for each in queued.pod_sets if each.priority_class), None)
+    path: Path = (*named.path, "spec", "priorityClassName") if named is not None else ()
+    return priority_of(view, named.priority_class if named is not None else "", path, found)
 
 
 def _workload_priority(queued: QueuedWorkload, view: View, found: list[Problem]) -> int:
@@ -80,6 +75,8 @@ def _workload_priority(queued: QueuedWorkload, view: View, found: list[Problem])
     path: Path = ("metadata", "labels", keys.PRIORITY_CLASS)
     if queued.object.kind == "Workload":
         path = ("spec", "priorityClassRef", "name")
-    known = [each.name for each in view.of(wire.WorkloadPriorityClass)]
-    found.append(sentences.NO_PRIORITY_CLASS.at(path, name=name, remedy=OneOf.among(name, known)))
+    if not view.lenient:
+        known = [each.name for each in view.of(wire.WorkloadPriorityClass)]
+        kind, remedy = "WorkloadPriorityClass", OneOf.among(name, known)
+        found.append(core.NOT_FOUND.at(path, kind=kind, name=name, remedy=remedy))
     return 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.pods import Shape
+from closeknit.dialects.core.pods import MOST_PODS, Shape
 from closeknit.dialects.kueue.pod_slots import PodSlot
 from closeknit.dialects.kueue.topology_request import TopologyRequest
 from closeknit.dialects.store.objects import Stored
@@ -17,9 +17,6 @@ from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.workload import ObjectName
-
-MOST_PODS = 150_000
-"""How many pods one workload may have: as many as Kubernetes supports in a cluster."""
 
 MOST_POD_SETS = 18
 
@@ -109,14 +106,3 @@ def group_problems(pod_sets: Iterable[QueuedPodSet]) -> Iterator[Problem]:
         first, second = (member.request for member in members)
         if (first.required, first.preferred) != (second.required, second.preferred):
             yield sentences.GROUP_LEVELS.at(paths[1], group=name)
-
-
-def value_at(written: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
-    """The mapping that stands at a path; empty where there is none."""
-    value: Any = written
-    for step in path:
-        if isinstance(value, list):
-            value = value[step] if isinstance(step, int) and step < len(value) else {}
-        else:
-            value = value.get(step, {}) if isinstance(value, Mapping) else {}
-    return value if isinstance(value, Mapping) else {}

@@ -13,7 +13,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, shown, suggestion
-from closeknit.hub.sentences import core as core_sentences
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
 
 MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
@@ -95,7 +95,7 @@ def _word_problems(spec: wire.ClusterQueueSpec) -> Iterator[Problem]:
 
 def _unknown_word(path: Path, found: str, allowed: tuple[str, ...]) -> Iterator[Problem]:
     if found and found not in allowed:
-        yield core_sentences.UNKNOWN_CHOICE.at(path, value=found, remedy=OneOf(found, allowed))
+        yield core.UNKNOWN_CHOICE.at(path, value=found, remedy=OneOf(found, allowed))
 
 
 def checks_named(spec: wire.ClusterQueueSpec) -> Iterator[tuple[Path, str]]:
@@ -111,7 +111,8 @@ def _check_problems(spec: wire.ClusterQueueSpec, view: View) -> Iterator[Problem
     checks = {check.name: check.content.spec.controller_name for check in view.of(wire.AdmissionCheck)}
     for path, name in checks_named(spec):
         if name not in checks and checks:
-            yield sentences.NO_ADMISSION_CHECK.at(path, check=name, remedy=OneOf.among(name, checks))
+            remedy = OneOf.among(name, checks)
+            yield core.NOT_FOUND.at(path, kind="AdmissionCheck", name=name, remedy=remedy)
         elif checks.get(name) in CHECKS:
             yield sentences.CHECK_WITH_TOPOLOGY.at(path, check=CHECKS[checks[name]])
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from closeknit.apis import kueue_keys as keys
-from closeknit.dialects.core.kinds import owner_references, without_server_fields
+from closeknit.dialects.core.kinds import new_object, owner_references, without_server_fields
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.kueue.admitted_objects import (
     gated_pods,
@@ -78,12 +78,7 @@ def workload_object(
         spec["priorityClassRef"] = _class_ref("scheduling.k8s.io", "PriorityClass", named)
     if not queued.queue:
         del spec["queueName"]
-    made: Object = {
-        "apiVersion": keys.API_VERSION,
-        "kind": "Workload",
-        "metadata": _metadata(nominated),
-        "spec": spec,
-    }
+    made = new_object(keys.API_VERSION, "Workload", _metadata(nominated), spec)
     if admission is not None and placed is not None and nominated.queue is not None:
         places = assignments(nominated, admission, placed)
         sets = [_assignment(each, admission, places.get(each.name)) for each in queued.pod_sets]

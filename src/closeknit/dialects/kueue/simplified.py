@@ -6,18 +6,11 @@ places pods by topology on no others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from closeknit.dialects.core.levels import Levels
 from closeknit.hub.request import Group, Member, PodSet
 from closeknit.hub.topology import Topology
 
 _NONE = -1
-
-
-@dataclass(frozen=True, slots=True)
-class _Levels:
-    required: str | None
-    preferred: str | None
 
 
 def simplified(root: Group, topology: Topology | None) -> Group:
@@ -41,7 +34,7 @@ def _member(member: Member, labels: tuple[str, ...], above: int) -> Member | Non
     required = depth.get(member.required or "", _NONE)
     bound = max(above, required)
     preferred = depth.get(member.preferred or "", _NONE)
-    levels = _Levels(
+    levels = Levels(
         member.required if required > above and pods > 1 else None,
         member.preferred if preferred > bound and pods > 1 else None,
     )
@@ -55,7 +48,7 @@ def _member(member: Member, labels: tuple[str, ...], above: int) -> Member | Non
 
 
 def _joined(
-    name: str, members: list[Member], levels: _Levels, minimum: int | None, depth: dict[str, int]
+    name: str, members: list[Member], levels: Levels, minimum: int | None, depth: dict[str, int]
 ) -> Group:
     if minimum is not None:
         return Group(name, tuple(members), levels.required, levels.preferred, minimum)

@@ -13,6 +13,7 @@ from closeknit.dialects.text import json as json_text
 from closeknit.dialects.wire.decoding import found as found_value
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, Range
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
 
 MOST_LAYERS = 3
@@ -105,7 +106,7 @@ def _size(written: str | int, path: Path, found: list[Problem]) -> int:
     if pods is not None and 1 <= pods <= _LARGEST:
         return pods
     if pods is not None and pods > _LARGEST:
-        found.append(sentences.OUT_OF_RANGE.at(path, number=written, allowed=Range(1, _LARGEST)))
+        found.append(core.OUT_OF_RANGE.at(path, value=written, allowed=Range(1, _LARGEST)))
     else:
         found.append(sentences.SLICE_SIZE.at(path, written=written))
     return 0
@@ -122,7 +123,7 @@ def _nested(written: str | list[Any], path: Path, found: list[Problem]) -> tuple
             return ()
     if not 1 <= len(content) <= MOST_LAYERS:
         allowed = Range(1, MOST_LAYERS)
-        found.append(sentences.NUMBER_OF.at(path, given=len(content), what=" layers", allowed=allowed))
+        found.append(core.NUMBER_OF.at(path, given=len(content), what=" layers", allowed=allowed))
         return ()
     layers: list[Layer] = []
     for i, layer in enumerate(content):

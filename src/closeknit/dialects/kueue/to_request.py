@@ -34,13 +34,12 @@ def to_request(
     level then holds for every replica as well, so that where not all fit in one domain, each
     Job still stays whole.
     """
-    root = _root(queued, topology, filters)
-    return Request(queued.name, root, topology.name if topology is not None else None)
-
-
-def _root(queued: QueuedWorkload, topology: Topology | None, filters: Mapping[str, NodeFilter]) -> Group:
     builder = _Builder(topology, filters)
     builder.take(queued.name)
+    return Request(queued.name, _root(queued, builder), topology.name if topology is not None else None)
+
+
+def _root(queued: QueuedWorkload, builder: _Builder) -> Group:
     if len(queued.pod_sets) == 1 and queued.object.kind != "JobSet":
         (only,) = queued.pod_sets
         return replace(builder.pod_set(only, only.name), name=queued.name)
@@ -57,7 +56,7 @@ def _root(queued: QueuedWorkload, topology: Topology | None, filters: Mapping[st
             members.extend(inner)
             continue
         # Leader and workers ask for the same level, and share its domain.
-        levels = _layers(replace(sets[0], replicas=1), topology)[0]
+        levels = _layers(replace(sets[0], replicas=1), builder.topology)[0]
         bare = tuple(replace(each, required=None, preferred=None) for each in inner)
         members.append(Group(builder.take(group), bare, levels.required, levels.preferred))
     return Group(queued.name, tuple(members))
@@ -67,7 +66,7 @@ class _Builder:
     """Builds groups under names that are used once: a replica may be called as another job is."""
 
     def __init__(self, topology: Topology | None, filters: Mapping[str, NodeFilter]) -> None:
-        self._topology = topology
+        self.topology = topology
         self._filters = filters
         self._taken: set[str] = set()
 
@@ -78,7 +77,7 @@ class _Builder:
         return name
 
     def pod_set(self, pod_set: QueuedPodSet, name: str) -> Group:
-        levels, layers = _layers(pod_set, self._topology)
+        levels, layers = _layers(pod_set, self.topology)
         members = self._members(pod_set, name, pod_set.slots, layers)
         minimum = None
         if pod_set.minimum is not None and layers:
@@ -111,16 +110,10 @@ class _Builder:
         accepted = self._filters[pod_set.name]
         if pin := slots[0].pin:
             accepted = replace(accepted, selector=tuple(sorted({*accepted.selector, *pin})))
-        return PodSet(
-            name=name,
-            count=len(slots),
-            resources=pod_set.shape.resources,
-            minimum=minimum,
-            filter=accepted,
-            host_ports=pod_set.shape.host_ports,
-            bound=tuple(slot.node for slot in slots if slot.node),
-            pods=tuple(slot.name for slot in slots if not slot.node),
-        )
+        bound = [slot.node for slot in slots if slot.node]
+        waiting = [slot.name for slot in slots if not slot.node]
+        shape = replace(pod_set.shape, filter=accepted)
+        return shape.pod_set(name, bound=bound, waiting=waiting, least=minimum)
 
 
 def _layers(pod_set: QueuedPodSet, topology: Topology | None) -> tuple[Levels, list[_Layer]]:

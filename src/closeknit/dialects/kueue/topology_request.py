@@ -16,6 +16,7 @@ from closeknit.dialects.kueue.slices import Layer, Spelling, read_layers
 from closeknit.dialects.wire.decoding import is_slip
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, nearest
+from closeknit.hub.sentences import hub
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import Topology
 
@@ -212,7 +213,7 @@ def level_problems(request: TopologyRequest, topology: Topology) -> Iterator[Pro
         if level not in labels:
             allowed = (*labels, keys.AUTO) if path[-1] == keys.PREFER else labels
             remedy = OneOf(level, allowed)
-            yield sentences.NO_LEVEL.at(path, topology=topology.name, level=level, remedy=remedy)
+            yield hub.UNKNOWN_LEVEL.at(path, topology=topology.name, level=level, remedy=remedy)
     for (_, outer, both_layers), (path, inner, is_layer) in pairwise(named):
         if not is_layer or outer not in labels or inner not in labels:
             continue

@@ -38,9 +38,7 @@ def flavor_changes(
     before, after = old.content.spec, new.content.spec
     if not before.topology_name:
         return
-    if after.topology_name != before.topology_name:
-        name = before.topology_name
-        yield sentences.FIXED.at(("spec", "topologyName"), before=name, kind="ResourceFlavor")
+    yield from _fixed("topologyName", before.topology_name, after.topology_name, new)
     for field, was, now in (
         ("nodeLabels", before.node_labels, after.node_labels),
         ("nodeTaints", before.node_taints, after.node_taints),
@@ -54,18 +52,21 @@ def local_queue_changes(
     old: Stored[wire.LocalQueue], new: Stored[wire.LocalQueue], _: View
 ) -> Iterator[Problem]:
     """A LocalQueue leads to one ClusterQueue for good."""
-    before = old.content.spec.cluster_queue
-    if new.content.spec.cluster_queue != before:
-        yield sentences.FIXED.at(("spec", "clusterQueue"), before=before, kind="LocalQueue")
+    yield from _fixed("clusterQueue", old.content.spec.cluster_queue, new.content.spec.cluster_queue, new)
 
 
 def admission_check_changes(
     old: Stored[wire.AdmissionCheck], new: Stored[wire.AdmissionCheck], _: View
 ) -> Iterator[Problem]:
     """The controller of a check stays."""
-    before = old.content.spec.controller_name
-    if new.content.spec.controller_name != before:
-        yield sentences.FIXED.at(("spec", "controllerName"), before=before, kind="AdmissionCheck")
+    before, after = old.content.spec.controller_name, new.content.spec.controller_name
+    yield from _fixed("controllerName", before, after, new)
+
+
+def _fixed(field: str, before: str, after: str, new: Stored[Any]) -> Iterator[Problem]:
+    """A field of the spec that stays what it was."""
+    if after != before:
+        yield sentences.FIXED.at(("spec", field), before=before, kind=new.object.kind)
 
 
 def workload_changes(old: Stored[wire.Workload], new: Stored[wire.Workload], _: View) -> Iterator[Problem]:

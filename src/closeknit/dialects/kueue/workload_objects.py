@@ -8,22 +8,22 @@ import msgspec
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.core.pods import ReadPod, read_template
+from closeknit.dialects.core.kinds import value_at
+from closeknit.dialects.core.pods import MOST_PODS, ReadPod, read_template
 from closeknit.dialects.kueue.owners import workload_owner
 from closeknit.dialects.kueue.pod_slots import fill_slots, job_pod_names, labels_of, rank_of
 from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
-    MOST_PODS,
     QueuedPodSet,
     QueuedWorkload,
     group_problems,
     too_many,
-    value_at,
 )
 from closeknit.dialects.kueue.topology_request import from_fields
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem, Range
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
 
 
@@ -40,7 +40,7 @@ def read_workload(stored: Stored[wire.Workload], pods: Iterable[ReadPod]) -> Que
     path: Path = ("spec", "podSets")
     if not 1 <= len(spec.pod_sets) <= MOST_POD_SETS:
         given, allowed = len(spec.pod_sets), Range(1, MOST_POD_SETS)
-        found.append(sentences.NUMBER_OF.at(path, given=given, what=" pod sets", allowed=allowed))
+        found.append(core.NUMBER_OF.at(path, given=given, what=" pod sets", allowed=allowed))
     first_index: dict[str, int] = {}
     members = list(pods)
     pod_sets: list[QueuedPodSet] = []
@@ -83,10 +83,10 @@ def _count_problems(given: wire.PodSet, path: Path) -> Iterator[Problem]:
     least = given.min_count
     if not 0 <= given.count <= MOST_PODS:
         allowed = Range(0, MOST_PODS)
-        yield sentences.OUT_OF_RANGE.at((*path, "count"), number=given.count, allowed=allowed)
+        yield core.OUT_OF_RANGE.at((*path, "count"), value=given.count, allowed=allowed)
     elif least is not None and not 1 <= least <= max(given.count, 1):
         allowed = Range(1, max(given.count, 1))
-        yield sentences.NOT_POSSIBLE.at((*path, "minCount"), written=least, allowed=allowed)
+        yield core.NOT_POSSIBLE.at((*path, "minCount"), value=least, allowed=allowed)
     jobs = given.topology_request.sub_group_count
     if jobs is not None and (jobs < 0 or (jobs and given.count % jobs)):
         where = (*path, "topologyRequest", "subGroupCount")

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
-from closeknit.dialects.compiling import priorities_of
-from closeknit.dialects.core.priority import created
+from closeknit.dialects.core.pods import pod_problems
+from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
+from closeknit.dialects.kai.implicit_groups import pod_group_key
 from closeknit.dialects.osmo.naming import PRIORITIES, class_of
 from closeknit.dialects.osmo.requests import to_request
 from closeknit.dialects.osmo.workflows import ReadWorkflow, TaskGroup, workflow_of
@@ -35,7 +36,7 @@ def compile_workflow(stored: Stored[Workflow], view: View) -> Compiled:
         FAMILY,
         request=None,
         created=created(stored, found),
-        priority=view.derive(priorities_of).named(class_of(workflow.priority), (), [], also=_CLASSES),
+        priority=priority_of(view, class_of(workflow.priority), (), [], _CLASSES),
         maker=stored.key,
     )
     if found or stored.problems:
@@ -63,15 +64,13 @@ def _workloads(base: Workload, workflow: ReadWorkflow, view: View) -> Iterator[W
     topology = workflow.pool.topology if workflow.pool is not None else None
     for group in open_groups(workflow, view):
         pods = pods_of(view, _pod_group(workflow, group), "kai")
-        of_pods = tuple(
-            problem.of("Pod", pod.name) for pod in pods for problem in (*pod.manifest.problems, *pod.problems)
-        )
+        of_pods = tuple(pod_problems(pods))
         request = None if of_pods else to_request(group, workflow.namespace, topology, pods)
         yield replace(base, object=_named(workflow, group), request=request, problems=of_pods)
 
 
 def _pod_group(workflow: ReadWorkflow, group: TaskGroup) -> Key:
-    return Key("scheduling.run.ai", "PodGroup", workflow.namespace, group.pod_group)
+    return pod_group_key(workflow.namespace, group.pod_group)
 
 
 def _named(workflow: ReadWorkflow, group: TaskGroup) -> ObjectName:

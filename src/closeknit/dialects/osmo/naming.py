@@ -57,18 +57,18 @@ def marked(plain: str, mark: str, most: int = LONGEST) -> str:
     return f"{plain[: most - len(mark) - 1].strip('-')}-{mark}".lstrip("-")
 
 
-def told_apart(wished: Mapping[_P, str]) -> dict[_P, str]:
-    """A name for each, all different: the wished one unless two wish for the same.
+def unique_names(wanted: Mapping[_P, str]) -> dict[_P, str]:
+    """A name for each, all different: the wanted one unless it is too long or two want the same.
 
-    Whoever shares a name or cannot have it gets a digest of what it is, so that the result depends
-    neither on order nor on which of them was there first.
+    Those get a digest of what they are, so that the result depends neither on order nor on which of them
+    was there first.
     """
-    counts = Counter(wished.values())
-    unfit = {one for one, name in wished.items() if counts[name] > 1 or not 0 < len(name) <= LONGEST}
-    names = dict(wished)
+    counts = Counter(wanted.values())
+    unfit = {one for one, name in wanted.items() if counts[name] > 1 or not 0 < len(name) <= LONGEST}
+    names = dict(wanted)
     # A name that somebody chose may look like one with a digest. Once all have one, none is alike.
-    for changed in (unfit, set(wished)):
-        names = {one: marked(name, digest(one)) if one in changed else name for one, name in wished.items()}
+    for changed in (unfit, set(wanted)):
+        names = {one: marked(name, digest(one)) if one in changed else name for one, name in wanted.items()}
         if len(set(names.values())) == len(names):
             break
     return names

@@ -22,6 +22,7 @@ from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import InvalidError, OneOf, Problem
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import osmo as sentences
 from closeknit.hub.topology import Level, Topology
 
@@ -65,12 +66,6 @@ def pool_named(view: View, name: str) -> ReadPool | None:
     """The pool of this name; None where it cannot be read."""
     stored = view.get(Key(GROUP, "Pool", "", name))
     return _read(stored, view) if stored is not None else None
-
-
-def keys_of(view: View, pool: str) -> tuple[TopologyKey, ...] | None:
-    """The topology keys that workflows of a pool may name, coarsest first; None for an unknown pool."""
-    found = view.derive(pool_named, pool)
-    return found.keys if found is not None else None
 
 
 def topologies(view: View) -> Described:
@@ -128,11 +123,11 @@ def _backend(file: PoolFile, pool: str, view: View, found: list[Problem]) -> Bac
     sound = stored is not None and not stored.problems and not list(backend_problems(stored, view))
     backend: BackendFile = stored.content.spec if stored is not None and sound else BackendFile()
     if name in known and not sound:
-        found.append(sentences.BACKEND_UNUSABLE.at(path, backend=name))
+        found.append(core.HAS_PROBLEMS.at(path, kind="Backend", name=name))
     elif known and name not in known:
         remedy = OneOf.among(file.backend, known)
         found.append(
-            sentences.UNKNOWN_BACKEND.at(path, backend=file.backend, remedy=remedy)
+            core.NOT_FOUND.at(path, kind="backend", name=file.backend, remedy=remedy)
             if file.backend
             else sentences.NO_BACKEND_NAMED.at(path, remedy=remedy)
         )

@@ -37,8 +37,8 @@ def to_request(
         made = Group(
             name=subgroup.name,
             members=tuple(members),
-            required=subgroup.close.required,
-            preferred=subgroup.close.preferred,
+            required=subgroup.levels.required,
+            preferred=subgroup.levels.preferred,
             minimum=len(inner) if inner else None,
         )
         below.setdefault(subgroup.parent, []).append(made)
@@ -46,8 +46,8 @@ def to_request(
     root = Group(
         name=name,
         members=tuple(outer) or _pod_sets(WHOLE, group.tasks, there),
-        required=group.tree.close.required,
-        preferred=group.tree.close.preferred,
+        required=group.tree.levels.required,
+        preferred=group.tree.levels.preferred,
     )
     spoken = any(
         member.required or member.preferred for member, _ in root.walk() if isinstance(member, Group)
@@ -61,7 +61,7 @@ def _by_task(tasks: Iterable[Task], pods: Sequence[ReadPod]) -> dict[str, ReadPo
     named = {pod.name: pod for pod in of_use}
     labelled: dict[str, ReadPod] = {}
     for pod in of_use:
-        labelled.setdefault(pod.manifest.content.metadata.labels.get(TASK_LABEL, ""), pod)
+        labelled.setdefault(pod.stored.content.metadata.labels.get(TASK_LABEL, ""), pod)
     found = {}
     for task in tasks if of_use else ():
         # Names that differ may make one label, and then it tells nothing; a pod is never counted twice.
@@ -76,20 +76,12 @@ def _pod_sets(group: str, tasks: Iterable[Task], there: Mapping[str, ReadPod]) -
     bound: dict[Shape, list[str]] = {}
     waiting: dict[Shape, list[str]] = {}
     for task in sorted(tasks, key=lambda task: rank(task.pod)):
-        pod, shape = there.get(task.pod), task.asking.shape
+        pod, shape = there.get(task.pod), task.template.shape
         if pod is None or pod.stage is Stage.OPEN:
             waiting.setdefault(shape, []).append(pod.name if pod is not None else task.pod)
         elif pod.stage is Stage.RUNNING:
             bound.setdefault(shape, []).append(pod.node)
     return tuple(
-        PodSet(
-            name=pod_set_name(group, number),
-            count=len(bound.get(shape, ())) + len(waiting.get(shape, ())),
-            resources=shape.resources,
-            filter=shape.filter,
-            host_ports=shape.host_ports,
-            bound=tuple(bound.get(shape, ())),
-            pods=tuple(waiting.get(shape, ())),
-        )
+        shape.pod_set(pod_set_name(group, number), bound=bound.get(shape, ()), waiting=waiting.get(shape, ()))
         for number, shape in enumerate(dict.fromkeys([*waiting, *bound]), start=1)
     )

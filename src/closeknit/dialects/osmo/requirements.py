@@ -1,4 +1,4 @@
-"""The topology requirements of a workflow's resources, as wishes about levels of its pool."""
+"""The topology requirements of a workflow's resources, as requirements about levels of its pool."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from closeknit.apis.osmo_workflow import ResourceSpec, TopologyRequirement, WorkflowFile
 from closeknit.dialects.osmo.pools import ReadPool
-from closeknit.dialects.osmo.tree import Wish
+from closeknit.dialects.osmo.tree import GroupRequirement
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, shown
 from closeknit.hub.sentences import osmo as sentences
@@ -24,7 +24,7 @@ _UNASKED = ResourceSpec()
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource in its place."""
+    """A resource, and where it was written."""
 
     name: str
     path: Path
@@ -32,12 +32,12 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedWish:
-    """A wish, and the entry that says so."""
+class WrittenRequirement:
+    """A requirement, and the entry of ``topology`` that it was written in."""
 
     path: Path
     key: str
-    wish: Wish
+    requirement: GroupRequirement
 
 
 def resources(file: WorkflowFile, found: list[Problem]) -> tuple[dict[str, Resource], dict[str, Resource]]:
@@ -57,13 +57,15 @@ def resources(file: WorkflowFile, found: list[Problem]) -> tuple[dict[str, Resou
     return read, again
 
 
-def wishes(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, PlacedWish]:
-    """The wishes of a resource by node label; what is wrong with them is added to ``found``.
+def requirements_of(
+    resource: Resource, pool: ReadPool | None, found: list[Problem]
+) -> dict[str, WrittenRequirement]:
+    """The requirements of a resource by node label; what is wrong with them is added to ``found``.
 
     Without a pool only what does not need one is checked.
     """
     labels = {one.key: one.label for one in pool.keys} if pool is not None else {}
-    read: dict[str, PlacedWish] = {}
+    read: dict[str, WrittenRequirement] = {}
     keys: dict[str, Path] = {}
     for i, requirement in enumerate(resource.given.topology):
         path = (*resource.path, "topology", i)
@@ -74,8 +76,8 @@ def wishes(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> d
             continue
         keys[requirement.key] = path
         if requirement.key in labels:
-            wish = Wish(requirement.group, TYPES.get(requirement.requirement_type, True))
-            read[labels[requirement.key]] = PlacedWish(path, requirement.key, wish)
+            own = GroupRequirement(requirement.group, TYPES.get(requirement.requirement_type, True))
+            read[labels[requirement.key]] = WrittenRequirement(path, requirement.key, own)
         elif pool is not None:
             found.append(_unknown_key((*path, "key"), requirement.key, resource, pool))
     return read
@@ -101,37 +103,39 @@ def _unknown_key(path: Path, key: str, resource: Resource, pool: ReadPool) -> Pr
     return code.at(path, key=key, resource=resource.name, pool=pool.name, remedy=remedy)
 
 
-def disagreements(used: Iterable[Mapping[str, PlacedWish]], labels: tuple[str, ...]) -> Iterator[Problem]:
+def disagreements(
+    used: Iterable[Mapping[str, WrittenRequirement]], labels: tuple[str, ...]
+) -> Iterator[Problem]:
     """Where resources of one task group contradict each other about a group.
 
     The same group name below two different groups means two groups. Below the same ones it is one, and
     all its tasks must agree on whether it is required. Whether groups are the same cannot be
     told where one task names a coarser key and another leaves it out, so that is refused too.
     """
-    strict: dict[tuple[tuple[str, str], ...], PlacedWish] = {}
-    coarser: dict[tuple[str, str], tuple[tuple[str, ...], PlacedWish]] = {}
-    for wished in used:
+    strict: dict[tuple[tuple[str, str], ...], WrittenRequirement] = {}
+    coarser: dict[tuple[str, str], tuple[tuple[str, ...], WrittenRequirement]] = {}
+    for by_label in used:
         way: tuple[tuple[str, str], ...] = ()
         above: tuple[str, ...] = ()
         for label in labels:
-            if (placed := wished.get(label)) is None:
+            if (entry := by_label.get(label)) is None:
                 continue
-            way = (*way, (label, placed.wish.group))
-            first = strict.setdefault(way, placed)
-            if first.wish.required != placed.wish.required:
-                yield _two_types(placed, first)
-            keys, whose = coarser.setdefault((label, placed.wish.group), (above, placed))
+            way = (*way, (label, entry.requirement.group))
+            first = strict.setdefault(way, entry)
+            if first.requirement.required != entry.requirement.required:
+                yield _two_types(entry, first)
+            keys, whose = coarser.setdefault((label, entry.requirement.group), (above, entry))
             if keys != above:
-                yield _two_ways(placed, above, whose, keys)
-            above = (*above, placed.key)
+                yield _two_ways(entry, above, whose, keys)
+            above = (*above, entry.key)
 
 
-def _two_types(placed: PlacedWish, first: PlacedWish) -> Problem:
-    mine, other = ("required", "preferred") if placed.wish.required else ("preferred", "required")
+def _two_types(entry: WrittenRequirement, first: WrittenRequirement) -> Problem:
+    mine, other = ("required", "preferred") if entry.requirement.required else ("preferred", "required")
     return sentences.TWO_REQUIREMENT_TYPES.at(
-        (*placed.path, "requirementType"),
-        group=placed.wish.group,
-        key=placed.key,
+        (*entry.path, "requirementType"),
+        group=entry.requirement.group,
+        key=entry.key,
         mine=mine,
         other=other,
         field=Field(first.path),
@@ -139,12 +143,12 @@ def _two_types(placed: PlacedWish, first: PlacedWish) -> Problem:
 
 
 def _two_ways(
-    placed: PlacedWish, above: tuple[str, ...], first: PlacedWish, keys: tuple[str, ...]
+    entry: WrittenRequirement, above: tuple[str, ...], first: WrittenRequirement, keys: tuple[str, ...]
 ) -> Problem:
     return sentences.AMBIGUOUS_GROUP.at(
-        placed.path,
-        group=placed.wish.group,
-        key=placed.key,
+        entry.path,
+        group=entry.requirement.group,
+        key=entry.key,
         mine=_listed(above),
         other=_listed(keys),
         field=Field(first.path),

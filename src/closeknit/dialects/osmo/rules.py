@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.apis.osmo_pool import TopologyKey
 from closeknit.apis.wire import Quantity
+from closeknit.dialects.core.naming import is_label_key
 from closeknit.dialects.osmo.naming import PRIORITIES, PRIORITY_LABEL
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub import quantities
@@ -20,10 +21,6 @@ MOST_KEYS = 16
 """As many levels as a KAI Topology has."""
 
 _KEYS: Path = ("spec", "topology_keys")
-_LABEL_KEY = re.compile(
-    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?",
-    re.ASCII,
-)
 
 
 def key_problems(keys: Sequence[TopologyKey]) -> Iterator[Problem]:
@@ -36,7 +33,7 @@ def key_problems(keys: Sequence[TopologyKey]) -> Iterator[Problem]:
     for i, one in enumerate(keys):
         path = (*_KEYS, i)
         for field, text in (("key", one.key), ("label", one.label)):
-            if not _is_label_key(text):
+            if not is_label_key(text):
                 yield sentences.NOT_A_KEY.at((*path, field), value=text)
         if (first := words.setdefault(one.key, i)) != i:
             yield _twice("key", one.key, i, first)
@@ -47,11 +44,6 @@ def key_problems(keys: Sequence[TopologyKey]) -> Iterator[Problem]:
             yield _twice("label", one.label, i, first)
         if one.label == HOSTNAME and i != len(keys) - 1:
             yield sentences.HOSTNAME_NOT_LAST.at((*path, "label"), label=HOSTNAME)
-
-
-def _is_label_key(text: str) -> bool:
-    prefix, _, name = text.rpartition("/")
-    return len(prefix) <= 253 and len(name) <= 63 and _LABEL_KEY.fullmatch(text) is not None
 
 
 def _twice(what: str, value: str, own: int, first: int) -> Problem:

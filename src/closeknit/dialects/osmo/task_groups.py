@@ -11,6 +11,7 @@ from closeknit.dialects.osmo.requirements import Resource
 from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import osmo as sentences
 
 _WORKFLOW: Path = ("spec", "workflow")
@@ -79,7 +80,7 @@ def missing_resources(groups: Sequence[GivenGroup], defined: Mapping[str, Resour
             if name not in looked_up and len(looked_up) < _MOST_LOOKED_UP:
                 looked_up[name] = OneOf.among(name, defined)
             if name in looked_up:
-                yield sentences.UNKNOWN_RESOURCE.at(where, resource=name, remedy=looked_up[name])
+                yield core.NOT_FOUND.at(where, kind="resource", name=name, remedy=looked_up[name])
             else:
                 yield sentences.UNDEFINED_RESOURCE.at(where, resource=name)
 

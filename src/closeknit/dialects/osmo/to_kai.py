@@ -6,30 +6,24 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from closeknit.apis.kai_keys import GROUP_ANNOTATION, SUBGROUP_LABEL
+from closeknit.apis.kai_keys import GROUP_ANNOTATION, QUEUE, SCHEDULER, SUBGROUP_LABEL
+from closeknit.dialects.core.kinds import new_object
+from closeknit.dialects.core.levels import Levels
+from closeknit.dialects.kai.to_pod_group import to_topology_object as kai_topology
 from closeknit.dialects.osmo.naming import PRIORITIES, PRIORITY_LABEL, TASK_LABEL, class_of, fitted
 from closeknit.dialects.osmo.pools import ReadPool
-from closeknit.dialects.osmo.tree import Close, Subgroup
+from closeknit.dialects.osmo.tree import Subgroup
 from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup
 from closeknit.hub.topology import Topology
 
-QUEUE_LABEL = "kai.scheduler/queue"
-_SCHEDULER = "kai-scheduler"
 _UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
 
 def to_topology_object(pool: ReadPool, topology: Topology) -> dict[str, Any]:
     """The Topology of a pool, coarsest level first; the pool's keys are the aliases of the levels."""
-    levels = [
-        {"nodeLabel": level.label} | ({"alias": level.name} if level.name else {})
-        for level in topology.levels
-    ]
-    return {
-        "apiVersion": "kai.scheduler/v1alpha1",
-        "kind": "Topology",
-        "metadata": {"name": topology.name, "labels": {"osmo.pool": fitted(pool.name)}},
-        "spec": {"levels": levels},
-    }
+    made = kai_topology(topology)
+    made["metadata"]["labels"] = {"osmo.pool": fitted(pool.name)}
+    return made
 
 
 def to_queues(pool: ReadPool) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -45,7 +39,7 @@ def to_queues(pool: ReadPool) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _queue(name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+    return new_object("scheduling.run.ai/v2", "Queue", {"name": name}, spec)
 
 
 def to_priority_class(priority: str) -> dict[str, Any]:
@@ -67,19 +61,13 @@ def to_pod_group(group: TaskGroup, workflow: ReadWorkflow) -> dict[str, Any]:
         spec["priorityClassName"] = class_of(workflow.priority)
     if not group.tree.subgroups:
         spec["minMember"] = len(group.tasks)
-    spec.update(_constraint(group.tree.close, topology))
+    spec.update(_constraint(group.tree.levels, topology))
     if group.tree.subgroups:
         spec["subGroups"] = [_subgroup(subgroup, topology) for subgroup in group.tree.subgroups]
-    return {
-        "apiVersion": "scheduling.run.ai/v2alpha2",
-        "kind": "PodGroup",
-        "metadata": {
-            "name": group.pod_group,
-            "namespace": workflow.namespace,
-            **_labelled(_queue_label(pool)),
-        },
-        "spec": spec,
-    }
+    metadata: dict[str, Any] = {"name": group.pod_group, "namespace": workflow.namespace}
+    if pool is not None:
+        metadata["labels"] = _queue_label(pool)
+    return new_object("scheduling.run.ai/v2alpha2", "PodGroup", metadata, spec)
 
 
 def to_pods(
@@ -115,7 +103,7 @@ def to_pods(
             "annotations": {GROUP_ANNOTATION: group.pod_group},
             "labels": labels,
         }
-        made.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _pod_spec(task, pool)})
+        made.append(new_object("v1", "Pod", metadata, _pod_spec(task, pool)))
     return made
 
 
@@ -125,30 +113,30 @@ def _subgroup(subgroup: Subgroup, topology: str) -> dict[str, Any]:
         "name": subgroup.name,
         **({"parent": subgroup.parent} if subgroup.parent else {}),
         **({"minSubGroup": subgroup.children} if subgroup.children else {"minMember": len(subgroup.tasks)}),
-        **_constraint(subgroup.close, topology),
+        **_constraint(subgroup.levels, topology),
     }
 
 
-def _constraint(close: Close, topology: str) -> dict[str, Any]:
-    levels = {"requiredTopologyLevel": close.required, "preferredTopologyLevel": close.preferred}
+def _constraint(given: Levels, topology: str) -> dict[str, Any]:
+    levels = {"requiredTopologyLevel": given.required, "preferredTopologyLevel": given.preferred}
     named = {field: level for field, level in levels.items() if level is not None}
     return {"topologyConstraint": {"topology": topology, **named}} if named else {}
 
 
 def _pod_spec(task: Task, pool: ReadPool | None) -> dict[str, Any]:
-    scheduler = pool.backend.scheduler_settings.scheduler_name if pool is not None else _SCHEDULER
+    scheduler = pool.backend.scheduler_settings.scheduler_name if pool is not None else SCHEDULER
     return {
         "schedulerName": scheduler,
         "restartPolicy": "Never",
         **({"hostNetwork": True} if task.given.host_network else {}),
-        **(copy.deepcopy(dict(task.asking.terms)) if task.asking.terms else {}),
+        **(copy.deepcopy(dict(task.template.terms)) if task.template.terms else {}),
         "containers": [_container(task)],
     }
 
 
 def _container(task: Task) -> dict[str, Any]:
     given = task.given
-    asked = dict(task.asking.requests)
+    asked = dict(task.template.requests)
     environment = [{"name": name, "value": str(value)} for name, value in sorted(given.environment.items())]
     parts: dict[str, Any] = {
         "image": given.image,
@@ -165,8 +153,4 @@ def _container(task: Task) -> dict[str, Any]:
 
 
 def _queue_label(pool: ReadPool | None) -> dict[str, str]:
-    return {QUEUE_LABEL: pool.queue} if pool is not None else {}
-
-
-def _labelled(labels: Mapping[str, str]) -> dict[str, Any]:
-    return {"labels": dict(labels)} if labels else {}
+    return {QUEUE: pool.queue} if pool is not None else {}

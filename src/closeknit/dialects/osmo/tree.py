@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from closeknit.dialects.osmo.naming import folded, told_apart
+from closeknit.dialects.core.levels import Levels
+from closeknit.dialects.osmo.naming import folded, unique_names
 from closeknit.hub.topology import Level
 
 CATCH_ALL = "catch-all"
@@ -23,23 +24,15 @@ ANYWHERE = "anywhere"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A task's requirement at one level: with whom, and how strictly."""
+class GroupRequirement:
+    """The group that a task joins at one level, and whether the group must or should share a domain."""
 
     group: str
     required: bool = True
 
 
-Wishes: TypeAlias = Mapping[str, Wish]
+Requirements: TypeAlias = Mapping[str, GroupRequirement]
 """A task's requirements by node label."""
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    """How close the members of a group stay, by node label."""
-
-    required: str | None = None
-    preferred: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +42,7 @@ class Subgroup:
     name: str
     parent: str
     """Empty where it hangs below the whole."""
-    close: Close
+    levels: Levels
     tasks: tuple[str, ...] = ()
     children: int = 0
 
@@ -59,7 +52,7 @@ class Tree:
     """All tasks of a group in their places."""
 
     tasks: tuple[str, ...]
-    close: Close
+    levels: Levels
     """What holds for all of them."""
     subgroups: tuple[Subgroup, ...]
     """Parents before their children; none where all tasks share all levels."""
@@ -83,19 +76,19 @@ _PADDED = _Step(2, "", required=False)
 _Path: TypeAlias = tuple[_Step, ...]
 
 
-def tree(tasks: Sequence[tuple[str, Wishes]], levels: Sequence[Level]) -> Tree:
+def tree(tasks: Sequence[tuple[str, Requirements]], levels: Sequence[Level]) -> Tree:
     """Build the tree. ``levels`` are all that exist, coarsest first; those that no task names play no part.
 
     Tasks of one group agree on whether it is required; who calls this has made sure.
     """
-    named = {label for _, wishes in tasks for label in wishes}
+    named = {label for _, requirements in tasks for label in requirements}
     at_play = [level for level in levels if level.label in named]
     members: dict[_Path, list[str]] = {}
     paths: dict[int, _Path] = {}
-    for task, wishes in tasks:
-        # Tasks of one resource share their wishes, so their way down is worked out once.
-        if (path := paths.get(id(wishes))) is None:
-            path = paths[id(wishes)] = _path(wishes, at_play)
+    for task, requirements in tasks:
+        # Tasks of one resource share their requirements, so their path is computed once.
+        if (path := paths.get(id(requirements))) is None:
+            path = paths[id(requirements)] = _path(requirements, at_play)
         members.setdefault(path, []).append(task)
     children: dict[_Path, set[_Path]] = {}
     for path in members:
@@ -107,12 +100,12 @@ def tree(tasks: Sequence[tuple[str, Wishes]], levels: Sequence[Level]) -> Tree:
     names = _names([*children, *members], len(shared), at_play)
     return Tree(
         tasks=tuple(task for task, _ in tasks),
-        close=_shared(shared, at_play),
+        levels=_shared(shared, at_play),
         subgroups=tuple(
             Subgroup(
                 name=name,
                 parent=names.get(path[:-1], ""),
-                close=_close(path[-1], at_play[len(path) - 1]),
+                levels=_levels(path[-1], at_play[len(path) - 1]),
                 tasks=tuple(members.get(path, ())),
                 children=len(children.get(path, ())),
             )
@@ -121,40 +114,36 @@ def tree(tasks: Sequence[tuple[str, Wishes]], levels: Sequence[Level]) -> Tree:
     )
 
 
-def _path(wishes: Wishes, at_play: Sequence[Level]) -> _Path:
-    finest = max((depth for depth, level in enumerate(at_play) if level.label in wishes), default=-1)
+def _path(requirements: Requirements, at_play: Sequence[Level]) -> _Path:
+    finest = max((depth for depth, level in enumerate(at_play) if level.label in requirements), default=-1)
     steps = []
     for depth, level in enumerate(at_play):
-        wish = wishes.get(level.label)
-        if wish is not None:
-            steps.append(_Step(0, wish.group, required=wish.required))
+        own = requirements.get(level.label)
+        if own is not None:
+            steps.append(_Step(0, own.group, required=own.required))
         else:
             steps.append(_OPEN if depth < finest else _PADDED)
     return tuple(steps)
 
 
-def _close(step: _Step, level: Level) -> Close:
+def _levels(step: _Step, level: Level) -> Levels:
     if step == _OPEN:
-        return Close()
-    return Close(required=level.label) if step.required else Close(preferred=level.label)
+        return Levels()
+    return Levels(required=level.label) if step.required else Levels(preferred=level.label)
 
 
-def _shared(path: _Path, at_play: Sequence[Level]) -> Close:
+def _shared(path: _Path, at_play: Sequence[Level]) -> Levels:
     """What levels in a row come to: the finest that is required, and a preference if it is finer still."""
-    close = Close()
+    found = Levels()
     for step, level in zip(path, at_play, strict=False):
-        close = (
-            Close(required=level.label)
-            if step.required
-            else Close(required=close.required, preferred=level.label)
-        )
-    return close
+        found = Levels(level.label) if step.required else Levels(found.required, level.label)
+    return found
 
 
 def _names(paths: Sequence[_Path], shared: int, at_play: Sequence[Level]) -> dict[_Path, str]:
     """A name for every subgroup: the groups on the way down to it, those that all tasks share left out."""
     own = {path for path in paths if len(path) > shared}
-    return told_apart({path: "-".join(_words(path, shared, at_play)) for path in own})
+    return unique_names({path: "-".join(_words(path, shared, at_play)) for path in own})
 
 
 def _words(path: _Path, shared: int, at_play: Sequence[Level]) -> Iterator[str]:

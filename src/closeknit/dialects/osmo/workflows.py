@@ -14,11 +14,11 @@ from closeknit.dialects.osmo.pod_specs import node_terms, requests, shape
 from closeknit.dialects.osmo.pools import ReadPool, pool_named, pool_names
 from closeknit.dialects.osmo.requirements import (
     DEFAULT,
-    PlacedWish,
     Resource,
+    WrittenRequirement,
     disagreements,
+    requirements_of,
     resources,
-    wishes,
 )
 from closeknit.dialects.osmo.rules import priority_of
 from closeknit.dialects.osmo.task_groups import (
@@ -29,11 +29,12 @@ from closeknit.dialects.osmo.task_groups import (
     name_problems,
     text_problems,
 )
-from closeknit.dialects.osmo.tree import Tree, Wishes, tree
+from closeknit.dialects.osmo.tree import Requirements, Tree, tree
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import OneOf, Problem, shown
+from closeknit.hub.sentences import core
 from closeknit.hub.sentences import osmo as sentences
 
 VERSION = 2
@@ -45,12 +46,12 @@ _ROOM = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class TaskTemplate:
     """What each task of one resource asks for."""
 
-    placed: Mapping[str, PlacedWish]
-    """Its wishes by node label, each with the entry that says so."""
-    wishes: Wishes
+    written: Mapping[str, WrittenRequirement]
+    """Its requirements by node label, each with the entry that it was written in."""
+    requirements: Requirements
     requests: Mapping[str, str]
     """Quantities by resource name."""
     terms: Mapping[str, Any]
@@ -63,7 +64,7 @@ class Task:
     """A task, what it asks for and who it becomes."""
 
     given: TaskSpec
-    asking: Asking
+    template: TaskTemplate
     lead: bool
     pod: str
     """The name of its pod."""
@@ -113,22 +114,22 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
         found.append(code.at(("spec", "version"), version=shown(file.version), known=VERSION))
     needs_keys = any(one.given.topology for one in (*defined.values(), *again.values()))
     pool = _pool(file.workflow, view, found, needs_keys=needs_keys)
-    reader = _Askings(pool)
-    askings = {name: reader.read(one, found) for name, one in defined.items()}
+    reader = _TaskTemplates(pool)
+    templates = {name: reader.read(one, found) for name, one in defined.items()}
     # Of a resource that stands twice either may be the one to keep, so both are checked.
-    either = {**askings, **{name: reader.read(one, found) for name, one in again.items()}}
+    either = {**templates, **{name: reader.read(one, found) for name, one in again.items()}}
     found.extend(missing_resources(groups, defined))
     topology = pool.topology if pool is not None else None
     labels = topology.labels if topology is not None else ()
     for group in groups:
-        names = dict.fromkeys(task.resource for _, task in group.tasks if task.resource in askings)
-        for used in (askings, either):
-            found.extend(disagreements([used[name].placed for name in names], labels))
+        names = dict.fromkeys(task.resource for _, task in group.tasks if task.resource in templates)
+        for used in (templates, either):
+            found.extend(disagreements([used[name].written for name in names], labels))
     home = _namespace(stored, pool)
     priority = priority_of(stored, found)
     if found or stored.problems:
         return ReadWorkflow(stored, home, pool, (), tuple(dict.fromkeys(found)))
-    read = tuple(_task_group(group, stored, askings, pool) for group in groups)
+    read = tuple(_task_group(group, stored, templates, pool) for group in groups)
     return ReadWorkflow(stored, home, pool, read, (), priority)
 
 
@@ -150,12 +151,13 @@ def _pool(workflow: WorkflowSpec, view: View, found: list[Problem], *, needs_key
         name = DEFAULT if DEFAULT in names or len(names) != 1 else names[0]
     pool = view.derive(pool_named, name)
     if name in names and (pool is None or pool.problems):
-        found.append(sentences.POOL_UNUSABLE.at(path, pool=name))
+        found.append(core.HAS_PROBLEMS.at(path, kind="Pool", name=name))
         return None
     if pool is not None:
         return pool
     if workflow.pool and (needs_keys or names):
-        found.append(sentences.UNKNOWN_POOL.at(path, pool=workflow.pool, remedy=OneOf(name, names)))
+        remedy = OneOf(name, names)
+        found.append(core.NOT_FOUND.at(path, kind="pool", name=workflow.pool, remedy=remedy))
     elif needs_keys:
         found.append(sentences.KEYS_WITHOUT_POOL.at(path, remedy=OneOf("", names)))
     elif names:
@@ -163,14 +165,14 @@ def _pool(workflow: WorkflowSpec, view: View, found: list[Problem], *, needs_key
     return None
 
 
-class _Askings:
+class _TaskTemplates:
     """Reads what resources ask for; most of them ask for the same, which is then worked out once."""
 
     def __init__(self, pool: ReadPool | None) -> None:
         self._pool = pool
         self._worked_out: dict[Hashable, tuple[dict[str, str], dict[str, Any], Shape]] = {}
 
-    def read(self, resource: Resource, found: list[Problem]) -> Asking:
+    def read(self, resource: Resource, found: list[Problem]) -> TaskTemplate:
         given = resource.given
         amounts = tuple(str(each) for each in (given.cpu, given.gpu, given.memory, given.storage))
         key = (amounts, given.platform, tuple(given.nodes_excluded))
@@ -182,18 +184,19 @@ class _Askings:
             # A mistake is told wherever it stands, so only what is right is remembered.
             if len(found) == before:
                 self._worked_out[key] = known
-        placed = wishes(resource, self._pool, found)
-        return Asking(placed, {label: one.wish for label, one in placed.items()}, *known)
+        written = requirements_of(resource, self._pool, found)
+        requirements = {label: each.requirement for label, each in written.items()}
+        return TaskTemplate(written, requirements, *known)
 
 
 def _task_group(
-    group: GivenGroup, stored: Stored[Workflow], askings: Mapping[str, Asking], pool: ReadPool | None
+    group: GivenGroup, stored: Stored[Workflow], templates: Mapping[str, TaskTemplate], pool: ReadPool | None
 ) -> TaskGroup:
     mark = digest(stored.namespace, stored.name, group.name)
     leads = [task.name for _, task in group.tasks if task.lead]
     lead = leads[0] if leads else group.tasks[0][1].name
     tasks = tuple(
-        Task(task, askings[task.resource], task.name == lead, f"{fitted(task.name, _ROOM)}-{mark}")
+        Task(task, templates[task.resource], task.name == lead, f"{fitted(task.name, _ROOM)}-{mark}")
         for _, task in group.tasks
     )
     topology = pool.topology if pool is not None else None
@@ -202,7 +205,7 @@ def _task_group(
         pod_group=f"{fitted(group.name, _ROOM)}-{mark}",
         tasks=tasks,
         tree=tree(
-            [(task.given.name, task.asking.wishes) for task in tasks],
+            [(task.given.name, task.template.requirements) for task in tasks],
             topology.levels if topology is not None else (),
         ),
     )

@@ -24,11 +24,25 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored(Generic[_O_co]):
-    """An object that could be read."""
-
+class _Entry:
     key: Key
     object: ObjectName
+
+    @property
+    def name(self) -> str:
+        """The object's own name."""
+        return self.object.name
+
+    @property
+    def namespace(self) -> str:
+        """The object's namespace, ``default`` where it says nothing."""
+        return self.object.namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(_Entry, Generic[_O_co]):
+    """An object that could be read."""
+
     content: _O_co
     problems: tuple[Problem, ...] = ()
     """What is wrong with its shape although it could be read; already reported."""
@@ -42,37 +56,15 @@ class Stored(Generic[_O_co]):
         """The wire type."""
         return type(self.content)
 
-    @property
-    def name(self) -> str:
-        """The object's own name."""
-        return self.object.name
-
-    @property
-    def namespace(self) -> str:
-        """The object's namespace, ``default`` where it says nothing."""
-        return self.object.namespace
-
     def report(self, problem: Problem) -> Reported:
         """A problem of this object."""
         return Reported(self.key, problem)
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(_Entry):
     """An object that could not be read. Others may name it, which is no mistake of theirs."""
 
-    key: Key
-    object: ObjectName
     shape: type[Wire]
     problems: tuple[Problem, ...]
     """What is wrong with it; already reported."""
-
-    @property
-    def name(self) -> str:
-        """The object's own name."""
-        return self.object.name
-
-    @property
-    def namespace(self) -> str:
-        """The object's namespace."""
-        return self.object.namespace

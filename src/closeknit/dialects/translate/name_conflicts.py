@@ -52,13 +52,15 @@ class Written:
         """Have an object written, unless there is one of its key; returns the one that is written."""
         return self._taken.setdefault(key_of(made), (made, maker))
 
-    def rivals(self, said: Sequence[Object], maker: ObjectName) -> Iterator[tuple[Object, ObjectName | None]]:
+    def rivals(
+        self, objects: Sequence[Object], maker: ObjectName
+    ) -> Iterator[tuple[Object, ObjectName | None]]:
         """What is in the way of objects that restate one workload, each with the workload it is of.
 
         Objects of the whole cluster are shared where they are equal. A workload that is in the files
         keeps its name, whether it is written or not.
         """
-        for made in said:
+        for made in objects:
             own = key_of(made)
             there = self._workloads.get(own)
             if own in self._taken and (own.namespace or not same(made, self._taken[own][0])):

@@ -69,14 +69,14 @@ class Restating:
                 yield self._impossible(family, workload)
                 continue
             nothing = True
-            for result in self._told_apart(self._speaker, workload):
+            for result in self._under_free_names(self._speaker, workload):
                 nothing = False
                 if not isinstance(result, dict) or self._written.take(result, workload.key)[0] is result:
                     yield result
             if nothing:
                 yield workload.object
 
-    def _told_apart(self, speaker: Family, workload: Workload) -> Iterator[Object | Located | Renamed]:
+    def _under_free_names(self, speaker: Family, workload: Workload) -> Iterator[Object | Located | Renamed]:
         """A workload in other words, under another name or with its topology under another if need be."""
         assert workload.request is not None
         layout = workload.request.topology
@@ -87,7 +87,7 @@ class Restating:
         renamed: dict[str, Renamed] = {}
         while True:
             assert named.request is not None
-            results = list(self._said_over(speaker, workload, named, topologies))
+            results = list(self._expressed(speaker, workload, named, topologies))
             objects = [each for each in results if isinstance(each, dict)]
             rivals = list(self._written.rivals(objects, workload.object))
             if not rivals:
@@ -107,7 +107,7 @@ class Restating:
                 named = called(named, name)
                 renamed["name"] = Renamed(workload.object, name, other=others[0])
 
-    def _said_over(
+    def _expressed(
         self, speaker: Family, workload: Workload, named: Workload, topologies: Mapping[str, Topology]
     ) -> Iterator[Object | Located]:
         """A workload in the words of the target's family, or what these words cannot say.
@@ -116,26 +116,28 @@ class Restating:
         """
         assert speaker.express is not None
         try:
-            said = list(speaker.express(named, topologies))
+            objects = list(speaker.express(named, topologies))
         except InvalidError as error:
-            yield from (self._unsaid(workload, speaker.name, problem) for problem in error.problems)
+            yield from (self._not_expressible(workload, speaker.name, problem) for problem in error.problems)
             return
         if speaker.name == self._target:
-            yield from said
+            yield from objects
         elif self._target in _AMONG:
-            yield from (made for made in said if made["kind"] == _AMONG[self._target])
+            yield from (made for made in objects if made["kind"] == _AMONG[self._target])
         else:
-            documents = [Document("", i, made) for i, made in enumerate(said)]
+            documents = [Document("", i, made) for i, made in enumerate(objects)]
             further = gather(
                 load_documents(self._families, documents, lenient=self._found.loaded.view.lenient)
             )
-            yield from (self._unsaid(workload, speaker.name, one.problem) for one in further.problems)
+            yield from (
+                self._not_expressible(workload, speaker.name, one.problem) for one in further.problems
+            )
             # Nobody else writes topology and pods of a set that is only on the way, and gangs name both.
-            yield from (made for made in said if made["kind"] in TOPOLOGIES)
+            yield from (made for made in objects if made["kind"] in TOPOLOGIES)
             for step in (self._target, "pods"):
                 for result, _ in by_own_rules(speaker, further, step):
                     if isinstance(result, Reported):
-                        yield self._unsaid(workload, speaker.name, result.problem)
+                        yield self._not_expressible(workload, speaker.name, result.problem)
                     else:
                         yield result
 
@@ -154,13 +156,13 @@ class Restating:
             ),
         )
 
-    def _unsaid(self, workload: Workload, family: str, problem: Problem) -> Located:
+    def _not_expressible(self, workload: Workload, family: str, problem: Problem) -> Located:
         """What the target has no words for."""
         name = workload.object
-        unsaid = sentences.NOT_EXPRESSIBLE.at(
+        problem_of_workload = sentences.NOT_EXPRESSIBLE.at(
             NAME, kind=name.kind, name=name.name, family=family, problem=problem
         )
-        return at(self._found, workload, unsaid)
+        return at(self._found, workload, problem_of_workload)
 
 
 def at(found: Gathered, workload: Workload, problem: Problem) -> Located:

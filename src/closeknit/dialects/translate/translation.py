@@ -109,7 +109,7 @@ def _clashes(
     """
     own = {workload.key: workload for workload in sound}
     every = {workload.key: workload for workload in found.workloads}
-    told: set[tuple[str, Key]] = set()
+    reported: set[tuple[str, Key]] = set()
     for made, maker, other_maker in clashing:
         kind, name = made["kind"], made["metadata"]["name"]
         if kind in TOPOLOGIES:
@@ -118,9 +118,9 @@ def _clashes(
         if maker is None or other_maker is None:
             continue
         mine, other = own.get(maker), every.get(other_maker)
-        if mine is None or other is None or mine is other or (kind, mine.key) in told:
+        if mine is None or other is None or mine is other or (kind, mine.key) in reported:
             continue
-        told.add((kind, mine.key))
+        reported.add((kind, mine.key))
         twice = sentences.OBJECT_WRITTEN_TWICE.at(
             NAME,
             kind=kind,

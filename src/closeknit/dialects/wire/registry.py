@@ -158,13 +158,13 @@ def _unpacked(content: Any) -> Iterator[tuple[Path, Any]]:
         if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
             yield path, outer
             continue
-        told = (
+        typed = (
             {"apiVersion": outer.get("apiVersion"), "kind": kind.removesuffix("List")}
             if kind != "List"
             else {}
         )
         pending.extend(
-            ((*path, "items", i), {**told, **item} if told and isinstance(item, dict) else item)
+            ((*path, "items", i), {**typed, **item} if typed and isinstance(item, dict) else item)
             for i, item in reversed(list(enumerate(items)))
         )
 

@@ -5,6 +5,20 @@ from __future__ import annotations
 from closeknit.hub.problems import Code, Severity
 
 # fmt: off
+# Names and numbers.
+NOT_FOUND = Code("not-found", "There is no {kind:raw} {name}. {remedy}")
+HAS_PROBLEMS = Code("has-problems", "{kind:raw} {name} has problems of its own. Correct them first.")
+NAME_TAKEN = Code("name-taken", "{name} is already the name of {field}. Give each its own.")
+NUMBER_OF = Code("number-of", "There are {given}{what:raw}. {allowed}")
+OUT_OF_RANGE = Code("number-out-of-range", "{value} is out of range. {allowed}")
+NOT_POSSIBLE = Code("not-possible", "{value} is not possible. {allowed}")
+NO_REPLICATED_JOB = Code("no-replicated-job", "There is no replicated job. Give at least one.")
+
+# Topologies and their levels.
+TOPOLOGY_MISSING = Code("topology-missing", "The topology whose levels are meant is missing. {allowed}")
+NOT_A_LABEL_KEY = Code("not-a-label-key", "{key} is not a label key. Write a name of at most 63 letters, digits, '-', '_' and '.', such as rack, with an optional domain before a slash, such as example.com/rack.")
+LEVEL_TAKEN = Code("level-taken", "{value} is already the {what:raw} of {field}. Each level has its own.")
+HOSTS_NOT_LAST = Code("hosts-not-last", "{label} can only be the last level. Move it to the end.")
 COARSER_LEVEL = Code("coarser-level", "{level} is coarser than {bound}, which {field} names. Name {bound} or a finer {called:raw}, or leave it out.")
 PREFERENCE_SAYS_NOTHING = Code("preference-says-nothing", "{level} is coarser than {bound}, which {field} requires, so preferring it changes nothing.", Severity.NOTE)
 PREFERENCE_COARSER = Code("preference-coarser", "{level} is coarser than {bound}, which {field} prefers. It counts only where {bound} cannot be had.", Severity.NOTE)
@@ -12,17 +26,14 @@ PREFERENCE_COARSER = Code("preference-coarser", "{level} is coarser than {bound}
 # Pods.
 NO_CONTAINERS = Code("no-containers", "A pod needs at least one container.")
 POD_TOO_LARGE = Code("pod-too-large", "The pod asks for more {resource:raw} than can be counted. The most is {most}.")
-PORT_OUT_OF_RANGE = Code("port-out-of-range", "{value} is out of range. Allowed are 1 to 65535.")
 UNKNOWN_CHOICE = Code("unknown-choice", "{value} is not known. {remedy}")
 AFFINITY_NOT_COUNTED = Code("affinity-not-counted", "A required {field:raw} is not taken into account when pods are placed. Prefer it, or leave it out.")
 SPREAD_NOT_COUNTED = Code("spread-not-counted", "A strict spread is not taken into account when pods are placed. Use ScheduleAnyway, or leave it out.")
 CLAIM_NOT_COUNTED = Code("claim-not-counted", "A claim is not taken into account when pods are placed. Ask for the device as a resource.")
-UNKNOWN_NODE = Code("unknown-node-of-pod", "There is no node {node}. {remedy}")
 
 # Node filters.
 TAINT_WITHOUT_KEY = Code("taint-without-key", "A taint needs a key.")
 NO_TERMS = Code("no-terms", "This list is empty. Give at least one term, or leave the requirement out.")
-WEIGHT_OUT_OF_RANGE = Code("weight-out-of-range", "{value} is out of range. Allowed are 1 to 100.")
 UNKNOWN_MATCH_FIELD = Code("unknown-match-field", "{key} is not a field to match. Allowed: {allowed:raw}.")
 MATCH_FIELD_OPERATOR = Code("match-field-operator", "A field is matched with In or NotIn.")
 REQUIREMENT_WITHOUT_KEY = Code("requirement-without-key", "A requirement needs the key of a label.")
@@ -39,5 +50,4 @@ UNKNOWN_LEAF = Code("unknown-leaf", "No leaf that has pods is called {leaf}. {re
 QUANTITY_EXPECTED = Code("quantity-expected", 'Found {found:raw} where a quantity is expected. Write quantities by resource, such as {{"nvidia.com/gpu": "8"}}.')
 
 # Priority and age.
-UNKNOWN_PRIORITY_CLASS = Code("unknown-priority-class", "There is no PriorityClass {name}. {remedy}")
 NOT_A_TIME = Code("not-a-time", "{value} is not a time. Write it as in 2025-01-31T12:00:00Z.")

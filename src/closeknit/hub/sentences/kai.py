@@ -6,16 +6,10 @@ from closeknit.hub.problems import Code, Severity
 
 # fmt: off
 # Topologies.
-NUMBER_OF_LEVELS = Code("number-of-levels", "There are {levels} levels. {allowed}")
-LABEL_OF_TWO_LEVELS = Code("label-of-two-levels", "{label} is already the label of {field}. Each level has its own.")
-ALIAS_OF_TWO_LEVELS = Code("alias-of-two-levels", "{alias} is already the alias of {field}. Each level has its own.")
-HOSTS_NOT_LAST = Code("hosts-not-last", "{label} can only be the last level. Move it to the end.")
 ALIAS_IS_A_LABEL = Code("alias-is-a-label", "{alias} is the label of a level. An alias must be another word.")
-NOT_A_LABEL_KEY = Code("not-a-label-key", "{key} is not a label key. Write a name of at most 63 letters, digits, '-', '_' and '.', such as rack, with an optional domain before a slash, such as example.com/rack.")
 LABELS_CHANGED = Code("labels-changed", "The labels cannot change from {old:raw} to {new:raw}. Aliases can. Delete the Topology and create it anew.")
 
 # Queues.
-NO_SUCH_QUEUE = Code("no-such-queue", "There is no Queue {queue}. {allowed}")
 CIRCLE_OF_QUEUES = Code("circle-of-queues", "These queues are each other's parents: {circle:raw}. Let one of them have no parent.")
 NEGATIVE_QUOTA = Code("negative-quota", "{value} is negative. Write zero or more, or {unlimited} for no limit.")
 NO_QUEUE_NAMED = Code("no-queue-named", "No queue is named, so KAI would pass it over. {allowed}")
@@ -23,10 +17,8 @@ QUEUE_WITH_CHILDREN = Code("queue-with-children", "Queue {queue} has queues belo
 
 # Subgroups.
 TWO_SPELLINGS = Code("two-spellings", "This stands beside subGroups. Keep subGroups only.")
-SUBGROUP_TWICE = Code("subgroup-twice", "{name} is already the name of {field}. Give each its own.")
 NOT_A_SUBGROUP_NAME = Code("not-a-subgroup-name", "{name} is not a valid name. Allowed are at most {longest} lower-case letters, digits and dashes, with a letter or digit at both ends.")
 CIRCLE_OF_SUBGROUPS = Code("circle-of-subgroups", "These subgroups are each other's parents: {circle:raw}. Let one of them have no parent.")
-NO_SUCH_PARENT = Code("no-such-parent", "There is no subgroup {name}. {allowed}")
 SUBGROUPS_TOO_DEEP = Code("subgroups-too-deep", "Subgroups are nested more than {deepest} deep here. Leave some of them out.")
 NO_SUBGROUPS_TO_COUNT = Code("no-subgroups-to-count", "This counts subgroups, and there are none in {field:raw}. Use minMember.")
 MORE_THAN_CHILDREN = Code("more-than-children", "{value} is more than there are children. {allowed}")
@@ -41,10 +33,8 @@ NOT_A_DURATION = Code("not-a-duration", "{value} is not a duration. Write it as 
 NEGATIVE_DURATION = Code("negative-duration", "{value} is negative. Write zero or more, as in 90s.")
 
 # Constraints.
-TOPOLOGY_MISSING = Code("topology-missing", "The topology whose levels are meant is missing. {allowed}")
 TWO_TOPOLOGIES = Code("two-topologies", "{topology} is not {other}, which {field} names. A PodGroup can speak of one topology only.")
 TOPOLOGY_NOT_THERE = Code("topology-not-there", "Topology {topology} is not there. {allowed}")
-TOPOLOGY_BROKEN = Code("topology-broken", "Topology {topology} has problems of its own. Correct them first.")
 
 # Pods of PodGroups.
 NO_SUCH_POD_GROUP = Code("no-such-pod-group", "There is no PodGroup {group} in namespace {namespace}. {allowed}")
@@ -61,13 +51,10 @@ TOO_MANY_ASSUMED = Code("too-many-assumed", "Pods are assumed where none are giv
 QUEUES_IN_KUEUE = Code("queues-in-kueue", "{key} is not taken into account for what queues in Kueue. Ask for the level with Kueue's annotation, or leave out Kueue's label.")
 NO_PODS_TO_COUNT = Code("no-pods-to-count", "There are no pods to count. Leave it out.")
 NOT_A_POSSIBLE_NUMBER = Code("not-a-possible-number", "{value} is not possible. Write a whole number from {least} to {most}, in quotes.")
-COUNT_OUT_OF_RANGE = Code("count-out-of-range", "{value} is out of range. {allowed}")
 TOO_MANY_PODS = Code("too-many-pods", "These are {pods} pods. At most {most} can be asked for.")
-NOT_A_SEGMENT_SIZE = Code("not-a-segment-size", "{value} is not possible. {allowed}")
 TOO_MANY_PODS_IN_ALL = Code("too-many-pods-in-all", "There are {pods} pods in all. At most {most} can be asked for.")
 TOO_MANY_SEGMENTS = Code("too-many-segments", "These are {segments} segments. At most {most} are made.")
 OWNER_MAKES_TOO_FEW = Code("owner-makes-too-few", "{minimum} pods must run at once, and {made} are made. Ask for {missing} more.")
-NO_REPLICATED_JOB = Code("no-replicated-job", "There is no replicated job. Give at least one.")
 SUBGROUP_OF_TWO_JOBS = Code("subgroup-of-two-jobs", "{name} would be a subgroup of {field} as well. Rename one.")
 GROUP_WITHOUT_LEADER = Code("group-without-leader", "A group has at least its leader. Write 1 or more.")
 EXCLUSIVE_TOPOLOGY = Code("exclusive-topology", "This is not taken into account when pods are placed. Use {instead:raw}.")

@@ -6,29 +6,19 @@ from closeknit.hub.problems import Code
 
 # fmt: off
 # Numbers and names.
-NUMBER_OF = Code("kueue-number-of", "There are {given}{what:raw}. {allowed}")
 AT_MOST = Code("kueue-at-most", "There are {given}. At most {most} can be {done:raw}.")
-OUT_OF_RANGE = Code("kueue-out-of-range", "{number} is out of range. {allowed}")
 PODS_OUT_OF_RANGE = Code("kueue-pods-out-of-range", "{number} is out of range. Allowed are 1 to {most} pods.")
-NOT_POSSIBLE = Code("kueue-not-possible", "{written} is not possible. {allowed}")
-NEGATIVE = Code("kueue-negative", "{number} is negative. Write zero or more.")
 NAME_TAKEN = Code("kueue-name-taken", "{name} is already the name of {first}. Rename one.")
 
 # Topologies and flavors.
-LEVEL_TWICE = Code("kueue-level-twice", "{label} is already the label of {first}. Each level has its own.")
-HOSTNAME_LAST = Code("kueue-hostname-last", "{label} can only be the last level. Move it to the end.")
-LABEL_KEY = Code("kueue-label-key", "{key} is not a label key. Write a name of at most 63 letters, digits, '-', '_' and '.', such as rack, with an optional domain before a slash, such as example.com/rack.")
 LABELS_NEEDED = Code("kueue-flavor-labels-needed", "A flavor with a topology needs at least one node label, so that its nodes can be told.")
 AT_MOST_EIGHT = Code("kueue-flavor-at-most-eight", "There are {given}. Allowed are at most 8.")
-TOPOLOGY_UNUSABLE = Code("kueue-topology-unusable", "Topology {topology} has problems of its own. Correct them first.")
-NO_TOPOLOGY = Code("kueue-no-topology", "There is no Topology {topology}. {remedy}")
 
 # Queues, cohorts and quota.
 RESOURCE_TWICE = Code("kueue-resource-twice", "{resource} is already covered at {first}. Keep one.")
 NO_RESOURCE = Code("kueue-no-resource", "No resource is covered. Name at least one.")
 NO_FLAVOR_GIVEN = Code("kueue-no-flavor-given", "There is no flavor. Name at least one.")
 FLAVOR_TWICE = Code("kueue-flavor-twice", "{flavor} is already at {first}. A flavor stands in one place only.")
-NO_FLAVOR = Code("kueue-no-flavor", "There is no ResourceFlavor {flavor}. {remedy}")
 OTHER_RESOURCES = Code("kueue-other-resources", "The resources must be those of coveredResources: {covered}.")
 LENDS_TOO_MUCH = Code("kueue-lends-too-much", "More cannot be lent than there is. Write at most the nominal quota.")
 ALONE = Code("kueue-alone", "This counts {where:raw} only. Name one in {field:raw}, or leave it out.")
@@ -37,7 +27,6 @@ COHORTS_IN_CIRCLE = Code("kueue-cohorts-in-circle", "These cohorts are each othe
 PREFERENCE_WITHOUT_EFFECT = Code("kueue-preference-without-effect", "This counts only where whenCanBorrow and whenCanPreempt are {word:raw}. Set both, or leave it out.")
 NO_CLUSTER_QUEUE = Code("kueue-no-cluster-queue", "There is no ClusterQueue {queue}. {remedy:raw}")
 CLUSTER_QUEUE_MISSING = Code("kueue-cluster-queue-missing", "The ClusterQueue is missing. {remedy:raw}")
-NO_ADMISSION_CHECK = Code("kueue-no-admission-check", "There is no AdmissionCheck {check}. {remedy}")
 CHECK_WITH_TOPOLOGY = Code("kueue-check-with-topology", "{check:raw} checks are not supported in a ClusterQueue with a topology. Use a queue of its own for them.")
 NO_CONTROLLER = Code("kueue-no-controller", "The controller is missing. Name the one that performs the check.")
 
@@ -50,7 +39,6 @@ LEVEL_MISSING = Code("kueue-level-missing", "The level is missing. Name the node
 LEVEL_TOO_LONG = Code("kueue-level-too-long", "The name of the level is too long: Workloads take {most} characters of a label. Label the nodes with a shorter key.")
 SPREADING = Code("kueue-spreading", "Spreading over domains is not taken into account when pods are placed. Leave it out.")
 MISPLACED = Code("kueue-misplaced", "This counts on a pod template only. Move it to {right:raw}.")
-NO_LEVEL = Code("kueue-no-level", "Topology {topology} has no level {level}. {remedy}")
 SLICE_COARSER = Code("kueue-slice-coarser", "The slice level {level} is coarser than {outer} around it. Name {outer} or a finer level.")
 INNER_SLICE_NOT_FINER = Code("kueue-inner-slice-not-finer", "The slice level {level} is {how:raw} {outer} around it. Name a finer level.")
 NOT_TRUE = Code("kueue-not-true", '{written} is not a truth value. Write "true", or leave it out.')
@@ -77,7 +65,6 @@ SLICE_DOES_NOT_DIVIDE = Code("kueue-slice-does-not-divide", "The inner slice siz
 
 # Jobs, JobSets, groups of pods.
 TOPOLOGY_TWICE = Code("kueue-topology-twice", "The pod template asks for a topology as well. Leave out one of the two.")
-NO_REPLICATED_JOB = Code("kueue-no-replicated-job", "There is no replicated job. Give at least one.")
 REPLICATED_JOBS_COUNT = Code("kueue-replicated-jobs-count", "There are {given} replicated jobs. At most {most} are queued.")
 TOO_MANY_PODS = Code("kueue-too-many-pods", "These are {pods} pods{more:raw}. At most {most} can be asked for.")
 NONE_TO_MISS = Code("kueue-none-to-miss", "There {pods:raw}, so none can be missing. Leave it out.")
@@ -91,7 +78,6 @@ GROUP_COUNT_MISSING = Code("kueue-group-count-missing", "The number of pods is m
 # Workloads, admitted ones.
 ONE_MIN_COUNT = Code("kueue-one-min-count", "Only one pod set can have minCount. Leave out the others.")
 UNEQUAL_JOBS = Code("kueue-unequal-jobs", "{pods} pods cannot be those of {jobs} equal Jobs. Write a number that divides them.")
-NO_POD_SET = Code("kueue-no-pod-set", "There is no pod set {name}. {remedy}")
 NOT_ASSIGNED = Code("kueue-not-assigned", "There is none for {names}. Give one for each pod set.")
 ADMITTED_TOO_MANY = Code("kueue-admitted-too-many", "{count} pods are admitted, but there are {pods}. Write 0 to {pods}.")
 ASSIGNED_OTHERWISE = Code("kueue-assigned-otherwise", "{assigned} pods have a place, but {admitted} are admitted. Both must agree.")
@@ -107,7 +93,6 @@ NO_LOCAL_QUEUE = Code("kueue-no-local-queue", "There is no LocalQueue {queue} in
 LOCAL_QUEUE_UNUSABLE = Code("kueue-local-queue-unusable", "LocalQueue {queue} has problems of its own.")
 LEADS_NOWHERE = Code("kueue-leads-nowhere", "LocalQueue {queue} leads to no ClusterQueue that can be used. Correct it first.")
 QUEUE_NOT_ACTIVE = Code("kueue-queue-not-active", "{kind:raw} {queue} is not active: {reason:raw}.")
-NO_PRIORITY_CLASS = Code("kueue-no-priority-class", "There is no WorkloadPriorityClass {name}. {remedy}")
 NO_TOPOLOGY_FITS = Code("kueue-no-topology-fits", "No topology is known that has the levels asked for.")
 NO_FLAVOR_FITS = Code("kueue-no-flavor-fits", "No flavor of ClusterQueue {queue} can take the pods of {who:raw}: {reasons:raw}.")
 NO_QUOTA = Code("kueue-no-quota", "The pods ask for {resource}, for which ClusterQueue {queue} has no quota. It covers {covered:raw}.")

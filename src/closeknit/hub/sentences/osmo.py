@@ -6,8 +6,6 @@ from closeknit.hub.problems import Code
 
 # fmt: off
 # Pools and backends.
-BACKEND_UNUSABLE = Code("osmo-backend-unusable", "Backend {backend} has problems of its own. Correct them first.")
-UNKNOWN_BACKEND = Code("osmo-unknown-backend", "There is no backend {backend}. {remedy}")
 NO_BACKEND_NAMED = Code("osmo-no-backend-named", "The pool names no backend. {remedy}")
 KEYS_NOT_SUPPORTED = Code("osmo-keys-not-supported", "Topology keys cannot be set for pool {pool}: the scheduler of its backend {backend} is {scheduler}, which does not support them. Empty the list, or choose a backend with {supporting}.")
 NOT_A_NAMESPACE = Code("osmo-not-a-namespace", "{namespace} is not a namespace. Allowed are at most {most} lower-case letters, digits and dashes, with a letter or digit at both ends.")
@@ -23,8 +21,6 @@ NEGATIVE_SHARE = Code("osmo-negative-share", "{value} is negative. Write {allowe
 
 # Workflows.
 UNKNOWN_FILE_VERSION = Code("osmo-unknown-file-version", "{version:raw} is not a version that is read. Write {known}, or leave it out.")
-POOL_UNUSABLE = Code("osmo-pool-unusable", "Pool {pool} has problems of its own. Correct them first.")
-UNKNOWN_POOL = Code("osmo-unknown-pool", "There is no pool {pool}. {remedy}")
 KEYS_WITHOUT_POOL = Code("osmo-keys-without-pool", "The workflow names topology keys, so it must name the pool that defines them. {remedy}")
 SEVERAL_POOLS = Code("osmo-several-pools", "There are {count} pools, so the workflow must name one of them. {remedy}")
 UNKNOWN_PRIORITY = Code("osmo-unknown-priority", "{value} is not a priority. {remedy}")
@@ -34,7 +30,6 @@ EMPTY_GROUP = Code("osmo-empty-group", "Group {group} needs at least one task.")
 NAME_TAKEN = Code("osmo-name-taken", '{name} is already the name of {field}. Give each its own; capitals do not count, and "_" is the same as "-".')
 NAME_TOO_LONG = Code("osmo-name-too-long", "The name has {length} characters. Allowed are at most {most}.")
 NOT_A_NAME = Code("osmo-not-a-name", "{name} is not a valid name. Allowed are letters, digits, '-' and '_', with a letter at the start and a letter or digit at the end.")
-UNKNOWN_RESOURCE = Code("osmo-unknown-resource", "There is no resource {resource}. {remedy}")
 UNDEFINED_RESOURCE = Code("osmo-undefined-resource", "There is no resource {resource}. Define it in resources.")
 STRING_EXPECTED = Code("osmo-string-expected", "Found {found:raw} where a string is expected.")
 TWO_LEADS = Code("osmo-two-leads", "{field} leads group {group} already. A group has one lead.")

@@ -10,7 +10,7 @@ import pytest
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.dialects import Source
 from closeknit.dialects.osmo import OSMO
-from closeknit.dialects.osmo.pools import keys_of
+from closeknit.dialects.osmo.pools import pool_named
 from closeknit.dialects.osmo.to_kai import to_pods
 from closeknit.dialects.osmo.workflows import workflow_of
 from closeknit.dialects.reading import load
@@ -158,12 +158,15 @@ def test_a_retried_task_keeps_all_that_ties_it_to_its_place() -> None:
 def test_users_can_list_the_keys_of_a_pool() -> None:
     view = gathered(pool("p"))
 
-    assert [(one.key, one.label) for one in keys_of(view, "p") or ()] == [
+    found = view.derive(pool_named, "p")
+
+    assert found is not None
+    assert [(one.key, one.label) for one in found.keys] == [
         ("zone", "t/zone"),
         ("spine", "t/spine"),
         ("rack", "t/rack"),
     ]
-    assert keys_of(view, "q") is None
+    assert view.derive(pool_named, "q") is None
 
 
 def test_a_pod_runs_what_the_task_says() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from closeknit.dialects.osmo.tree import Close, Tree, Wish, tree
+from closeknit.dialects.core.levels import Levels
+from closeknit.dialects.osmo.tree import GroupRequirement, Tree, tree
 from closeknit.hub.topology import Level
 from tests.unit.dialects.osmo.kit import each, leaves, pod_group, pool, rows, workflow
 
@@ -18,7 +19,7 @@ SUBGROUP = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @pytest.mark.parametrize(
-    ("wishes", "want"),
+    ("requirements", "want"),
     [
         pytest.param(
             {"a": ["rack=r"], "b": ["rack=r"]},
@@ -135,8 +136,8 @@ SUBGROUP = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
         ),
     ],
 )
-def test_tasks_form_this_tree(wishes: Mapping[str, Sequence[str]], want: Sequence[str | None]) -> None:
-    got = rows(pod_group(pool(), each(wishes)))
+def test_tasks_form_this_tree(requirements: Mapping[str, Sequence[str]], want: Sequence[str | None]) -> None:
+    got = rows(pod_group(pool(), each(requirements)))
 
     assert len(got) == len(want)
     assert set(want) - set(got) <= {None}
@@ -195,11 +196,11 @@ def test_a_group_named_like_a_marked_one_is_told_apart() -> None:
 
 
 def test_the_order_of_tasks_never_shows_in_the_tree() -> None:
-    wishes = {"a": ["zone=z1", "rack=r1"], "b": ["zone=z2"], "c": [], "d": ["rack=x"], "e": ["zone=Z1"]}
+    requirements = {"a": ["zone=z1", "rack=r1"], "b": ["zone=z2"], "c": [], "d": ["rack=x"], "e": ["zone=Z1"]}
 
-    shuffled = dict(reversed(wishes.items()))
+    shuffled = dict(reversed(requirements.items()))
 
-    assert rows(pod_group(pool(), each(wishes))) == rows(pod_group(pool(), each(shuffled)))
+    assert rows(pod_group(pool(), each(requirements))) == rows(pod_group(pool(), each(shuffled)))
 
 
 def test_tasks_of_one_resource_without_a_group_are_together() -> None:
@@ -209,17 +210,17 @@ def test_tasks_of_one_resource_without_a_group_are_together() -> None:
 
 
 @st.composite
-def wished(draw: st.DrawFn) -> list[tuple[str, dict[str, Wish]]]:
+def required_groups(draw: st.DrawFn) -> list[tuple[str, dict[str, GroupRequirement]]]:
     """Tasks in which a group of a level always has the same coarser keys and the same strictness."""
     tasks = []
     for i in range(draw(st.integers(1, 8))):
-        wishes: dict[str, Wish] = {}
+        requirements: dict[str, GroupRequirement] = {}
         for level in LEVELS:
             number = draw(st.integers(0, 3))
             if number:
-                above = "".join(sorted(wishes))
-                wishes[level.label] = Wish(f"{above}{number}", required=number != 3)
-        tasks.append((f"t{i}", wishes))
+                above = "".join(sorted(requirements))
+                requirements[level.label] = GroupRequirement(f"{above}{number}", required=number != 3)
+        tasks.append((f"t{i}", requirements))
     return tasks
 
 
@@ -231,8 +232,10 @@ def _depths(found: Tree) -> dict[str, int]:
 
 
 @settings(max_examples=300)
-@given(wished())
-def test_whatever_tasks_ask_the_tree_says_it_once_for_each(tasks: list[tuple[str, dict[str, Wish]]]) -> None:
+@given(required_groups())
+def test_whatever_tasks_ask_the_tree_says_it_once_for_each(
+    tasks: list[tuple[str, dict[str, GroupRequirement]]],
+) -> None:
     found = tree(tasks, LEVELS)
     named = {subgroup.name: subgroup for subgroup in found.subgroups}
     depths = _depths(found)
@@ -245,30 +248,30 @@ def test_whatever_tasks_ask_the_tree_says_it_once_for_each(tasks: list[tuple[str
     for subgroup in found.subgroups:
         assert bool(subgroup.tasks) != bool(subgroup.children)
     labels = [level.label for level in LEVELS]
-    for task, wishes in tasks:
-        way, name = [found.close], found.subgroup_of().get(task, "")
+    for task, requirements in tasks:
+        way, name = [found.levels], found.subgroup_of().get(task, "")
         while name:
-            way.append(named[name].close)
+            way.append(named[name].levels)
             name = named[name].parent
         required = max((labels.index(close.required) for close in way if close.required), default=-1)
-        asked = max((labels.index(label) for label, wish in wishes.items() if wish.required), default=-1)
+        asked = max((labels.index(label) for label, own in requirements.items() if own.required), default=-1)
         assert required == asked, "what is required of a task is what it asked for, no more and no less"
 
 
 @settings(max_examples=300)
-@given(wished())
+@given(required_groups())
 def test_two_tasks_share_a_required_group_exactly_if_they_asked_for_the_same(
-    tasks: list[tuple[str, dict[str, Wish]]],
+    tasks: list[tuple[str, dict[str, GroupRequirement]]],
 ) -> None:
     found = tree(tasks, LEVELS)
     named = {subgroup.name: subgroup for subgroup in found.subgroups}
     leaf = found.subgroup_of()
 
     def groups(task: str) -> set[tuple[str, str]]:
-        made = {("", found.close.required)} if found.close.required else set()
+        made = {("", found.levels.required)} if found.levels.required else set()
         name = leaf.get(task, "")
         while name:
-            if (label := named[name].close.required) is not None:
+            if (label := named[name].levels.required) is not None:
                 made.add((name, label))
             name = named[name].parent
         return {(name, label) for name, label in made if label}
@@ -288,4 +291,4 @@ def test_two_tasks_share_a_required_group_exactly_if_they_asked_for_the_same(
 
 
 def test_an_empty_list_of_levels_makes_no_constraint() -> None:
-    assert tree([("a", {})], ()) == Tree(("a",), Close(), ())
+    assert tree([("a", {})], ()) == Tree(("a",), Levels(), ())
