@@ -24,6 +24,8 @@ from closeknit.kube.port import ChangeType, Selection
 _encode: Final = msgspec.json.Encoder().encode
 _LONGEST: Final = 1800
 """Seconds after which a watch that names no time ends, so that clients connect anew now and then."""
+_PIECE: Final = 64 * 1024
+"""How many bytes are handed to the transport at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +128,19 @@ class Stream:
             await self._send(response, [_encode({"type": "ERROR", "object": error.status.wire()}) + b"\n"])
 
     async def _send(self, response: web.StreamResponse, lines: list[bytes]) -> None:
-        """Write; TimeoutError where the client has not read for too long."""
-        for start in range(0, len(lines), 256):
-            async with asyncio.timeout(self._patience):
-                await response.write(b"".join(lines[start : start + 256]))
+        """Write; TimeoutError where the client has not read for too long.
+
+        Piece by piece: only before a further piece does the transport wait for a client that lags behind.
+        """
+        piece: list[bytes] = []
+        size = 0
+        for number, line in enumerate(lines, start=1):
+            piece.append(line)
+            size += len(line)
+            if size >= _PIECE or number == len(lines):
+                async with asyncio.timeout(self._patience):
+                    await response.write(b"".join(piece))
+                piece, size = [], 0
 
     def _line(self, word: str, record: Record) -> bytes:
         watch, form = self._watch, self._watch.form
