@@ -10,9 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from closeknit.engine.batches import batches
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar
 from closeknit.engine.domain_costs import DomainCosts
 from closeknit.engine.domain_order import DomainOrder
-from closeknit.engine.problem import GroupVar, Problem
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Flags, Ints
 
@@ -22,7 +22,7 @@ class Candidates:
 
     def __init__(
         self,
-        problem: Problem,
+        compiled: CompiledRequest,
         group: GroupVar,
         inside: tuple[int, int],
         level: int,
@@ -33,10 +33,10 @@ class Candidates:
         guide: tuple[int, int] | None = None,
         whole_groups: bool = True,
     ) -> None:
-        self._problem = problem
+        self._compiled = compiled
         self._knot = group
         self._level = level
-        tree = problem.tree
+        tree = compiled.tree
         first, last = tree.span(*inside, level)
         mask = tree.real[level][first:last].copy() if level < tree.depth else np.ones(last - first, np.bool_)
         if group.bound:
@@ -44,17 +44,17 @@ class Candidates:
             mask &= np.isin(np.arange(first, last), list(ends)) if len(ends) == 1 else False
         for shape, need in enumerate(group.need):
             if need:
-                mask &= problem.tables[shape].sums[level][first:last] >= need
+                mask &= compiled.tables[shape].sums[level][first:last] >= need
         for batch in batches(group) if whole_groups else ():
             if batch.level > level:
-                mask &= batch.room(problem, level)[first:last] >= batch.count
+                mask &= batch.room(compiled, level)[first:last] >= batch.count
         self._first = first
         self._rule_out_loaded(inside, mask, loads)
         self._left: Ints = np.flatnonzero(mask) + first
         """Candidates not handed out yet, in path order."""
-        self._costs = DomainCosts(problem, group, inside, level, used)
+        self._costs = DomainCosts(compiled, group, inside, level, used)
         self._order = DomainOrder(
-            problem,
+            compiled,
             group,
             inside,
             level,
@@ -69,9 +69,9 @@ class Candidates:
 
     def _rule_out_loaded(self, inside: tuple[int, int], mask: Flags, loads: Loads) -> None:
         """Domains that siblings use already have less to give, and so have all domains within them."""
-        tree, level, last = self._problem.tree, self._level, self._first + len(mask)
+        tree, level, last = self._compiled.tree, self._level, self._first + len(mask)
         for shape, need in enumerate(self._knot.need):
-            sums = self._problem.tables[shape].sums
+            sums = self._compiled.tables[shape].sums
             for at in range(max(inside[0] + 1, 0), level + 1):
                 tally = loads.at(at, shape) if need else None
                 if tally is None:
@@ -105,7 +105,7 @@ class Candidates:
             return
         better: list[Ints] = []
         undecided = self._left
-        tree = self._problem.tree
+        tree = self._compiled.tree
         depth = tree.depth
         carried: Ints | None = None
         for field, limit in enumerate(best):
@@ -145,7 +145,7 @@ class Candidates:
 
         Most searches end here: the first candidate was as good as any can be.
         """
-        depth = self._problem.tree.depth
+        depth = self._compiled.tree.depth
         if self._knot.open != self._knot.need:
             return False
         for field, limit in enumerate(best):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.contents import Content
-from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 
@@ -62,14 +62,14 @@ class Component:
 
 
 def component(
-    problem: Problem, top: tuple[int, int], contents: list[Content], colors: list[Color]
+    compiled: CompiledRequest, top: tuple[int, int], contents: list[Content], colors: list[Color]
 ) -> Component:
     """Make items of what is confined to a domain; their colors are numbered anew."""
     shown = sorted({color for content in contents for color in content.colors})
     number = {color: i for i, color in enumerate(shown)}
     items, homes = [], []
     for (level, domain, shape, marks), inside in _alike(contents).items():
-        first, last = problem.tree.bounds(level, domain)
+        first, last = compiled.tree.bounds(level, domain)
         need = sum(content.pod_set.need for content in inside)
         total = sum(content.pod_set.open for content in inside)
         items.append(Item(shape, need, total, first, last, tuple(number[color] for color in marks)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from closeknit.engine.problem import PodSetVar
+from closeknit.engine.compiled_request import PodSetVar
 from closeknit.engine.tree import Tree
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar
 from closeknit.engine.piece_bound import MOST_COUNTED, fewest_inside
-from closeknit.engine.problem import GroupVar, Problem
 from closeknit.engine.tallies import Tally
 from closeknit.engine.tree import Flags, Ints
 
@@ -14,9 +14,14 @@ class DomainCosts:
     """Bounds on what a group costs in domains of a level inside a coarser domain."""
 
     def __init__(
-        self, problem: Problem, group: GroupVar, inside: tuple[int, int], level: int, used: list[Tally]
+        self,
+        compiled: CompiledRequest,
+        group: GroupVar,
+        inside: tuple[int, int],
+        level: int,
+        used: list[Tally],
     ) -> None:
-        self._problem = problem
+        self._compiled = compiled
         self._knot = group
         self._inside = inside
         self._level = level
@@ -29,12 +34,12 @@ class DomainCosts:
         for shape, count in enumerate(group.open):
             # Candidates take what is needed, so only pods above that can be left out.
             if count > group.need[shape]:
-                total = total + np.maximum(count - self._problem.tables[shape].sums[self._level][domains], 0)
+                total = total + np.maximum(count - self._compiled.tables[shape].sums[self._level][domains], 0)
         return total
 
     def around(self, coarser: int, domains: Ints) -> Ints:
         """The domains of a coarser level around these."""
-        tree = self._problem.tree
+        tree = self._compiled.tree
         return domains if coarser == self._level else tree.dom[coarser][tree.start[self._level][domains]]
 
     def new(self, coarser: int, domains: Ints) -> Ints | int:
@@ -45,7 +50,7 @@ class DomainCosts:
         if not used:
             return 1
         if coarser <= self._inside[0]:
-            tree = self._problem.tree
+            tree = self._compiled.tree
             return int(tree.above(*self._inside, coarser) not in used)
         fresh: Flags = used.all()[self.around(coarser, domains)] == 0
         return fresh.astype(np.int64)
@@ -55,12 +60,12 @@ class DomainCosts:
 
         Bounds above ``most`` are left rough; by default only the lowest are made exact.
         """
-        tree, level = self._problem.tree, self._level
+        tree, level = self._compiled.tree, self._level
         pieces: Ints = np.zeros(len(domains), dtype=np.int64)
         for shape, count in enumerate(self._knot.need):
             if not count:
                 continue
-            table = self._problem.tables[shape]
+            table = self._compiled.tables[shape]
             biggest = table.biggest_inside(level, finer)[domains]
             # Dividing in floating point is several times faster, and exact for counts of this size.
             rough = np.ceil(count / np.maximum(biggest, 1)).astype(np.int64)
@@ -80,6 +85,6 @@ class DomainCosts:
         pieces = 0
         for shape, count in enumerate(self._knot.need):
             if count:
-                inside = self._problem.tables[shape].biggest_inside(self._level, finer)
+                inside = self._compiled.tables[shape].biggest_inside(self._level, finer)
                 pieces = max(pieces, -(-count // max(int(inside[domains].max()), 1)))
         return pieces

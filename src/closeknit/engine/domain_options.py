@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices, Place
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.open_groups import OpenGroups, Waiting, needed_beside
-from closeknit.engine.problem import GroupVar, Problem
 from closeknit.engine.rules import Rules
 from closeknit.engine.symmetry import Symmetry
 from closeknit.engine.tree import Ints
@@ -20,7 +20,7 @@ class DomainOptions:
 
     def __init__(
         self,
-        problem: Problem,
+        compiled: CompiledRequest,
         free: Ints,
         *,
         made: Choices,
@@ -28,12 +28,12 @@ class DomainOptions:
         floor: Floor,
         rules: Rules,
     ) -> None:
-        self._problem = problem
+        self._compiled = compiled
         self._made = made
         self._incumbent = incumbent
         self._rules = rules
-        self._symmetry = Symmetry(problem, free, made)
-        choosing = sum(max(group.required, group.preferred) >= 0 for group in problem.groups)
+        self._symmetry = Symmetry(compiled, free, made)
+        choosing = sum(max(group.required, group.preferred) >= 0 for group in compiled.groups)
         self._guide = floor.guide() if rules.guide and choosing > 1 else None
         """Where several groups choose, a domain that could take them all in the fewest pieces."""
         self.examined = 0
@@ -48,7 +48,7 @@ class DomainOptions:
         if top == task.level:
             yield stay
             return
-        siblings = needed_beside(task, rest, len(self._problem.tables))
+        siblings = needed_beside(task, rest, len(self._compiled.tables))
         tried: list[tuple[int, int]] = []
         for level, stream in self._ladder(task, base, top, siblings):
             yield from self._drain(task, stream, level, tried)
@@ -64,7 +64,7 @@ class DomainOptions:
         def rung(level: int) -> Candidates:
             inside = (task.level, task.domain)
             stream = Candidates(
-                self._problem,
+                self._compiled,
                 group,
                 inside,
                 level,

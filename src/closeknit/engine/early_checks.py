@@ -5,12 +5,12 @@ from __future__ import annotations
 from closeknit.engine.batches import batches
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.choices import Choices, Place
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar, Part
 from closeknit.engine.component import component
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layouts
 from closeknit.engine.memberships import Capacity, has_choice
 from closeknit.engine.mixed_bound import MixedBound
-from closeknit.engine.problem import GroupVar, Part, Problem
 from closeknit.engine.rules import Rules
 
 _CHECKED = 64
@@ -22,7 +22,7 @@ class EarlyChecks:
 
     def __init__(
         self,
-        problem: Problem,
+        compiled: CompiledRequest,
         *,
         made: Choices,
         mixed: MixedBound,
@@ -31,8 +31,8 @@ class EarlyChecks:
         steps: Steps,
         rules: Rules,
     ) -> None:
-        self._problem = problem
-        self._tree = problem.tree
+        self._compiled = compiled
+        self._tree = compiled.tree
         self._made = made
         self._mixed = mixed
         self._incumbent = incumbent
@@ -49,7 +49,7 @@ class EarlyChecks:
         if not self._made.covered(place.level, place.domain):
             return False
         return (
-            len(self._problem.tables) == 1
+            len(self._compiled.tables) == 1
             or not self._incumbent.drags_on()
             or self._made.fits_in(self._mixed)
         )
@@ -68,7 +68,7 @@ class EarlyChecks:
     def room_for(self, group: GroupVar, members: list[Part], place: Place) -> bool:
         """Whether a domain takes as many whole groups as the members chosen bring along."""
         return not self._rules.whole_groups or all(
-            int(batch.room(self._problem, place.level)[place.domain]) >= batch.count
+            int(batch.room(self._compiled, place.level)[place.domain]) >= batch.count
             for batch in batches(group, members)
             if batch.level >= place.level
         )
@@ -81,7 +81,7 @@ class EarlyChecks:
             return True
         inside = self._made.contents.inside(place.level, place.domain)
         try:
-            laid_out = component(self._problem, (place.level, place.domain), inside, self._made.colors)
+            laid_out = component(self._compiled, (place.level, place.domain), inside, self._made.colors)
             return self._layouts.fits(laid_out, self._steps)
         except OutOfBudgetError:
             if self._steps.used_up:

@@ -23,7 +23,7 @@ LOOKS_A_STEP = 16
 
 
 class ExactLayout:
-    """One layout problem. ``nodes`` must keep each domain's nodes together."""
+    """One component to be laid out. ``nodes`` must keep each domain's nodes together."""
 
     def __init__(
         self,

@@ -13,9 +13,9 @@ from closeknit.engine import score
 from closeknit.engine.budget import Budget, Steps
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices
+from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar
 from closeknit.engine.floor import Floor
 from closeknit.engine.mixed_bound import MixedBound
-from closeknit.engine.problem import Goal, GroupVar, Problem
 from closeknit.engine.rules import Rules
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
@@ -34,7 +34,7 @@ class Incumbent:
 
     def __init__(
         self,
-        problem: Problem,
+        compiled: CompiledRequest,
         *,
         made: Choices,
         mixed: MixedBound,
@@ -43,7 +43,7 @@ class Incumbent:
         budget: Budget,
         rules: Rules,
     ) -> None:
-        self._problem = problem
+        self._compiled = compiled
         self._made = made
         self._mixed = mixed
         self._steps = steps
@@ -60,7 +60,7 @@ class Incumbent:
 
     def keep(self, spread: Spread) -> bool:
         """Remember a placement if it is the best so far; returns whether no other can be better."""
-        wishes = score.wishes(self._problem, spread)
+        wishes = score.wishes(self._compiled, spread)
         fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
         if self.fields is None:
             self._steps.allow(self._budget.improve)
@@ -75,7 +75,7 @@ class Incumbent:
         """Whether no placement can be better than the one that is known, as far as it is worth asking."""
         if self.fields is None:
             return False
-        if self._problem.goal is Goal.CONSTRAINTS:
+        if self._compiled.goal is Goal.CONSTRAINTS:
             return True
         # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.
         return self._steps.taken > _FEW and self.fields <= self._lower()
@@ -101,7 +101,7 @@ class Incumbent:
         """Take candidates out of the stream whose bounds reach the best placement known."""
         if self.fields is None or not self._rules.hopeless_domains:
             return
-        base, depth = self._cost(), self._problem.tree.depth
+        base, depth = self._cost(), self._compiled.tree.depth
         lower = [0] * len(base)
 
         def bound(field: int, own: Ints | int) -> Ints | int:
@@ -124,17 +124,17 @@ class Incumbent:
 
     def drags_on(self) -> bool:
         """Whether bounds that count over the whole cluster are worth their cost by now."""
-        return len(self._problem.tree) <= _SMALL or self._steps.work - self._found_at > _PATIENCE
+        return len(self._compiled.tree) <= _SMALL or self._steps.work - self._found_at > _PATIENCE
 
     def _cost(self) -> list[int]:
-        mixed = len(self._problem.tables) > 1 and self.drags_on()
+        mixed = len(self._compiled.tables) > 1 and self.drags_on()
         return self._made.cost(self._mixed if mixed else None)
 
     def _lower(self) -> list[int]:
         """What any placement better than the best known costs at least, field by field."""
         if self._bound is None:
             if self.fields is None or not self._rules.floor or not self.drags_on():
-                return [0] * (2 * self._problem.tree.depth + 2)
+                return [0] * (2 * self._compiled.tree.depth + 2)
             self._bound = self._floor.fields(self.fields)
         return self._bound
 

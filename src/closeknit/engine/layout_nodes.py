@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from closeknit.engine.budget import OutOfBudgetError
+from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.component import Component
-from closeknit.engine.problem import Problem
 from closeknit.engine.tree import Ints
 
 MOST_NODES = 256
@@ -35,17 +35,17 @@ class LayoutNode:
 
 
 def layout_nodes(
-    problem: Problem, free: Ints, component: Component, *, in_use: list[set[int]], most: int
+    compiled: CompiledRequest, free: Ints, component: Component, *, in_use: list[set[int]], most: int
 ) -> list[LayoutNode]:
     """The nodes that take any of a component's pods; ``in_use`` lists, by level, domains that cost nothing.
 
     Raises ``OutOfBudgetError`` where there are more than ``most`` of them.
     """
-    tree = problem.tree
+    tree = compiled.tree
     start, end = tree.bounds(component.level, component.domain)
     useful = np.zeros(end - start, dtype=np.bool_)
     for shape in sorted({item.shape for item in component.items}):
-        useful |= problem.tables[shape].fit[start:end] > 0
+        useful |= compiled.tables[shape].fit[start:end] > 0
     positions = (np.flatnonzero(useful) + start).tolist()
     if len(positions) > most:
         raise OutOfBudgetError
@@ -58,9 +58,9 @@ def layout_nodes(
         nodes.append(
             LayoutNode(
                 position,
-                free=tuple(max(int(free[row, slot]), 0) for row in problem.rows),
+                free=tuple(max(int(free[row, slot]), 0) for row in compiled.rows),
                 fits=tuple(
-                    min(int(problem.tables[item.shape].fit[position]), item.open)
+                    min(int(compiled.tables[item.shape].fit[position]), item.open)
                     if item.first <= position < item.last
                     else 0
                     for item in component.items

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from closeknit.engine.problem import Goal, GroupVar, Part, PodSetVar, formed, need_of
+from closeknit.engine.compiled_request import Goal, GroupVar, Part, PodSetVar, formed, need_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from closeknit.engine.problem import GroupVar
+from closeknit.engine.compiled_request import GroupVar
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from closeknit.engine import Engine
+from closeknit.engine.compiled_request import CompiledRequest, Goal
 from closeknit.engine.contents import Content, Contents
 from closeknit.engine.open_groups import needed_beside, pick, waiting, without_tried
-from closeknit.engine.problem import Goal, Problem
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.hub.request import Member
 from closeknit.testing.builders import group, pods, request
@@ -22,7 +22,7 @@ CLUSTER = parse("""
 """)
 
 
-def compiled(*members: Member) -> Problem:
+def compile_members(*members: Member) -> CompiledRequest:
     return Engine(CLUSTER)._compile(request("w", *members), Goal.WISHES)
 
 
@@ -49,7 +49,7 @@ def test_a_tally_as_an_array_follows_later_changes(asked_early: bool) -> None:
 
 
 def test_loads_that_come_to_nothing_are_as_if_they_had_never_been() -> None:
-    loads = Loads(compiled(*ALIKE).tree)
+    loads = Loads(compile_members(*ALIKE).tree)
     loads.add(1, 0, 0, 2)
     assert (loads.count(1, 0, 0), loads.count(1, 1, 0), loads.count(0, 0, 0)) == (2, 0, 0)
     loads.add(1, 0, 0, -2)
@@ -58,11 +58,11 @@ def test_loads_that_come_to_nothing_are_as_if_they_had_never_been() -> None:
 
 
 def test_contents_are_found_by_every_domain_around_them_until_they_are_cut() -> None:
-    problem = compiled(*ALIKE)
-    contents = Contents(problem.tree)
-    first = Content(1, 0, problem.pod_sets[0], ())
-    second = Content(1, 1, problem.pod_sets[1], ())
-    wide = Content(0, 0, problem.pod_sets[2], ())
+    compiled = compile_members(*ALIKE)
+    contents = Contents(compiled.tree)
+    first = Content(1, 0, compiled.pod_sets[0], ())
+    second = Content(1, 1, compiled.pod_sets[1], ())
+    wide = Content(0, 0, compiled.pod_sets[2], ())
     contents.add([first, second])
     assert contents.outermost() == [(1, 0, [first]), (1, 1, [second])]
     contents.add([wide])
@@ -75,8 +75,8 @@ def test_contents_are_found_by_every_domain_around_them_until_they_are_cut() -> 
 
 
 def test_groups_alike_wait_as_one_and_go_in_name_order() -> None:
-    problem = compiled(*ALIKE)
-    open_groups = waiting(problem.groups[1:], -1, 0, ())
+    compiled = compile_members(*ALIKE)
+    open_groups = waiting(compiled.groups[1:], -1, 0, ())
     assert [(each.group.name, each.count) for each in open_groups] == [("a", 3), ("d", 1)]
 
     first, rest = pick(open_groups, lambda each: each.group.name)
@@ -88,8 +88,8 @@ def test_groups_alike_wait_as_one_and_go_in_name_order() -> None:
 
 
 def test_what_a_group_has_been_through_is_struck_for_its_twins_only() -> None:
-    problem = compiled(*ALIKE)
-    first, rest = pick(waiting(problem.groups[1:], -1, 0, ()), lambda each: each.group.name)
+    compiled = compile_members(*ALIKE)
+    first, rest = pick(waiting(compiled.groups[1:], -1, 0, ()), lambda each: each.group.name)
     once = without_tried(first, rest, {1: {0}})
     twice = without_tried(first, once, {1: {1}})
 
@@ -97,9 +97,9 @@ def test_what_a_group_has_been_through_is_struck_for_its_twins_only() -> None:
 
 
 def test_twins_inside_another_domain_may_try_everything() -> None:
-    problem = compiled(*ALIKE)
-    here = waiting(problem.groups[1:3], 0, 0, ())
-    (elsewhere,) = waiting(problem.groups[3:4], -1, 0, ())
+    compiled = compile_members(*ALIKE)
+    here = waiting(compiled.groups[1:3], 0, 0, ())
+    (elsewhere,) = waiting(compiled.groups[3:4], -1, 0, ())
     first, rest = pick([*here, elsewhere], lambda each: each.group.name)
 
     spared = without_tried(first, rest, {1: {0}})

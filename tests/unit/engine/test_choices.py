@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from closeknit.engine import Engine
 from closeknit.engine.choices import Choices, Place
-from closeknit.engine.problem import Goal, GroupVar, Problem
+from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar
 from closeknit.hub.request import Member
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
@@ -18,11 +18,11 @@ CLUSTER = parse("""
 """)
 
 
-def chosen(*members: Member) -> tuple[Problem, Choices, list[GroupVar]]:
+def chosen(*members: Member) -> tuple[CompiledRequest, Choices, list[GroupVar]]:
     """Choices for the groups among the members of a request, none made yet."""
     engine = Engine(CLUSTER)
-    problem = engine._compile(request("w", *members), Goal.WISHES)
-    return problem, Choices(problem, engine._ledger.free), problem.groups[1:]
+    compiled = engine._compile(request("w", *members), Goal.WISHES)
+    return compiled, Choices(compiled, engine._ledger.free), compiled.groups[1:]
 
 
 def counts(made: Choices) -> object:
@@ -79,8 +79,8 @@ def test_a_group_that_shares_nothing_is_colored_while_it_stands() -> None:
 
 
 def test_members_left_out_are_no_longer_asked_for() -> None:
-    problem, made, groups = chosen(group("a", pods("p", 9), required="rack"), group("b", pods("q", 2)))
-    root = problem.root
+    compiled, made, groups = chosen(group("a", pods("p", 9), required="rack"), group("b", pods("q", 2)))
+    root = compiled.root
     before = counts(made)
     everywhere = Place(-1, -1, 0, 0)
 

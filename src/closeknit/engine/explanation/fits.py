@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from closeknit.engine import eligibility
+from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit, plain
 from closeknit.engine.explanation.holders import largest_holders
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.node_fits import MOST, PodShape
-from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import DomainFit, Holder
@@ -72,9 +72,9 @@ class Survey:
             self._emptied[key] = fit
         return self._emptied[key]
 
-    def prospect(self, problem: Problem) -> Prospect:
+    def prospect(self, compiled: CompiledRequest) -> Prospect:
         """The domains that a group may use, with what counts say of them."""
-        tree, group = problem.tree, problem.root
+        tree, group = compiled.tree, compiled.root
         level = group.required
         if level < 0:
             domains = np.zeros(1, dtype=np.int64)
@@ -86,7 +86,7 @@ class Survey:
         for shape, need in enumerate(group.need):
             if not need:
                 continue
-            table = problem.tables[shape]
+            table = compiled.tables[shape]
             whole = self.emptied(table)
             if level < 0:
                 room += min(table.total, need)
@@ -100,9 +100,9 @@ class Survey:
         """The domains that take the most of a group, best first."""
         if culprit.apart:
             return ()
-        problem, level = culprit.problem, culprit.level
-        prospect = self.prospect(problem)
-        if plain(problem.root):
+        compiled, level = culprit.compiled, culprit.level
+        prospect = self.prospect(compiled)
+        if plain(compiled.root):
             return tuple(
                 self._fit(culprit, level, int(prospect.domains[at]), int(prospect.room[at]), None)
                 for at in prospect.best(_SHOWN)
@@ -121,30 +121,30 @@ class Survey:
         return tuple(fit for _, _, fit in found[:_SHOWN])
 
     def _fit(self, culprit: Culprit, level: int, domain: int, fits: int, spread: Spread | None) -> DomainFit:
-        problem = culprit.problem
-        start, end = problem.tree.bounds(level, domain)
-        row = self._limiting(problem, start, end, spread) if fits < culprit.wanted else None
+        compiled = culprit.compiled
+        start, end = compiled.tree.bounds(level, domain)
+        row = self._limiting(compiled, start, end, spread) if fits < culprit.wanted else None
         name = None if row is None else next(name for name, at in self.ledger.resources.items() if at == row)
         holders: tuple[Holder, ...] = ()
         if name is not None:
-            slots, besides = problem.tree.slots[start:end], self._trials.request.name
+            slots, besides = compiled.tree.slots[start:end], self._trials.request.name
             holders = largest_holders(self.ledger, slots, name, number=_SHOWN, besides=besides)
-        return DomainFit(problem.tree.path(level, domain), fits, name, holders)
+        return DomainFit(compiled.tree.path(level, domain), fits, name, holders)
 
-    def _limiting(self, problem: Problem, start: int, end: int, spread: Spread | None) -> int | None:
+    def _limiting(self, compiled: CompiledRequest, start: int, end: int, spread: Spread | None) -> int | None:
         """The row of the resource without which the most further pods would fit; None where none is to blame.
 
         Without a spread, the domain is taken to be filled with the one shape there is.
         """
-        ledger, slots = self.ledger, problem.tree.slots[start:end]
-        shape = _most_lacking(problem, spread)
-        table = problem.tables[shape]
+        ledger, slots = self.ledger, compiled.tree.slots[start:end]
+        shape = _most_lacking(compiled, spread)
+        table = compiled.tables[shape]
         rows = [row for row, _ in table.fits.demand]
         free = ledger.free[np.ix_(np.array(rows), slots)]
-        for pod_set in problem.pod_sets if spread is not None else ():
+        for pod_set in compiled.pod_sets if spread is not None else ():
             if spread is not None and pod_set.index in spread:
                 positions, counts = spread[pod_set.index]
-                for row, units in problem.tables[pod_set.shape].fits.demand:
+                for row, units in compiled.tables[pod_set.shape].fits.demand:
                     if row in rows:
                         free[rows.index(row), positions - start] -= counts * units
         admitted = eligibility.admitted(ledger, table.fits.shape.filter, slots)
@@ -153,7 +153,7 @@ class Survey:
         each = np.array([units for _, units in table.fits.demand], dtype=np.int64)[:, None]
         share = np.clip(free[:, admitted] // each, 0, MOST)
         fit = share.min(axis=0)
-        if (spread is not None and fit.any()) or self._filtered(problem, shape, start, end):
+        if (spread is not None and fit.any()) or self._filtered(compiled, shape, start, end):
             return None
         rest = [np.delete(share, i, axis=0).min(axis=0, initial=MOST) for i in range(len(rows))]
         gains = [int((without - fit).sum()) for without in rest]
@@ -162,23 +162,23 @@ class Survey:
         chosen = min(range(len(rows)), key=lambda i: (-gains[i], tightness[i], names[rows[i]]))
         return rows[chosen]
 
-    def _filtered(self, problem: Problem, shape: int, start: int, end: int) -> bool:
+    def _filtered(self, compiled: CompiledRequest, shape: int, start: int, end: int) -> bool:
         """Whether nodes that the filter refuses would make up for what is missing, and no departure would."""
-        table, need = problem.tables[shape], problem.root.need[shape]
+        table, need = compiled.tables[shape], compiled.root.need[shape]
         if int(self.emptied(table)[start:end].sum()) >= need:
             return False
-        slots = problem.tree.slots[start:end]
+        slots = compiled.tree.slots[start:end]
         room = np.full(len(slots), MOST, dtype=np.int64)
         for row, units in table.fits.demand:
             np.minimum(room, self.ledger.free[row][slots] // units, out=room)
         return int(np.clip(room, 0, MOST).sum()) >= need
 
 
-def _most_lacking(problem: Problem, spread: Spread | None) -> int:
+def _most_lacking(compiled: CompiledRequest, spread: Spread | None) -> int:
     """The shape of which the most pods found no place."""
-    lacking = list(problem.root.need)
+    lacking = list(compiled.root.need)
     if spread is not None:
-        for pod_set in problem.pod_sets:
+        for pod_set in compiled.pod_sets:
             if pod_set.index in spread:
                 lacking[pod_set.shape] -= int(spread[pod_set.index][1].sum())
     return max(range(len(lacking)), key=lambda shape: (lacking[shape], -shape))
