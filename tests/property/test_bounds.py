@@ -7,8 +7,8 @@ from hypothesis import given
 from closeknit.engine import Engine
 from closeknit.engine.batches import batches
 from closeknit.engine.compiled_request import Goal
+from closeknit.engine.count_bounds import MixedBound
 from closeknit.engine.floor import Floor
-from closeknit.engine.mixed_bound import MixedBound
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.request import Request
 from closeknit.testing import oracle

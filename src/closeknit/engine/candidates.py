@@ -34,7 +34,7 @@ class Candidates:
         whole_groups: bool = True,
     ) -> None:
         self._compiled = compiled
-        self._knot = group
+        self._group = group
         self._level = level
         tree = compiled.tree
         first, last = tree.span(*inside, level)
@@ -53,16 +53,7 @@ class Candidates:
         self._left: Ints = np.flatnonzero(mask) + first
         """Candidates not handed out yet, in path order."""
         self._costs = DomainCosts(compiled, group, inside, level, used)
-        self._order = DomainOrder(
-            compiled,
-            group,
-            inside,
-            level,
-            costs=self._costs,
-            loads=loads,
-            siblings=siblings,
-            guide=guide,
-        )
+        self._order = DomainOrder(self._costs, loads, siblings, guide)
 
     def __len__(self) -> int:
         return len(self._left)
@@ -70,7 +61,7 @@ class Candidates:
     def _rule_out_loaded(self, inside: tuple[int, int], mask: Flags, loads: Loads) -> None:
         """Domains that siblings use already have less to give, and so have all domains within them."""
         tree, level, last = self._compiled.tree, self._level, self._first + len(mask)
-        for shape, need in enumerate(self._knot.need):
+        for shape, need in enumerate(self._group.need):
             sums = self._compiled.tables[shape].sums
             for at in range(max(inside[0] + 1, 0), level + 1):
                 tally = loads.at(at, shape) if need else None
@@ -146,7 +137,7 @@ class Candidates:
         Most searches end here: the first candidate was as good as any can be.
         """
         depth = self._compiled.tree.depth
-        if self._knot.open != self._knot.need:
+        if self._group.open != self._group.need:
             return False
         for field, limit in enumerate(best):
             own: Ints | int = 0
@@ -165,5 +156,4 @@ class Candidates:
 
     def least_left_out(self) -> int:
         """The fewest pods that any candidate leaves out."""
-        own = self._costs.left_out(self._left)
-        return own if isinstance(own, int) else int(own.min())
+        return int(np.min(self._costs.left_out(self._left)))

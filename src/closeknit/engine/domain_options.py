@@ -6,34 +6,26 @@ from collections.abc import Iterator
 
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices, Place
-from closeknit.engine.compiled_request import CompiledRequest, GroupVar
+from closeknit.engine.compiled_request import GroupVar
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.open_groups import OpenGroups, Waiting, needed_beside
 from closeknit.engine.rules import Rules
-from closeknit.engine.symmetry import Symmetry
-from closeknit.engine.tree import Ints
+
+_COMPARED = 64
+"""Nodes up to which domains are compared with each other, node by node."""
 
 
 class DomainOptions:
     """Lists domains for one group after another, as the choices in force leave them."""
 
-    def __init__(
-        self,
-        compiled: CompiledRequest,
-        free: Ints,
-        *,
-        made: Choices,
-        incumbent: Incumbent,
-        floor: Floor,
-        rules: Rules,
-    ) -> None:
-        self._compiled = compiled
+    def __init__(self, made: Choices, incumbent: Incumbent, floor: Floor, rules: Rules) -> None:
+        self._compiled = made.compiled
         self._made = made
         self._incumbent = incumbent
         self._rules = rules
-        self._symmetry = Symmetry(compiled, free, made)
-        choosing = sum(max(group.required, group.preferred) >= 0 for group in compiled.groups)
+        self._symmetry = Symmetry(made)
+        choosing = sum(max(group.required, group.preferred) >= 0 for group in made.compiled.groups)
         self._guide = floor.guide() if rules.guide and choosing > 1 else None
         """Where several groups choose, a domain that could take them all in the fewest pieces."""
         self.examined = 0
@@ -114,3 +106,40 @@ class DomainOptions:
 def _distance(group: GroupVar, level: int) -> int:
     """How far a domain of a level is from what a group prefers."""
     return max(group.preferred - level, 0) if group.preferred >= 0 else 0
+
+
+class Symmetry:
+    """What domains look like. Of domains that look alike, a search need try only one."""
+
+    def __init__(self, made: Choices) -> None:
+        self._compiled = made.compiled
+        self._made = made
+        self._known: dict[tuple[int, int], object] = {}
+
+    def of(self, above: int, level: int, domain: int) -> object:
+        """Equal for domains that are alike and lie in domains that are alike, up to a coarser level."""
+        tree = self._compiled.tree
+        return tuple(self._look(at, tree.above(level, domain, at)) for at in range(above + 1, level + 1))
+
+    def _look(self, level: int, domain: int) -> object:
+        """What a domain looks like; its own number where it is in use or too large to compare."""
+        if self._made.touches(level, domain):
+            return domain
+        key = (level, domain)
+        known = self._known.get(key)
+        if known is None:
+            start, end = self._compiled.tree.bounds(level, domain)
+            known = (domain,) if end - start > _COMPARED else ("like", self._content(level, domain))
+            self._known[key] = known
+        return known
+
+    def _content(self, level: int, domain: int) -> object:
+        compiled, tree = self._compiled, self._compiled.tree
+        if level == tree.depth:
+            slot = int(tree.slots[domain])
+            fits = tuple(int(table.fit[domain]) for table in compiled.tables)
+            prices = tuple(int(t.price[domain]) if t.price is not None else 0 for t in compiled.tables)
+            return (fits, prices, tuple(int(self._made.free[row, slot]) for row in compiled.rows))
+        first, last = tree.span(level, domain, level + 1)
+        inner = sorted((self._content(level + 1, child) for child in range(first, last)), key=repr)
+        return (bool(tree.real[level][domain]), tuple(inner))

@@ -16,9 +16,9 @@ from closeknit.engine.compiled_request import CompiledRequest, Goal, compile_req
 from closeknit.engine.explanation.alternatives import alternatives
 from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
+from closeknit.engine.fit_tables import TableCache
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.search import find
-from closeknit.engine.table_cache import TableCache
 from closeknit.engine.tree import Tree
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node

@@ -5,6 +5,7 @@ A placement that costs no more is best, and no search need prove it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,7 @@ import numpy as np
 from closeknit.engine import score
 from closeknit.engine.batches import Batch, certain
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar
-from closeknit.engine.mixed_bound import MixedBound
-from closeknit.engine.piece_bound import fewest, fewest_inside
+from closeknit.engine.count_bounds import MixedBound, fewest, fewest_inside
 from closeknit.engine.tree import Flags, Ints
 
 
@@ -53,12 +53,12 @@ class Floor:
         while shared + 1 < tree.depth and best[len(first) + shared + 1] == 1:
             shared += 1
         if shared >= 0 and first == best[: len(first)] and not root.bound and least.pods:
-            # Whatever is better shares that one domain as well, so only what single domains offer counts.
-            return [
-                *first,
-                *[1] * (shared + 1),
-                *self._inside_one(least, shared, best[len(first) + shared + 1 :]),
-            ]
+            # Whatever is better shares one domain of that level as well, so only what single domains offer
+            # counts. A node without labels counts as a domain of its own, so domains need not be real here.
+            anywhere = np.ones(tree.count(shared), dtype=np.bool_)
+            domains = np.flatnonzero(self._with_room(least.by_shape, shared, anywhere))
+            inside, _ = self._narrowed(least, shared, domains, best=best[len(first) + shared + 1 :])
+            return [*first, *[1] * (shared + 1), *inside]
         return [*first, *(self._domains(least, level) for level in range(tree.depth + 1))]
 
     def guide(self) -> tuple[int, int] | None:
@@ -74,16 +74,6 @@ class Floor:
                 return level, int(domains[int(np.argmin(room))])
         return None
 
-    def _inside_one(self, least: _Least, level: int, best: list[int]) -> list[int]:
-        """The fewest domains of each finer level, and nodes, if all pods go to one domain of a level.
-
-        That is for placements better than the best known, whose counts are given.
-        """
-        # A node without labels counts as a domain of its own, so domains need not be real here.
-        anywhere = np.ones(self._compiled.tree.count(level), dtype=np.bool_)
-        domains = np.flatnonzero(self._with_room(least.by_shape, level, anywhere))
-        return self._narrowed(least, level, domains, best=best)[0]
-
     def _narrowed(
         self, least: _Least, level: int, domains: Ints, *, best: list[int] | None
     ) -> tuple[list[int], Ints]:
@@ -92,23 +82,15 @@ class Floor:
         A domain that needs more pieces than the fewest drops out for the finer levels only where the best
         placement known has the fewest itself: otherwise one with more may still be better than that.
         """
-        compiled, tree = self._compiled, self._compiled.tree
+        tree = self._compiled.tree
         fewest_at: list[int] = []
         for finer in range(level + 1, tree.depth + 1):
             if fewest_at and tree.count(finer) == len(tree) == tree.count(finer - 1):
                 # Two levels of one node a domain count the same.
                 fewest_at.append(fewest_at[-1])
                 continue
-            wanted = [
-                (compiled.tables[shape].sums[finer], need)
-                for shape, need in enumerate(least.by_shape)
-                if need
-            ]
-            if len(compiled.tables) > 1:
-                wanted.append((self._mixed.sums(finer), least.pods))
-            wanted += [(b.room(compiled, finer), b.count) for b in self._batches if b.level >= finer]
             pieces = np.zeros(len(domains), dtype=np.int64)
-            for sums, need in wanted:
+            for sums, need in self._wanted(least, finer):
                 np.maximum(
                     pieces, fewest_inside(tree, level, finer, domains, sizes=sums, count=need), out=pieces
                 )
@@ -153,26 +135,27 @@ class Floor:
 
     def _domains(self, least: _Least, level: int) -> int:
         """How many domains of a level come into use at least."""
-        compiled, tree, root = self._compiled, self._compiled.tree, self._compiled.root
+        tree, root = self._compiled.tree, self._compiled.root
         running = np.unique(tree.dom[level][np.array(root.bound, dtype=np.int64)])
         most = len(running)
-        wanted = [
-            (compiled.tables[shape].sums[level], need) for shape, need in enumerate(least.by_shape) if need
-        ]
-        if len(compiled.tables) > 1:
-            wanted.append((self._mixed.sums(level), least.pods))
-        if not len(running):
-            wanted += [(b.room(compiled, level), b.count) for b in self._batches if b.level >= level]
-        for sums, need in wanted:
-            if len(running):
-                # Pods go to domains in use first; only what these cannot take needs others.
-                rest = need - int(sums[running].sum())
-                others = sums.copy()
-                others[running] = 0
-                most = max(most, len(running) + fewest(others, rest))
-            else:
-                most = max(most, fewest(sums, need))
+        for sums, need in self._wanted(least, level, whole_groups=not len(running)):
+            # Pods go to domains in use first; only what these cannot take needs others.
+            others = sums.copy()
+            others[running] = 0
+            most = max(most, len(running) + fewest(others, need - int(sums[running].sum())))
         return most
+
+    def _wanted(self, least: _Least, level: int, *, whole_groups: bool = True) -> Iterator[tuple[Ints, int]]:
+        """What each domain of a level takes, and how much is needed: by shape, in all, in whole groups."""
+        tables = self._compiled.tables
+        yield from (
+            (table.sums[level], need) for table, need in zip(tables, least.by_shape, strict=True) if need
+        )
+        if len(tables) > 1:
+            yield self._mixed.sums(level), least.pods
+        for batch in self._batches if whole_groups else ():
+            if batch.level >= level:
+                yield batch.room(self._compiled, level), batch.count
 
 
 def _least(root: GroupVar, left_out: int | None) -> _Least:

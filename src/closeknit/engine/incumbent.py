@@ -13,9 +13,8 @@ from closeknit.engine import score
 from closeknit.engine.budget import Budget, Steps
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices
-from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar
+from closeknit.engine.compiled_request import Goal, GroupVar
 from closeknit.engine.floor import Floor
-from closeknit.engine.mixed_bound import MixedBound
 from closeknit.engine.rules import Rules
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
@@ -32,25 +31,14 @@ _PATIENCE = 24
 class Incumbent:
     """The best placement known to one search, which starts with none."""
 
-    def __init__(
-        self,
-        compiled: CompiledRequest,
-        *,
-        made: Choices,
-        mixed: MixedBound,
-        floor: Floor,
-        steps: Steps,
-        budget: Budget,
-        rules: Rules,
-    ) -> None:
-        self._compiled = compiled
+    def __init__(self, made: Choices, floor: Floor, steps: Steps, budget: Budget, rules: Rules) -> None:
+        self._compiled = made.compiled
         self._made = made
-        self._mixed = mixed
+        self._floor = floor
         self._steps = steps
         self._budget = budget
         self._rules = rules
         self._found_at = 0
-        self._floor = floor
         self._bound: list[int] | None = None
         """What the floor says of placements better than the best known, once it was asked."""
         self.fields: list[int] | None = None
@@ -84,7 +72,7 @@ class Incumbent:
         """Whether the choices so far, and a distance to be added, can still lead to something better."""
         if self.fields is None:
             return True
-        fields = self._cost()
+        fields = self._made.cost(closely=self.drags_on())
         if group is not None and distance:
             fields[1 + group.preferred] += distance
         # The first comparison is cheap, and mostly enough.
@@ -101,7 +89,7 @@ class Incumbent:
         """Take candidates out of the stream whose bounds reach the best placement known."""
         if self.fields is None or not self._rules.hopeless_domains:
             return
-        base, depth = self._cost(), self._compiled.tree.depth
+        base, depth = self._made.cost(closely=self.drags_on()), self._compiled.tree.depth
         lower = [0] * len(base)
 
         def bound(field: int, own: Ints | int) -> Ints | int:
@@ -125,10 +113,6 @@ class Incumbent:
     def drags_on(self) -> bool:
         """Whether bounds that count over the whole cluster are worth their cost by now."""
         return len(self._compiled.tree) <= _SMALL or self._steps.work - self._found_at > _PATIENCE
-
-    def _cost(self) -> list[int]:
-        mixed = len(self._compiled.tables) > 1 and self.drags_on()
-        return self._made.cost(self._mixed if mixed else None)
 
     def _lower(self) -> list[int]:
         """What any placement better than the best known costs at least, field by field."""

@@ -7,17 +7,18 @@ less might do and the component is small, exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.component import Component, Item
+from closeknit.engine.count_bounds import fewest
 from closeknit.engine.exact_bound import Weights
 from closeknit.engine.exact_layout import ExactLayout
 from closeknit.engine.layout_nodes import FEW_NODES, MOST_NODES, layout_nodes
 from closeknit.engine.packed_layout import packed
-from closeknit.engine.piece_bound import fewest
 from closeknit.engine.quick_layout import QuickLayout
 from closeknit.engine.tree import Ints
 
@@ -93,7 +94,7 @@ class Layouts:
         packed = None
         if end - start > FEW_NODES and (quick is None or quick.cost >= self._left_out):
             packed = self._packed(component, steps)
-        known = min(filter(None, (quick, packed)), key=_cost, default=None)
+        known = min(filter(None, (quick, packed)), key=attrgetter("cost"), default=None)
         try:
             return self._exactly(component, known, steps, _TO_IMPROVE)
         except OutOfBudgetError:
@@ -234,10 +235,6 @@ class Layouts:
             positions = np.array([position for position, _ in rows], dtype=np.int64)
             takes.append((positions, np.array([count for _, count in rows], dtype=np.int64)))
         return Layout(cost, exact=True, takes=takes)
-
-
-def _cost(layout: Layout) -> int:
-    return layout.cost
 
 
 def _joined(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

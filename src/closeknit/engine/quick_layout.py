@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from closeknit.engine.compiled_request import CompiledRequest
-from closeknit.engine.piece_bound import MOST_COUNTED, fewest_inside
+from closeknit.engine.count_bounds import MOST_COUNTED, fewest_inside
 from closeknit.engine.remaining import Remaining
 from closeknit.engine.tree import Flags, Ints
 
@@ -102,15 +102,8 @@ class QuickLayout:
 
     def _prices(self, shape: int, level: int, first: int, last: int) -> Ints | None:
         """The price of each domain's cheapest node that takes any pod."""
-        table = self._compiled.tables[shape]
-        if table.price is None:
-            return None
-        start, end = int(self._tree.start[level][first]), int(self._tree.end[level][last - 1])
-        prices = np.where(table.fit[start:end] > 0, table.price[start:end], np.iinfo(np.int64).max)
-        if level == self._tree.depth:
-            return prices
-        cheapest: Ints = np.minimum.reduceat(prices, self._tree.start[level][first:last] - start)
-        return cheapest
+        appeal = self._compiled.tables[shape].appeal(level)
+        return None if appeal is None else -appeal[first:last]
 
     def _best_child(
         self, shape: int, level: int, first: int, children: Ints, *, capacities: Ints, count: int

@@ -33,6 +33,13 @@ def shared_level(tree: Tree, positions: Ints) -> int:
     return -1
 
 
+def broken_by_running(tree: Tree, group: GroupVar) -> bool:
+    """Whether running pods already break what a group requires."""
+    if group.required < 0 or not group.bound:
+        return False
+    return shared_level(tree, np.array(group.bound, dtype=np.int64)) < group.required
+
+
 def distance(tree: Tree, preferred: int, positions: Ints) -> int:
     """How far a group is from its preferred level; 0 where it got it."""
     shared = shared_level(tree, positions)

@@ -14,22 +14,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
-
 from closeknit.engine import score
 from closeknit.engine.batches import batches
 from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
 from closeknit.engine.choices import Choices, Place
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar, formed
-from closeknit.engine.component import component, share
-from closeknit.engine.contents import Content
+from closeknit.engine.component import Content, component, share
 from closeknit.engine.domain_options import DomainOptions
 from closeknit.engine.early_checks import EarlyChecks
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
-from closeknit.engine.layout import Layout, Layouts
+from closeknit.engine.layout import Layouts
 from closeknit.engine.memberships import memberships
-from closeknit.engine.mixed_bound import MixedBound
 from closeknit.engine.open_groups import OpenGroups, Waiting, pick, waiting, without_tried
 from closeknit.engine.rules import ALL, Rules
 from closeknit.engine.score import Spread
@@ -88,25 +84,12 @@ class Search:
         self._rules = rules
         self._steps = steps = Steps(budget.find)
         self._layouts = Layouts(compiled, free)
-        self._made = made = Choices(compiled, free)
-        mixed = MixedBound(compiled, free, counted=rules.mixed_bound)
+        self._made = made = Choices(compiled, free, count_mixes=rules.mixed_bound)
         self._batches = batches(compiled.root) if rules.whole_groups else []
-        floor = Floor(compiled, mixed, self._batches)
-        self._incumbent = Incumbent(
-            compiled, made=made, mixed=mixed, floor=floor, steps=steps, budget=budget, rules=rules
-        )
-        self._options = DomainOptions(
-            compiled, free, made=made, incumbent=self._incumbent, floor=floor, rules=rules
-        )
-        self._checks = EarlyChecks(
-            compiled,
-            made=made,
-            mixed=mixed,
-            incumbent=self._incumbent,
-            layouts=self._layouts,
-            steps=steps,
-            rules=rules,
-        )
+        floor = Floor(compiled, made.mixed, self._batches)
+        self._incumbent = Incumbent(made, floor, steps, budget, rules)
+        self._options = DomainOptions(made, self._incumbent, floor, rules)
+        self._checks = EarlyChecks(made, self._incumbent, self._layouts, steps, rules)
         self._failures = Counter[str]()
         """By twin, how often nothing came of giving such a group a domain."""
         self._sure = True
@@ -127,7 +110,7 @@ class Search:
                 self._steps.allow(
                     self._budget.improve + 2 * (self._step_weight + 4) * len(self._compiled.groups)
                 )
-            if not self._pinned_apart() and not self._too_many():
+            if not self._impossible():
                 with _deep_enough(len(self._compiled.groups)):
                     self._made.confine(*within)
                     self._explore(waiting([self._compiled.root], *within, ()))
@@ -145,18 +128,12 @@ class Search:
             best.spread, best.wishes, complete and self._sure, self._steps.taken, self._options.examined
         )
 
-    def _pinned_apart(self) -> bool:
-        """Whether running pods already break a requirement."""
-        return any(
-            group.required >= 0
-            and group.bound
-            and score.shared_level(self._tree, np.array(group.bound, dtype=np.int64)) < group.required
-            for group in self._compiled.groups
+    def _impossible(self) -> bool:
+        """Whether running pods break a requirement, or the cluster takes too few whole groups."""
+        compiled = self._compiled
+        return any(score.broken_by_running(self._tree, group) for group in compiled.groups) or any(
+            int(batch.room(compiled, -1)[0]) < batch.count for batch in self._batches
         )
-
-    def _too_many(self) -> bool:
-        """Whether the whole cluster takes fewer whole groups than must be formed."""
-        return any(int(b.room(self._compiled, -1)[0]) < b.count for b in self._batches)
 
     # ---- going down the request tree ----
 
@@ -170,7 +147,8 @@ class Search:
         for place in self._options.of(task, rest):
             self._steps.take(self._step_weight)
             colors = self._made.make(task.group, place, task.colors)
-            if self._checks.sums_fit(place) and self._incumbent.hopeful():
+            sums_fit = not self._rules.resource_sums or self._made.fits_by_sum(place)
+            if sums_fit and self._incumbent.hopeful():
                 others = without_tried(task, rest, tried) if self._rules.twins else rest
                 self._open(task.group, place, colors, others)
             self._made.unmake(task.group, place)
@@ -218,9 +196,6 @@ class Search:
                 made.contents.cut(before)
             made.form(group, members, left_out, place, -1)
 
-    def _lay_out(self, top: tuple[int, int], inside: list[Content]) -> Layout | None:
-        return self._layouts.lay_out(component(self._compiled, top, inside, self._made.colors), self._steps)
-
     # ---- the end of a branch ----
 
     def _finish(self) -> None:
@@ -230,8 +205,9 @@ class Search:
         for level, domain, inside in self._made.contents.outermost():
             start, end = self._tree.bounds(level, domain)
             self._steps.work += (end - start) // 4
+            pods = component(self._compiled, (level, domain), inside, self._made.colors)
             try:
-                layout = self._lay_out((level, domain), inside)
+                layout = self._layouts.lay_out(pods, self._steps)
             except OutOfBudgetError:
                 if self._steps.used_up:
                     raise

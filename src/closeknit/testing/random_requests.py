@@ -120,20 +120,6 @@ class _Planter:
             self._pods_left -= draft.count
             planted[draft.name] = placed
 
-    def _domain_with_room(self, group: Draft, level: int, nodes: Sequence[str]) -> list[str]:
-        """The nodes of a random domain, one where each pod set finds some room if there is any."""
-        domains: dict[tuple[str, ...], list[str]] = {}
-        for node in nodes:
-            if len(self._paths[node]) > level:
-                domains.setdefault(self._paths[node][: level + 1], []).append(node)
-        choices = self._rng.sample(sorted(domains.values()), len(domains))
-        roomy = (
-            inside
-            for inside in choices
-            if all(any(self._fits(leaf, node) for node in inside) for leaf in group.leaves())
-        )
-        return next(roomy, choices[0] if choices else [])
-
     def _fits(self, draft: Draft, node: str) -> bool:
         shape = draft.shape
         assert shape is not None

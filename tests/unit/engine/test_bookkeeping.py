@@ -6,7 +6,7 @@ import pytest
 
 from closeknit.engine import Engine
 from closeknit.engine.compiled_request import CompiledRequest, Goal
-from closeknit.engine.contents import Content, Contents
+from closeknit.engine.component import Content, Contents
 from closeknit.engine.open_groups import needed_beside, pick, waiting, without_tried
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.hub.request import Member

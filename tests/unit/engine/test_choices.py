@@ -27,7 +27,7 @@ def chosen(*members: Member) -> tuple[CompiledRequest, Choices, list[GroupVar]]:
 
 def counts(made: Choices) -> object:
     return (
-        made.cost(None),
+        made.cost(closely=False),
         [(at, domain, made.loads.count(at, domain, 0)) for at in (-1, 0, 1) for domain in range(2)],
         [used.all().tolist() for used in made.used],
         list(made.preferences),
@@ -46,7 +46,7 @@ def test_a_group_counts_where_it_goes_and_not_after_it_is_taken_back() -> None:
     made.make(a, rack, ())
     made.make(b, block, ())
     # No pod left out; b is one level from its rack; one block and one rack are in use for certain.
-    assert made.cost(None) == [0, 0, 1, 1, 1, 0]
+    assert made.cost(closely=False) == [0, 0, 1, 1, 1, 0]
     assert made.loads.count(0, 0, 0) == 5
     assert made.loads.count(1, 0, 0) == 2
     made.unmake(b, block)
@@ -60,7 +60,7 @@ def test_a_group_that_needs_no_pod_uses_no_domain_for_certain() -> None:
 
     made.make(a, Place(-1, 1, 0, 0), ())
 
-    assert made.cost(None) == [0, 0, 0, 0, 0, 0]
+    assert made.cost(closely=False) == [0, 0, 0, 0, 0, 0]
     assert made.touches(1, 0)
 
 
@@ -85,9 +85,9 @@ def test_members_left_out_are_no_longer_asked_for() -> None:
     everywhere = Place(-1, -1, 0, 0)
 
     made.form(root, [groups[1]], 9, everywhere, 1)
-    assert made.cost(None)[0] == 9
+    assert made.cost(closely=False)[0] == 9
     made.form(root, [groups[1]], 9, everywhere, -1)
 
     assert counts(made) == before
     # With all of them in, eleven pods are asked for and the cluster takes eight.
-    assert made.cost(None)[0] == 3
+    assert made.cost(closely=False)[0] == 3

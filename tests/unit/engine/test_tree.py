@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from closeknit.engine.piece_bound import fewest, fewest_inside
+from closeknit.engine.count_bounds import fewest, fewest_inside
 from closeknit.engine.tree import Tree
 from closeknit.hub.nodes import Node
 from closeknit.hub.topology import Level, Topology

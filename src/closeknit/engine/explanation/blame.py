@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from closeknit.engine import score
 from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar, PodSetVar
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.tree import Tree
 from closeknit.hub.request import Group
 
 
@@ -57,7 +54,9 @@ class Blame:
     def _culprit(self, group: GroupVar) -> Culprit:
         core = variants.core(group.group, lambda name: name not in self._fallen)
         compiled = self._trials.compiled(core, Goal.CONSTRAINTS)
-        return Culprit(compiled, core, apart(compiled.tree, compiled.root), repr(group.twin))
+        return Culprit(
+            compiled, core, score.broken_by_running(compiled.tree, compiled.root), repr(group.twin)
+        )
 
     def _visit(self, compiled: CompiledRequest, group: GroupVar) -> tuple[list[GroupVar], bool]:
         """The culprits of a subtree, none where it stands; and whether leaving it out is no way out."""
@@ -75,7 +74,7 @@ class Blame:
             standing += stands
             if not stands:
                 self._fallen.add(member.name)
-        if broken or apart(compiled.tree, group):
+        if broken or score.broken_by_running(compiled.tree, group):
             # Running pods that break a requirement do so whether or not their group is formed.
             return broken or [group], True
         if standing < group.least:
@@ -94,13 +93,6 @@ class Blame:
             else:
                 self._stood[key] = self._trials.placeable(group.group) is not False
         return self._stood[key]
-
-
-def apart(tree: Tree, group: GroupVar) -> bool:
-    """Whether running pods already break what a group requires."""
-    if group.required < 0 or not group.bound:
-        return False
-    return score.shared_level(tree, np.array(group.bound, dtype=np.int64)) < group.required
 
 
 def plain(group: GroupVar) -> bool:

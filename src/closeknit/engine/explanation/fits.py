@@ -11,19 +11,21 @@ from closeknit.engine import eligibility
 from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit, plain
-from closeknit.engine.explanation.holders import largest_holders
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import FitTable
+from closeknit.engine.ledger import PODS, Ledger, port_resource
 from closeknit.engine.node_fits import MOST, PodShape
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
+from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import DomainFit, Holder
 
 _SHOWN = 5
 _TRIED = 6
 """Domains in which a group is laid out, where counts alone do not say how much of it fits."""
-
 _COMPARED = (1 << 31) - 1
+_MOST_NODES = 4096
+"""Domains with more nodes are not asked for their holders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +184,32 @@ def _most_lacking(compiled: CompiledRequest, spread: Spread | None) -> int:
             if pod_set.index in spread:
                 lacking[pod_set.shape] -= int(spread[pod_set.index][1].sum())
     return max(range(len(lacking)), key=lambda shape: (lacking[shape], -shape))
+
+
+def largest_holders(
+    ledger: Ledger, slots: Ints, resource: str, *, number: int, besides: str
+) -> tuple[Holder, ...]:
+    """The workloads that hold the most of a resource on these slots, the largest first, then by name.
+
+    None are told for more slots than can be asked in short time.
+    """
+    if len(slots) > _MOST_NODES:
+        return ()
+    totals: dict[str, tuple[int, int]] = {}
+    for slot in slots.tolist():
+        for workload in ledger.holdings.on(slot):
+            pods, amount = totals.get(workload, (0, 0))
+            for holding in ledger.holdings.there(workload, slot):
+                if units := _units(holding, resource):
+                    pods += holding.pods
+                    amount += units * holding.pods
+            totals[workload] = pods, amount
+    found = [Holder(workload, *held) for workload, held in totals.items() if held[1] and workload != besides]
+    return tuple(heapq.nsmallest(number, found, key=lambda holder: (-holder.amount, holder.workload)))
+
+
+def _units(holding: Holding, resource: str) -> int:
+    """Units of a resource that each pod of a holding takes."""
+    if resource == PODS or any(port_resource(port) == resource for port in holding.host_ports):
+        return 1
+    return holding.resources.get(resource, 0)
