@@ -15,9 +15,8 @@ from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.component import Component, Item
 from closeknit.engine.count_bounds import fewest
-from closeknit.engine.exact_bound import Weights
 from closeknit.engine.exact_layout import ExactLayout
-from closeknit.engine.layout_nodes import FEW_NODES, MOST_NODES, layout_nodes
+from closeknit.engine.exact_nodes import FEW_NODES, MOST_NODES, Weights, layout_nodes
 from closeknit.engine.packed_layout import packed
 from closeknit.engine.quick_layout import QuickLayout
 from closeknit.engine.tree import Ints

@@ -38,7 +38,7 @@ def random_instance(rng: Random, size: Size = USUAL) -> tuple[Cluster, Request]:
     tree = Grower(rng, cluster, size).grow()
     planted = _Planter(rng, cluster, size).plant(tree)
     if rng.random() < 0.9:
-        _prune(tree, planted)
+        tree.prune(planted)
     if rng.random() < 0.35:
         _repeat_counts(tree)
     if rng.random() < 0.65:
@@ -138,13 +138,6 @@ class _Planter:
             used += Resources({"pods": 1})
         self._left[node] -= used
         self._ports.update((node, port) for port in draft.shape.ports)
-
-
-def _prune(draft: Draft, planted: dict[str, list[str]]) -> None:
-    """Drop pod sets that found no room at all, and the groups that this leaves empty."""
-    for inner in draft.inner:
-        _prune(inner, planted)
-    draft.inner = [each for each in draft.inner if each.inner or planted.get(each.name)]
 
 
 def _repeat_counts(tree: Draft) -> None:
