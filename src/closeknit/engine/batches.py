@@ -25,7 +25,7 @@ class Batch:
     size: int
     count: int
 
-    def room(self, compiled: CompiledRequest, level: int) -> Ints:
+    def takes(self, compiled: CompiledRequest, level: int) -> Ints:
         """By domain of a level, not finer than the batch's own: how many such groups it takes."""
         tree = compiled.tree
         whole = compiled.tables[self.shape].sums[self.level] // self.size * tree.real[self.level]

@@ -47,7 +47,7 @@ class Candidates:
                 mask &= compiled.tables[shape].sums[level][first:last] >= need
         for batch in batches(group) if whole_groups else ():
             if batch.level > level:
-                mask &= batch.room(compiled, level)[first:last] >= batch.count
+                mask &= batch.takes(compiled, level)[first:last] >= batch.count
         self._first = first
         self._rule_out_loaded(inside, mask, loads)
         self._left: Ints = np.flatnonzero(mask) + first
@@ -82,11 +82,11 @@ class Candidates:
         self._left = np.delete(self._left, np.searchsorted(self._left, domain))
         return domain
 
-    def strike(self, domain: int) -> None:
+    def drop(self, domain: int) -> None:
         """Take a candidate out."""
         self._left = self._left[self._left != domain]
 
-    def strike_hopeless(self, best: list[int], bound: Callable[[int, Ints | int], Ints | int]) -> None:
+    def drop_hopeless(self, best: list[int], bound: Callable[[int, Ints | int], Ints | int]) -> None:
         """Take out all candidates that cannot lead to fields less than ``best``.
 
         ``bound`` turns what a candidate costs at least in a field into a bound on that field of the whole.

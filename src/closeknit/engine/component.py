@@ -105,13 +105,13 @@ class Component:
     colors: tuple[Color, ...]
     """What the colors of the items stand for."""
 
-    def pooled(self) -> dict[tuple[int, tuple[int, int]], tuple[int, int]]:
+    def totals(self) -> dict[tuple[int, tuple[int, int]], tuple[int, int]]:
         """By shape and domain: how many pods are needed, and how many are asked for."""
-        pooled: dict[tuple[int, tuple[int, int]], tuple[int, int]] = {}
+        totals: dict[tuple[int, tuple[int, int]], tuple[int, int]] = {}
         for item, home in zip(self.items, self.homes, strict=True):
-            need, total = pooled.get((item.shape, home), (0, 0))
-            pooled[item.shape, home] = (need + item.need, total + item.open)
-        return pooled
+            need, total = totals.get((item.shape, home), (0, 0))
+            totals[item.shape, home] = (need + item.need, total + item.open)
+        return totals
 
 
 def component(

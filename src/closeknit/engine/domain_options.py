@@ -42,20 +42,20 @@ class DomainOptions:
             return
         siblings = needed_beside(task, rest, len(self._compiled.tables))
         tried: list[tuple[int, int]] = []
-        for level, stream in self._ladder(task, base, top, siblings):
-            yield from self._drain(task, stream, level, tried)
+        for level, candidates in self._by_level(task, base, top, siblings):
+            yield from self._untried(task, candidates, level, tried)
         if base == task.level and self._incumbent.hopeful(group, stay.distance):
             yield stay
 
-    def _ladder(
+    def _by_level(
         self, task: Waiting, base: int, top: int, siblings: list[int]
     ) -> Iterator[tuple[int, Candidates]]:
         """Levels to try and their candidates: from the preferred one up to the required one."""
         group = task.group
 
-        def rung(level: int) -> Candidates:
+        def candidates_at(level: int) -> Candidates:
             inside = (task.level, task.domain)
-            stream = Candidates(
+            candidates = Candidates(
                 self._compiled,
                 group,
                 inside,
@@ -66,28 +66,28 @@ class DomainOptions:
                 guide=self._guide,
                 whole_groups=self._rules.whole_groups,
             )
-            for struck in task.struck.get(level, ()):
-                stream.strike(struck)
-            return stream
+            for domain in task.tried.get(level, ()):
+                candidates.drop(domain)
+            return candidates
 
         levels = range(top, max(base, task.level + 1) - 1, -1)
         if group.open == group.need:
             for level in levels:
                 if self._incumbent.hopeful(group, _distance(group, level)):
-                    yield level, rung(level)
+                    yield level, candidates_at(level)
             return
         # A finer level is closer to the preference, but pods left out weigh more than any preference.
-        rungs = [(level, stream) for level in levels if len(stream := rung(level))]
-        yield from sorted(rungs, key=lambda rung: (rung[1].least_left_out(), -rung[0]))
+        found = [(level, candidates) for level in levels if len(candidates := candidates_at(level))]
+        yield from sorted(found, key=lambda each: (each[1].least_left_out(), -each[0]))
 
-    def _drain(
-        self, task: Waiting, stream: Candidates, level: int, tried: list[tuple[int, int]]
+    def _untried(
+        self, task: Waiting, candidates: Candidates, level: int, tried: list[tuple[int, int]]
     ) -> Iterator[Place]:
         seen: set[object] | None = None
         distance = _distance(task.group, level)
         while True:
-            self._incumbent.strike_hopeless(stream, task.group, level, distance)
-            domain = stream.next()
+            self._incumbent.drop_hopeless(candidates, task.group, level, distance)
+            domain = candidates.next()
             if domain is None:
                 return
             self.examined += 1

@@ -51,7 +51,7 @@ class EarlyChecks:
     def room_for(self, group: GroupVar, members: list[Part], place: Place) -> bool:
         """Whether a domain takes as many whole groups as the members chosen bring along."""
         return not self.rules.whole_groups or all(
-            int(batch.room(self.made.compiled, place.level)[place.domain]) >= batch.count
+            int(batch.takes(self.made.compiled, place.level)[place.domain]) >= batch.count
             for batch in batches(group, members)
             if batch.level >= place.level
         )

@@ -155,7 +155,7 @@ class Floor:
             yield self._mixed.sums(level), least.pods
         for batch in self._batches if whole_groups else ():
             if batch.level >= level:
-                yield batch.room(self._compiled, level), batch.count
+                yield batch.takes(self._compiled, level), batch.count
 
 
 def _least(root: GroupVar, left_out: int | None) -> _Least:

@@ -85,8 +85,8 @@ class Incumbent:
         """Whether it leaves out fewer pods than the choices so far and so many more."""
         return self.fields is not None and self.fields[0] < self._made.left_out + more
 
-    def strike_hopeless(self, stream: Candidates, group: GroupVar, level: int, distance: int) -> None:
-        """Take candidates out of the stream whose bounds reach the best placement known."""
+    def drop_hopeless(self, candidates: Candidates, group: GroupVar, level: int, distance: int) -> None:
+        """Take candidates out of the candidates whose bounds reach the best placement known."""
         if self.fields is None or not self._rules.hopeless_domains:
             return
         base, depth = self._made.cost(closely=self.drags_on()), self._compiled.tree.depth
@@ -104,11 +104,11 @@ class Incumbent:
                 value = _larger(own, base[field])
             return _larger(value, lower[field])
 
-        stream.strike_hopeless(self.fields, bound)
-        if len(stream):
+        candidates.drop_hopeless(self.fields, bound)
+        if len(candidates):
             # The bound over the whole cluster costs more, so it is asked for what is left.
             lower = self._lower()
-            stream.strike_hopeless(self.fields, bound)
+            candidates.drop_hopeless(self.fields, bound)
 
     def drags_on(self) -> bool:
         """Whether bounds that count over the whole cluster are worth their cost by now."""

@@ -120,27 +120,27 @@ class Layouts:
         """Whether counts alone show that an item cannot get what it needs."""
         tables = self._compiled.tables
         return any(
-            need > tables[shape].capacity(*home) for (shape, home), (need, _) in component.pooled().items()
+            need > tables[shape].capacity(*home) for (shape, home), (need, _) in component.totals().items()
         )
 
     def _quick(self, component: Component) -> Layout | None:
         """Lay out items in turn, the most confined and the bulkiest first; None where one is stuck."""
         items, homes = component.items, component.homes
-        room = QuickLayout(self._compiled, self._free, self._in_use)
+        quick = QuickLayout(self._compiled, self._free, self._in_use)
         pieces: list[list[tuple[Ints, Ints]]] = [[] for _ in items]
         alone = len(items) == 1
         order = sorted(
             range(len(items)), key=lambda i: (items[i].last - items[i].first, -self._bulk(items[i]), i)
         )
         needed = [(i, 0 if alone else items[i].need) for i in order]
-        wished = [(i, items[i].open - (0 if alone else items[i].need)) for i in order]
+        extra = [(i, items[i].open - (0 if alone else items[i].need)) for i in order]
         for i, count in needed:
-            if room.capacity(items[i].shape, *homes[i]) < count:
+            if quick.capacity(items[i].shape, *homes[i]) < count:
                 return None
-            room.place(items[i].shape, homes[i], count, pieces[i], alone=alone)
-        for i, count in wished:
-            fitting = min(count, room.capacity(items[i].shape, *homes[i]))
-            room.place(items[i].shape, homes[i], fitting, pieces[i], alone=alone)
+            quick.place(items[i].shape, homes[i], count, pieces[i], alone=alone)
+        for i, count in extra:
+            fitting = min(count, quick.capacity(items[i].shape, *homes[i]))
+            quick.place(items[i].shape, homes[i], fitting, pieces[i], alone=alone)
         return self._layout(component, [_joined(parts) for parts in pieces])
 
     def _packed(self, component: Component, steps: Steps) -> Layout | None:
@@ -180,7 +180,7 @@ class Layouts:
         """What any layout costs at least, by counts alone."""
         tree, tables, items = self._compiled.tree, self._compiled.tables, component.items
         cost = 0
-        for (shape, home), (_, total) in component.pooled().items():
+        for (shape, home), (_, total) in component.totals().items():
             cost += max(total - tables[shape].capacity(*home), 0) * self._left_out
         needs: dict[int, int] = {}
         for item in items:

@@ -132,7 +132,7 @@ class Search:
         """Whether running pods break a requirement, or the cluster takes too few whole groups."""
         compiled = self._compiled
         return any(score.broken_by_running(self._tree, group) for group in compiled.groups) or any(
-            int(batch.room(compiled, -1)[0]) < batch.count for batch in self._batches
+            int(batch.takes(compiled, -1)[0]) < batch.count for batch in self._batches
         )
 
     # ---- going down the request tree ----

@@ -73,13 +73,13 @@ def _choice(
     first, last = tree.span(*inside, level)
     used = [Tally(tree.count(level)) for level in range(tree.depth + 1)]
     siblings = [0] * len(compiled.tables)
-    stream = Candidates(compiled, group, inside, level, loads=Loads(tree), used=used, siblings=siblings)
-    fitting = len(stream)
-    stream.strike(domain)
+    candidates = Candidates(compiled, group, inside, level, loads=Loads(tree), used=used, siblings=siblings)
+    fitting = len(candidates)
+    candidates.drop(domain)
     main = max(range(len(group.need)), key=lambda shape: (group.need[shape], -shape))
     table = compiled.tables[main]
     runners_up: list[DomainFit] = []
-    while len(runners_up) < _SHOWN and (other := stream.next()) is not None:
+    while len(runners_up) < _SHOWN and (other := candidates.next()) is not None:
         runners_up.append(DomainFit(tree.path(level, other), table.capacity(level, other), None))
     return Choice(
         group=group.name,
