@@ -91,9 +91,6 @@ class Candidates:
 
         ``bound`` turns what a candidate costs at least in a field into a bound on that field of the whole.
         """
-        if not len(self._left) or self._all_hopeless(best, bound):
-            self._left = self._left[:0]
-            return
         better: list[Ints] = []
         undecided = self._left
         tree = self._compiled.tree
@@ -130,29 +127,6 @@ class Candidates:
             carried = own[equal] if single and not isinstance(own, int) else None
         if sum(map(len, better)) < len(self._left):
             self._left = np.sort(np.concatenate(better)) if better else self._left[:0]
-
-    def _all_hopeless(self, best: list[int], bound: Callable[[int, Ints | int], Ints | int]) -> bool:
-        """Whether even a candidate that is the best of all in every field could not do better.
-
-        Most searches end here: the first candidate was as good as any can be.
-        """
-        depth = self._compiled.tree.depth
-        if self._group.open != self._group.need:
-            return False
-        for field, limit in enumerate(best):
-            own: Ints | int = 0
-            if field > depth:
-                level = field - 1 - depth
-                own = (
-                    self._costs.new(level, self._left)
-                    if level <= self._level
-                    else self._costs.fewest_pieces(level, self._left)
-                )
-            value = bound(field, own)
-            least = value if isinstance(value, int) else int(value.min())
-            if least != limit:
-                return least > limit
-        return True
 
     def least_left_out(self) -> int:
         """The fewest pods that any candidate leaves out."""

@@ -76,12 +76,3 @@ class DomainCosts:
                     )
             np.maximum(pieces, rough, out=pieces)
         return pieces
-
-    def fewest_pieces(self, finer: int, domains: Ints) -> int:
-        """How many domains of a finer level the pods needed take at least, in whichever of these."""
-        pieces = 0
-        for shape, count in enumerate(self.group.need):
-            if count:
-                inside = self.compiled.tables[shape].biggest_inside(self.level, finer)
-                pieces = max(pieces, -(-count // max(int(inside[domains].max()), 1)))
-        return pieces
