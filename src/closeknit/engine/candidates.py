@@ -38,7 +38,7 @@ class Candidates:
         self._level = level
         tree = compiled.tree
         first, last = tree.span(*inside, level)
-        mask = tree.real[level][first:last].copy() if level < tree.depth else np.ones(last - first, np.bool_)
+        mask = tree.real[level][first:last].copy()
         if group.bound:
             ends = {int(tree.dom[level][group.bound[0]]), int(tree.dom[level][group.bound[-1]])}
             mask &= np.isin(np.arange(first, last), list(ends)) if len(ends) == 1 else False
