@@ -12,7 +12,7 @@ from functools import partial
 from random import Random
 
 from closeknit.engine import Budget, Engine
-from closeknit.engine.problem import Goal
+from closeknit.engine.compiled_request import Goal
 from closeknit.engine.rules import ALL, Rules
 from closeknit.engine.search import Found, find
 from closeknit.hub.cluster import Cluster

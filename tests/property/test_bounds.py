@@ -6,9 +6,9 @@ from hypothesis import given
 
 from closeknit.engine import Engine
 from closeknit.engine.batches import batches
+from closeknit.engine.compiled_request import Goal
+from closeknit.engine.count_bounds import MixedBound
 from closeknit.engine.floor import Floor
-from closeknit.engine.mixed_bound import MixedBound
-from closeknit.engine.problem import Goal
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.request import Request
 from closeknit.testing import oracle
@@ -27,9 +27,9 @@ def test_the_floor_lies_below_the_best_placement(instance: tuple[Cluster, Reques
         return
     reached = [best.left_out, *best.preferences, *best.domains]
     engine = Engine(cluster)
-    problem = engine._compile(request, Goal.WISHES)
-    mixed = MixedBound(problem, engine._ledger.free)
-    floor = Floor(problem, mixed, batches(problem.root))
+    compiled = engine._compile(request, Goal.WISHES)
+    mixed = MixedBound(compiled, engine._ledger.free)
+    floor = Floor(compiled, mixed, batches(compiled.root))
 
     anyway = floor.fields([WORST] * len(reached))
     for bound, cost in zip(anyway, reached, strict=True):

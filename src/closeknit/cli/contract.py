@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
 from closeknit.cli.wording import known_as
@@ -15,11 +16,8 @@ from closeknit.dialects import group_of
 from closeknit.hub.outcome import (
     Assignment,
     Change,
-    Choice,
     CountChange,
     Departure,
-    DomainFit,
-    Exclusion,
     GroupReach,
     LevelChange,
     Placed,
@@ -32,7 +30,6 @@ from closeknit.hub.outcome import (
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
-from closeknit.hub.workload import ObjectName
 from closeknit.scheduler.planning import Verdict
 
 Json: TypeAlias = dict[str, Any]
@@ -53,7 +50,7 @@ def outcome(verdict: Verdict) -> Json:
     name = verdict.workload.object
     decided = verdict.outcome
     entry: Json = {
-        "workload": object_name(name),
+        "workload": told(name),
         "dialect": verdict.workload.dialect,
         "status": verdict.status.value,
         "pods": [],
@@ -77,14 +74,16 @@ def outcome(verdict: Verdict) -> Json:
     return entry
 
 
-def object_name(name: ObjectName) -> Json:
-    """The identity of an object."""
-    return {
-        "apiVersion": name.api_version,
-        "kind": name.kind,
-        "namespace": name.namespace,
-        "name": name.name,
-    }
+def told(value: object) -> Any:
+    """A value as JSON: its fields under their names in camel case, or each of its items."""
+    if is_dataclass(value):
+        return {_camel(field.name): told(getattr(value, field.name)) for field in fields(value)}
+    return [told(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def problem(found: Problem) -> Json:
@@ -131,45 +130,7 @@ def _wishes(wishes: Wishes, topology: Topology | None) -> Json:
 
 def shortfall(short: Shortfall, request: Request | None) -> Json:
     """Why one group cannot be placed."""
-    return {
-        "group": short.group,
-        "level": short.level,
-        "wanted": short.wanted,
-        "fits": short.fits,
-        "best": [_fit(fit) for fit in short.best],
-        "excluded": [_exclusion(excluded) for excluded in short.excluded],
-        "relaxations": [_relaxation(relaxed, request) for relaxed in short.relaxations],
-    }
-
-
-def choice(made: Choice) -> Json:
-    """Which domains a placed group had to choose from."""
-    return {
-        "group": made.group,
-        "level": made.level,
-        "inside": list(made.inside),
-        "domain": list(made.domain),
-        "room": made.room,
-        "fitting": made.fitting,
-        "of": made.of,
-        "runnersUp": [_fit(fit) for fit in made.runners_up],
-    }
-
-
-def _fit(fit: DomainFit) -> Json:
-    return {
-        "domain": list(fit.domain),
-        "fits": fit.fits,
-        "limiting": fit.limiting,
-        "holders": [
-            {"workload": holder.workload, "pods": holder.pods, "amount": holder.amount}
-            for holder in fit.holders
-        ],
-    }
-
-
-def _exclusion(excluded: Exclusion) -> Json:
-    return {"reason": excluded.reason, "detail": excluded.detail, "nodes": excluded.nodes}
+    return {**told(short), "relaxations": [_relaxation(relaxed, request) for relaxed in short.relaxations]}
 
 
 def _relaxation(relaxed: Relaxation, request: Request | None) -> Json:

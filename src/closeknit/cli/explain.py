@@ -149,7 +149,7 @@ def _missed(missed: Missed, request: Request) -> Branch:
 def _json(verdict: Verdict, missed: Sequence[Missed], choices: Sequence[Choice]) -> Json:
     entry = contract.outcome(verdict)
     if isinstance(verdict.outcome, Placed):
-        entry["choices"] = [contract.choice(each) for each in choices]
+        entry["choices"] = contract.told(tuple(choices))
         entry["missedPreferences"] = [
             {
                 "group": each.group,

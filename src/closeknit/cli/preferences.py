@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from closeknit.hub.outcome import Outcome, Placed, Shortfall, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError
-from closeknit.hub.request import Group, Member
+from closeknit.hub.request import Group
 from closeknit.scheduler.planning import Verdict
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def missed(engine: Engine, verdict: Verdict) -> Iterator[Missed]:
     for group in placed.groups:
         if group.satisfied or group.preferred is None:
             continue
-        stricter = dataclasses.replace(request, root=_requiring(request.root, group.name, group.preferred))
+        stricter = replace(request, root=_requiring(request.root, group.name, group.preferred))
         try:
             outcome = engine.solve(stricter)
         except InvalidError:
@@ -69,14 +68,8 @@ def _why(stricter: Outcome, placed: Placed) -> Why:
 def _shortfalls(outcome: Outcome) -> tuple[Shortfall, ...]:
     if isinstance(outcome, Placed):
         return ()
-    return tuple(dataclasses.replace(each, relaxations=()) for each in outcome.shortfalls)
+    return tuple(replace(each, relaxations=()) for each in outcome.shortfalls)
 
 
 def _requiring(root: Group, name: str, level: str) -> Group:
-    def inner(member: Member) -> Member:
-        return _requiring(member, name, level) if isinstance(member, Group) else member
-
-    required = level if root.name == name else root.required
-    return dataclasses.replace(
-        root, required=required, members=tuple(inner(member) for member in root.members)
-    )
+    return root.mapped(groups=lambda group: replace(group, required=level) if group.name == name else group)

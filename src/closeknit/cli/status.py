@@ -50,18 +50,8 @@ def _lines(found: dialects.Statuses) -> Iterator[str]:
 
 def _entry(each: dialects.ObjectStatus) -> contract.Json:
     return {
-        "object": contract.object_name(each.object),
+        "object": contract.told(each.object),
         "dialect": each.family,
-        "conditions": [
-            {
-                "type": condition.type,
-                "status": condition.status,
-                "reason": condition.reason,
-                "message": condition.message,
-            }
-            for condition in each.conditions
-        ],
-        "events": [
-            {"type": event.type, "reason": event.reason, "message": event.message} for event in each.events
-        ],
+        "conditions": contract.told(each.conditions),
+        "events": contract.told(each.events),
     }

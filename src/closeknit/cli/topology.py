@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Annotated
 
 import typer
@@ -86,7 +87,7 @@ def topology(
 def _chosen(cluster: Cluster, name: str | None) -> Sequence[Topology | None]:
     if name is None:
         # Without any, there is still the cluster to show.
-        return tuple(sorted(cluster.topologies, key=_name)) or (None,)
+        return tuple(sorted(cluster.topologies, key=attrgetter("name"))) or (None,)
     found = cluster.topology(name)
     if found is None:
         names = [each.name for each in cluster.topologies]
@@ -94,10 +95,6 @@ def _chosen(cluster: Cluster, name: str | None) -> Sequence[Topology | None]:
         wrong = sentences.UNKNOWN_TOPOLOGY.at((Verbatim("--topology"),), topology=name, remedy=remedy)
         raise InvalidError([wrong])
     return [found]
-
-
-def _name(topology: Topology) -> str:
-    return topology.name
 
 
 def _report(chosen: Topology | None, cluster: Cluster) -> display.Branch:
@@ -115,10 +112,7 @@ def _json(chosen: Topology | None, root: Domain, depth: int | None, cluster: Clu
         "name": chosen.name if chosen is not None else None,
         "levels": list(chosen.labels) if chosen is not None else [],
         "cluster": _domain(root, chosen.labels if chosen is not None else (), depth),
-        "findings": [
-            {"kind": each.kind, "level": each.level, "message": each.message, "nodes": list(each.nodes)}
-            for each in (topology_check.findings(cluster, chosen) if chosen is not None else ())
-        ],
+        "findings": contract.told(tuple(topology_check.findings(cluster, chosen))) if chosen else [],
     }
 
 

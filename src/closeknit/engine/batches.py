@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from closeknit.engine.problem import GroupVar, Part, Problem
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar, Part
 from closeknit.engine.tree import Ints
 
 
@@ -25,10 +25,10 @@ class Batch:
     size: int
     count: int
 
-    def room(self, problem: Problem, level: int) -> Ints:
+    def takes(self, compiled: CompiledRequest, level: int) -> Ints:
         """By domain of a level, not finer than the batch's own: how many such groups it takes."""
-        tree = problem.tree
-        whole = problem.tables[self.shape].sums[self.level] // self.size * tree.real[self.level]
+        tree = compiled.tree
+        whole = compiled.tables[self.shape].sums[self.level] // self.size * tree.real[self.level]
         if level < 0:
             return np.array([whole.sum()])
         if level == self.level or not len(tree):

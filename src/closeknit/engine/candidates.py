@@ -10,9 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from closeknit.engine.batches import batches
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar
 from closeknit.engine.domain_costs import DomainCosts
 from closeknit.engine.domain_order import DomainOrder
-from closeknit.engine.problem import GroupVar, Problem
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Flags, Ints
 
@@ -22,7 +22,7 @@ class Candidates:
 
     def __init__(
         self,
-        problem: Problem,
+        compiled: CompiledRequest,
         group: GroupVar,
         inside: tuple[int, int],
         level: int,
@@ -33,45 +33,36 @@ class Candidates:
         guide: tuple[int, int] | None = None,
         whole_groups: bool = True,
     ) -> None:
-        self._problem = problem
-        self._knot = group
+        self._compiled = compiled
+        self._group = group
         self._level = level
-        tree = problem.tree
+        tree = compiled.tree
         first, last = tree.span(*inside, level)
-        mask = tree.real[level][first:last].copy() if level < tree.depth else np.ones(last - first, np.bool_)
+        mask = tree.real[level][first:last].copy()
         if group.bound:
             ends = {int(tree.dom[level][group.bound[0]]), int(tree.dom[level][group.bound[-1]])}
             mask &= np.isin(np.arange(first, last), list(ends)) if len(ends) == 1 else False
         for shape, need in enumerate(group.need):
             if need:
-                mask &= problem.tables[shape].sums[level][first:last] >= need
+                mask &= compiled.tables[shape].sums[level][first:last] >= need
         for batch in batches(group) if whole_groups else ():
             if batch.level > level:
-                mask &= batch.room(problem, level)[first:last] >= batch.count
+                mask &= batch.takes(compiled, level)[first:last] >= batch.count
         self._first = first
         self._rule_out_loaded(inside, mask, loads)
         self._left: Ints = np.flatnonzero(mask) + first
         """Candidates not handed out yet, in path order."""
-        self._costs = DomainCosts(problem, group, inside, level, used)
-        self._order = DomainOrder(
-            problem,
-            group,
-            inside,
-            level,
-            costs=self._costs,
-            loads=loads,
-            siblings=siblings,
-            guide=guide,
-        )
+        self._costs = DomainCosts(compiled, group, inside, level, used)
+        self._order = DomainOrder(self._costs, loads, siblings, guide)
 
     def __len__(self) -> int:
         return len(self._left)
 
     def _rule_out_loaded(self, inside: tuple[int, int], mask: Flags, loads: Loads) -> None:
         """Domains that siblings use already have less to give, and so have all domains within them."""
-        tree, level, last = self._problem.tree, self._level, self._first + len(mask)
-        for shape, need in enumerate(self._knot.need):
-            sums = self._problem.tables[shape].sums
+        tree, level, last = self._compiled.tree, self._level, self._first + len(mask)
+        for shape, need in enumerate(self._group.need):
+            sums = self._compiled.tables[shape].sums
             for at in range(max(inside[0] + 1, 0), level + 1):
                 tally = loads.at(at, shape) if need else None
                 if tally is None:
@@ -91,21 +82,18 @@ class Candidates:
         self._left = np.delete(self._left, np.searchsorted(self._left, domain))
         return domain
 
-    def strike(self, domain: int) -> None:
+    def drop(self, domain: int) -> None:
         """Take a candidate out."""
         self._left = self._left[self._left != domain]
 
-    def strike_hopeless(self, best: list[int], bound: Callable[[int, Ints | int], Ints | int]) -> None:
+    def drop_hopeless(self, best: list[int], bound: Callable[[int, Ints | int], Ints | int]) -> None:
         """Take out all candidates that cannot lead to fields less than ``best``.
 
         ``bound`` turns what a candidate costs at least in a field into a bound on that field of the whole.
         """
-        if not len(self._left) or self._all_hopeless(best, bound):
-            self._left = self._left[:0]
-            return
         better: list[Ints] = []
         undecided = self._left
-        tree = self._problem.tree
+        tree = self._compiled.tree
         depth = tree.depth
         carried: Ints | None = None
         for field, limit in enumerate(best):
@@ -140,30 +128,6 @@ class Candidates:
         if sum(map(len, better)) < len(self._left):
             self._left = np.sort(np.concatenate(better)) if better else self._left[:0]
 
-    def _all_hopeless(self, best: list[int], bound: Callable[[int, Ints | int], Ints | int]) -> bool:
-        """Whether even a candidate that is the best of all in every field could not do better.
-
-        Most searches end here: the first candidate was as good as any can be.
-        """
-        depth = self._problem.tree.depth
-        if self._knot.open != self._knot.need:
-            return False
-        for field, limit in enumerate(best):
-            own: Ints | int = 0
-            if field > depth:
-                level = field - 1 - depth
-                own = (
-                    self._costs.new(level, self._left)
-                    if level <= self._level
-                    else self._costs.fewest_pieces(level, self._left)
-                )
-            value = bound(field, own)
-            least = value if isinstance(value, int) else int(value.min())
-            if least != limit:
-                return least > limit
-        return True
-
     def least_left_out(self) -> int:
         """The fewest pods that any candidate leaves out."""
-        own = self._costs.left_out(self._left)
-        return own if isinstance(own, int) else int(own.min())
+        return int(np.min(self._costs.left_out(self._left)))

@@ -6,19 +6,16 @@ choices in force, and nothing is counted again from the start.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
-from closeknit.engine.component import Color
-from closeknit.engine.contents import Contents
-from closeknit.engine.mixed_bound import MixedBound
-from closeknit.engine.problem import GroupVar, Part, PodSetVar, Problem, need_of
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar, Part, PodSetVar, need_of
+from closeknit.engine.component import Color, Contents
+from closeknit.engine.count_bounds import MixedBound
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Ints
-
-_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +33,31 @@ class Place:
 class Choices:
     """Domains given to groups, members left out, and pod sets confined to domains."""
 
-    def __init__(self, problem: Problem, free: Ints) -> None:
-        self._problem = problem
-        self._tree = tree = problem.tree
-        self._free = free
+    def __init__(self, compiled: CompiledRequest, free: Ints, *, count_mixes: bool = True) -> None:
+        self.compiled = compiled
+        self.free = free
+        """Free amounts by ledger row and slot."""
+        self.mixed = MixedBound(compiled, free, counted=count_mixes)
+        self._tree = tree = compiled.tree
         self.contents = Contents(tree)
         self.colors: list[Color] = []
         self.loads = Loads(tree)
         self.used = [
             Tally(tree.count(level), domains)
-            for level, domains in enumerate(tree.holding(problem.root.bound))
+            for level, domains in enumerate(tree.holding(compiled.root.bound))
         ]
         """By level, domains that are in use for certain, and for how many reasons."""
-        self._touched: dict[tuple[int, int], int] = {}
+        self._touched = Counter[tuple[int, int]]()
         self.left_out = 0
         """Pods of members left out."""
         self.preferences = [0] * tree.depth
-        self._open = list(problem.root.open)
+        self._open = list(compiled.root.open)
         """Per shape, the pods asked for, less those of members left out."""
-        self._add(-1, 0, problem.root.need, -1)
+        self._add(-1, 0, compiled.root.need, -1)
 
     def confine(self, level: int, domain: int) -> None:
         """Count what the request needs in a domain that all of it has to stay in."""
-        self._add(level, domain, self._problem.root.need, 0)
+        self._add(level, domain, self.compiled.root.need, 0)
 
     # ---- a domain for a group ----
 
@@ -89,13 +88,13 @@ class Choices:
         self._add(place.level, place.domain, [sign * need for need in group.need], place.above + 1)
         for at in range(place.level + 1):
             around = self._tree.above(place.level, place.domain, at)
-            _tally(self._touched, (at, around), sign)
+            self._touched[at, around] += sign
             if group.size:
                 self.used[at].add(around, sign)
 
     def touches(self, level: int, domain: int) -> bool:
         """Whether a choice has anything to do with a domain."""
-        return (level, domain) in self._touched or domain in self.used[level]
+        return self._touched[level, domain] > 0 or domain in self.used[level]
 
     # ---- members for a group ----
 
@@ -138,7 +137,7 @@ class Choices:
         """Whether each domain on the way up takes what is confined to it, one shape at a time."""
         for at in range(-1, level + 1):
             around = self._tree.above(level, domain, at)
-            for shape, table in enumerate(self._problem.tables):
+            for shape, table in enumerate(self.compiled.tables):
                 if self.loads.count(at, around, shape) > table.capacity(at, around):
                     return False
         return True
@@ -146,7 +145,7 @@ class Choices:
     def room(self, group: GroupVar, place: Place) -> list[int]:
         """Per shape, how many pods a domain and all those around it have left for a group that is made."""
         rooms = []
-        for shape, table in enumerate(self._problem.tables):
+        for shape, table in enumerate(self.compiled.tables):
             left = table.total
             for at in range(-1, place.level + 1):
                 around = self._tree.above(place.level, place.domain, at)
@@ -160,38 +159,28 @@ class Choices:
 
     def fits_by_sum(self, place: Place) -> bool:
         """Whether the free amounts of each domain on the way cover all that is confined to it."""
-        problem = self._problem
-        if len(problem.tables) == 1:
+        compiled = self.compiled
+        if len(compiled.tables) == 1:
             return True
         for at in range(max(place.above + 1, 0), place.level + 1):
             around = self._tree.above(place.level, place.domain, at)
-            load = [self.loads.count(at, around, shape) for shape in range(len(problem.tables))]
+            load = [self.loads.count(at, around, shape) for shape in range(len(compiled.tables))]
             if not any(load):
                 continue
             start, end = self._tree.bounds(at, around)
             slots = self._tree.slots[start:end]
-            for i, row in enumerate(problem.rows):
-                wanted = sum(count * problem.demand[shape][i] for shape, count in enumerate(load))
+            for i, row in enumerate(compiled.rows):
+                wanted = sum(count * compiled.demand[shape][i] for shape, count in enumerate(load))
                 # Sums in floating point cannot overflow; the margin keeps rounding on the safe side.
-                free = float(self._free[row, slots].clip(0).sum(dtype=np.float64))
+                free = float(self.free[row, slots].clip(0).sum(dtype=np.float64))
                 if wanted > free * (1 + 1e-9):
                     return False
         return True
 
-    def fits_in(self, mixed: MixedBound) -> bool:
-        """Whether the cluster takes as many pods of any shape as the choices need."""
-        return self.pods_in(-1, 0) <= mixed.total
-
-    def cost(self, mixed: MixedBound | None) -> list[int]:
-        """What the choices cost at least, field by field; a mixed makes it closer where shapes differ."""
-        tables = self._problem.tables
+    def cost(self, *, closely: bool) -> list[int]:
+        """What the choices cost at least, field by field; ``closely`` counts pods of all shapes together."""
+        tables = self.compiled.tables
         short = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(self._open))
-        if mixed is not None:
-            short = max(short, sum(self._open) - mixed.total)
+        if closely and len(tables) > 1:
+            short = max(short, sum(self._open) - self.mixed.total)
         return [self.left_out + short, *self.preferences, *map(len, self.used)]
-
-
-def _tally(counts: dict[_Key, int], key: _Key, sign: int) -> None:
-    counts[key] = counts.get(key, 0) + sign
-    if not counts[key]:
-        del counts[key]

@@ -2,51 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from closeknit.engine.piece_bound import MOST_COUNTED, fewest_inside
-from closeknit.engine.problem import GroupVar, Problem
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar
+from closeknit.engine.count_bounds import MOST_COUNTED, fewest_inside
 from closeknit.engine.tallies import Tally
 from closeknit.engine.tree import Flags, Ints
 
 
+@dataclass(frozen=True, slots=True)
 class DomainCosts:
     """Bounds on what a group costs in domains of a level inside a coarser domain."""
 
-    def __init__(
-        self, problem: Problem, group: GroupVar, inside: tuple[int, int], level: int, used: list[Tally]
-    ) -> None:
-        self._problem = problem
-        self._knot = group
-        self._inside = inside
-        self._level = level
-        self._used = used
+    compiled: CompiledRequest
+    group: GroupVar
+    inside: tuple[int, int]
+    """Level and domain of the coarser domain."""
+    level: int
+    used: list[Tally]
+    """By level, the domains in use."""
 
     def left_out(self, domains: Ints) -> Ints | int:
         """Pods for which a candidate has no room."""
-        group = self._knot
+        group = self.group
         total: Ints | int = 0
         for shape, count in enumerate(group.open):
             # Candidates take what is needed, so only pods above that can be left out.
             if count > group.need[shape]:
-                total = total + np.maximum(count - self._problem.tables[shape].sums[self._level][domains], 0)
+                total = total + np.maximum(count - self.compiled.tables[shape].sums[self.level][domains], 0)
         return total
 
     def around(self, coarser: int, domains: Ints) -> Ints:
         """The domains of a coarser level around these."""
-        tree = self._problem.tree
-        return domains if coarser == self._level else tree.dom[coarser][tree.start[self._level][domains]]
+        tree = self.compiled.tree
+        return domains if coarser == self.level else tree.dom[coarser][tree.start[self.level][domains]]
 
     def new(self, coarser: int, domains: Ints) -> Ints | int:
         """1 where the domain of a coarser level around a candidate is not in use yet."""
-        used = self._used[coarser]
-        if not self._knot.size:
+        used = self.used[coarser]
+        if not self.group.size:
             return 0
         if not used:
             return 1
-        if coarser <= self._inside[0]:
-            tree = self._problem.tree
-            return int(tree.above(*self._inside, coarser) not in used)
+        if coarser <= self.inside[0]:
+            tree = self.compiled.tree
+            return int(tree.above(*self.inside, coarser) not in used)
         fresh: Flags = used.all()[self.around(coarser, domains)] == 0
         return fresh.astype(np.int64)
 
@@ -55,12 +57,12 @@ class DomainCosts:
 
         Bounds above ``most`` are left rough; by default only the lowest are made exact.
         """
-        tree, level = self._problem.tree, self._level
+        tree, level = self.compiled.tree, self.level
         pieces: Ints = np.zeros(len(domains), dtype=np.int64)
-        for shape, count in enumerate(self._knot.need):
+        for shape, count in enumerate(self.group.need):
             if not count:
                 continue
-            table = self._problem.tables[shape]
+            table = self.compiled.tables[shape]
             biggest = table.biggest_inside(level, finer)[domains]
             # Dividing in floating point is several times faster, and exact for counts of this size.
             rough = np.ceil(count / np.maximum(biggest, 1)).astype(np.int64)
@@ -73,13 +75,4 @@ class DomainCosts:
                         tree, level, finer, domains[close], sizes=table.sums[finer], count=count
                     )
             np.maximum(pieces, rough, out=pieces)
-        return pieces
-
-    def fewest_pieces(self, finer: int, domains: Ints) -> int:
-        """How many domains of a finer level the pods needed take at least, in whichever of these."""
-        pieces = 0
-        for shape, count in enumerate(self._knot.need):
-            if count:
-                inside = self._problem.tables[shape].biggest_inside(self._level, finer)
-                pieces = max(pieces, -(-count // max(int(inside[domains].max()), 1)))
         return pieces

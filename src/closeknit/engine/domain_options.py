@@ -6,34 +6,26 @@ from collections.abc import Iterator
 
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices, Place
+from closeknit.engine.compiled_request import GroupVar
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.open_groups import OpenGroups, Waiting, needed_beside
-from closeknit.engine.problem import GroupVar, Problem
 from closeknit.engine.rules import Rules
-from closeknit.engine.symmetry import Symmetry
-from closeknit.engine.tree import Ints
+
+_COMPARED = 64
+"""Nodes up to which domains are compared with each other, node by node."""
 
 
 class DomainOptions:
     """Lists domains for one group after another, as the choices in force leave them."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        free: Ints,
-        *,
-        made: Choices,
-        incumbent: Incumbent,
-        floor: Floor,
-        rules: Rules,
-    ) -> None:
-        self._problem = problem
+    def __init__(self, made: Choices, incumbent: Incumbent, floor: Floor, rules: Rules) -> None:
+        self._compiled = made.compiled
         self._made = made
         self._incumbent = incumbent
         self._rules = rules
-        self._symmetry = Symmetry(problem, free, made)
-        choosing = sum(max(group.required, group.preferred) >= 0 for group in problem.groups)
+        self._symmetry = Symmetry(made)
+        choosing = sum(max(group.required, group.preferred) >= 0 for group in made.compiled.groups)
         self._guide = floor.guide() if rules.guide and choosing > 1 else None
         """Where several groups choose, a domain that could take them all in the fewest pieces."""
         self.examined = 0
@@ -48,23 +40,23 @@ class DomainOptions:
         if top == task.level:
             yield stay
             return
-        siblings = needed_beside(task, rest, len(self._problem.tables))
+        siblings = needed_beside(task, rest, len(self._compiled.tables))
         tried: list[tuple[int, int]] = []
-        for level, stream in self._ladder(task, base, top, siblings):
-            yield from self._drain(task, stream, level, tried)
+        for level, candidates in self._by_level(task, base, top, siblings):
+            yield from self._untried(task, candidates, level, tried)
         if base == task.level and self._incumbent.hopeful(group, stay.distance):
             yield stay
 
-    def _ladder(
+    def _by_level(
         self, task: Waiting, base: int, top: int, siblings: list[int]
     ) -> Iterator[tuple[int, Candidates]]:
         """Levels to try and their candidates: from the preferred one up to the required one."""
         group = task.group
 
-        def rung(level: int) -> Candidates:
+        def candidates_at(level: int) -> Candidates:
             inside = (task.level, task.domain)
-            stream = Candidates(
-                self._problem,
+            candidates = Candidates(
+                self._compiled,
                 group,
                 inside,
                 level,
@@ -74,28 +66,28 @@ class DomainOptions:
                 guide=self._guide,
                 whole_groups=self._rules.whole_groups,
             )
-            for struck in task.struck.get(level, ()):
-                stream.strike(struck)
-            return stream
+            for domain in task.tried.get(level, ()):
+                candidates.drop(domain)
+            return candidates
 
         levels = range(top, max(base, task.level + 1) - 1, -1)
         if group.open == group.need:
             for level in levels:
                 if self._incumbent.hopeful(group, _distance(group, level)):
-                    yield level, rung(level)
+                    yield level, candidates_at(level)
             return
         # A finer level is closer to the preference, but pods left out weigh more than any preference.
-        rungs = [(level, stream) for level in levels if len(stream := rung(level))]
-        yield from sorted(rungs, key=lambda rung: (rung[1].least_left_out(), -rung[0]))
+        found = [(level, candidates) for level in levels if len(candidates := candidates_at(level))]
+        yield from sorted(found, key=lambda each: (each[1].least_left_out(), -each[0]))
 
-    def _drain(
-        self, task: Waiting, stream: Candidates, level: int, tried: list[tuple[int, int]]
+    def _untried(
+        self, task: Waiting, candidates: Candidates, level: int, tried: list[tuple[int, int]]
     ) -> Iterator[Place]:
         seen: set[object] | None = None
         distance = _distance(task.group, level)
         while True:
-            self._incumbent.strike_hopeless(stream, task.group, level, distance)
-            domain = stream.next()
+            self._incumbent.drop_hopeless(candidates, task.group, level, distance)
+            domain = candidates.next()
             if domain is None:
                 return
             self.examined += 1
@@ -114,3 +106,40 @@ class DomainOptions:
 def _distance(group: GroupVar, level: int) -> int:
     """How far a domain of a level is from what a group prefers."""
     return max(group.preferred - level, 0) if group.preferred >= 0 else 0
+
+
+class Symmetry:
+    """What domains look like. Of domains that look alike, a search need try only one."""
+
+    def __init__(self, made: Choices) -> None:
+        self._compiled = made.compiled
+        self._made = made
+        self._known: dict[tuple[int, int], object] = {}
+
+    def of(self, above: int, level: int, domain: int) -> object:
+        """Equal for domains that are alike and lie in domains that are alike, up to a coarser level."""
+        tree = self._compiled.tree
+        return tuple(self._look(at, tree.above(level, domain, at)) for at in range(above + 1, level + 1))
+
+    def _look(self, level: int, domain: int) -> object:
+        """What a domain looks like; its own number where it is in use or too large to compare."""
+        if self._made.touches(level, domain):
+            return domain
+        key = (level, domain)
+        known = self._known.get(key)
+        if known is None:
+            start, end = self._compiled.tree.bounds(level, domain)
+            known = (domain,) if end - start > _COMPARED else ("like", self._content(level, domain))
+            self._known[key] = known
+        return known
+
+    def _content(self, level: int, domain: int) -> object:
+        compiled, tree = self._compiled, self._compiled.tree
+        if level == tree.depth:
+            slot = int(tree.slots[domain])
+            fits = tuple(int(table.fit[domain]) for table in compiled.tables)
+            prices = tuple(int(t.price[domain]) if t.price is not None else 0 for t in compiled.tables)
+            return (fits, prices, tuple(int(self._made.free[row, slot]) for row in compiled.rows))
+        first, last = tree.span(level, domain, level + 1)
+        inner = sorted((self._content(level + 1, child) for child in range(first, last)), key=repr)
+        return (bool(tree.real[level][domain]), tuple(inner))

@@ -12,14 +12,13 @@ import numpy as np
 from closeknit.engine import score, short_path
 from closeknit.engine.budget import Budget
 from closeknit.engine.checked_requests import CheckedRequests
+from closeknit.engine.compiled_request import CompiledRequest, Goal, compile_request
 from closeknit.engine.explanation.alternatives import alternatives
 from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
+from closeknit.engine.fit_tables import TableCache
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.problem import Goal, compile_request
-from closeknit.engine.problem import Problem as Compiled
 from closeknit.engine.search import find
-from closeknit.engine.table_cache import TableCache
 from closeknit.engine.tree import Tree
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
@@ -50,7 +49,7 @@ class Engine:
     def decide(self, request: Request) -> Outcome:
         """Find the best placement, or find that there is none; failures carry no explanation.
 
-        Raises ``InvalidError`` with every problem of a request that makes no sense.
+        Raises ``InvalidError`` with everything wrong with a request that makes no sense.
         """
         keyed = self._requests.check(request)
         if keyed.single is None:
@@ -98,14 +97,14 @@ class Engine:
         """
         return alternatives(Trials(request, self._ledger, self._compile), placed)
 
-    def _compile(self, request: Request, goal: Goal) -> Compiled:
+    def _compile(self, request: Request, goal: Goal) -> CompiledRequest:
         tree, keyed = self._tree(request.topology), self._requests.of(request)
         tables = [self._cache.table(shape, tree) for shape in keyed.shapes]
         return compile_request(
             request.root, tree, tables, shape_of=keyed.shape_of, slot_of=self._ledger.slot_of, goal=goal
         )
 
-    def _assignments(self, compiled: Compiled, spread: score.Spread) -> tuple[Assignment, ...]:
+    def _assignments(self, compiled: CompiledRequest, spread: score.Spread) -> tuple[Assignment, ...]:
         tree, nodes = compiled.tree, self._ledger.nodes
         made: list[Assignment] = []
         for pod_set in compiled.pod_sets:

@@ -15,15 +15,14 @@ from collections.abc import Iterator
 
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.component import Item
-from closeknit.engine.exact_bound import LookAhead, Pattern, Weights
-from closeknit.engine.layout_nodes import LayoutNode
+from closeknit.engine.exact_nodes import LayoutNode, LookAhead, Pattern, Weights
 
 LOOKS_A_STEP = 16
 """Looks at what fits on a node cost little; so many of them count as a step."""
 
 
 class ExactLayout:
-    """One layout problem. ``nodes`` must keep each domain's nodes together."""
+    """One component to be laid out. ``nodes`` must keep each domain's nodes together."""
 
     def __init__(
         self,

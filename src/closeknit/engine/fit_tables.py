@@ -1,7 +1,7 @@
 """How many pods of one shape each domain takes: the counts of all nodes, in the order of a tree.
 
 A table follows the counts of its shape. Where few nodes have changed, it does so node by
-node, and no array is touched as a whole.
+node, and no array is touched as a whole. The tables of shapes asked for lately are kept.
 """
 
 from __future__ import annotations
@@ -9,11 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.node_fits import NodeFits, few
+from closeknit.engine.node_fits import NodeFits, PodShape, few
 from closeknit.engine.tree import Ints, Tree
 
-_NEVER = np.iinfo(np.int64).min
+_NEVER = -np.iinfo(np.int64).max
 """The appeal of a domain of which no node takes a pod."""
+_MOST_CELLS = 8_000_000
+"""Counts kept over all shapes: a shape keeps a few for each node, so large clusters keep fewer shapes."""
+_MOST_SHAPES = 256
+_LEAST_SHAPES = 16
 
 
 class FitTable:
@@ -143,3 +147,39 @@ def _carry_up(tree: Tree, largest: list[Ints], position: int, now: int) -> None:
                 return
             first, last = tree.span(level, domain, level + 1)
             now = int(values[first:last].max())
+
+
+class TableCache:
+    """Keeps tables up to date when they are asked for; the shape not asked for the longest goes first."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._fits: dict[PodShape, NodeFits] = {}
+        self._tables: dict[PodShape, dict[str | None, FitTable]] = {}
+        self.touched = 0
+        """Nodes counted so far, over all shapes."""
+
+    def table(self, shape: PodShape, tree: Tree) -> FitTable:
+        """What fits where for a shape, in the order of a tree, as of now."""
+        fits = self._fits.pop(shape, None)
+        if fits is None:
+            self._drop_oldest()
+            fits = NodeFits(self._ledger, shape)
+        # Taking it out and putting it back moves it behind all others.
+        self._fits[shape] = fits
+        tables = self._tables.setdefault(shape, {})
+        name = tree.topology.name if tree.topology is not None else None
+        table = tables.get(name)
+        if table is None:
+            table = tables[name] = FitTable(fits, tree)
+        before = fits.touched
+        table.refresh(self._ledger)
+        self.touched += fits.touched - before
+        return table
+
+    def _drop_oldest(self) -> None:
+        most = min(max(_MOST_CELLS // max(len(self._ledger.nodes), 1), _LEAST_SHAPES), _MOST_SHAPES)
+        while len(self._fits) >= most:
+            oldest = next(iter(self._fits))
+            del self._fits[oldest]
+            del self._tables[oldest]

@@ -5,15 +5,15 @@ A placement that costs no more is best, and no search need prove it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from closeknit.engine import score
 from closeknit.engine.batches import Batch, certain
-from closeknit.engine.mixed_bound import MixedBound
-from closeknit.engine.piece_bound import fewest, fewest_inside
-from closeknit.engine.problem import GroupVar, Problem
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar
+from closeknit.engine.count_bounds import MixedBound, fewest, fewest_inside
 from closeknit.engine.tree import Flags, Ints
 
 
@@ -28,8 +28,8 @@ class _Least:
 class Floor:
     """Bounds by counts over the whole cluster; ``batches`` are the whole groups that must be placed."""
 
-    def __init__(self, problem: Problem, mixed: MixedBound, batches: list[Batch]) -> None:
-        self._problem = problem
+    def __init__(self, compiled: CompiledRequest, mixed: MixedBound, batches: list[Batch]) -> None:
+        self._compiled = compiled
         self._mixed = mixed
         self._batches = batches
 
@@ -38,8 +38,8 @@ class Floor:
 
         The fields are pods left out, the distance for each preferred level, domains for each level, nodes.
         """
-        problem = self._problem
-        root, tree, tables = problem.root, problem.tree, problem.tables
+        compiled = self._compiled
+        root, tree, tables = compiled.root, compiled.tree, compiled.tables
         left_out = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(root.open))
         if len(tables) > 1:
             left_out = max(left_out, sum(root.open) - self._mixed.total)
@@ -53,36 +53,26 @@ class Floor:
         while shared + 1 < tree.depth and best[len(first) + shared + 1] == 1:
             shared += 1
         if shared >= 0 and first == best[: len(first)] and not root.bound and least.pods:
-            # Whatever is better shares that one domain as well, so only what single domains offer counts.
-            return [
-                *first,
-                *[1] * (shared + 1),
-                *self._inside_one(least, shared, best[len(first) + shared + 1 :]),
-            ]
+            # Whatever is better shares one domain of that level as well, so only what single domains offer
+            # counts. A node without labels counts as a domain of its own, so domains need not be real here.
+            anywhere = np.ones(tree.count(shared), dtype=np.bool_)
+            domains = np.flatnonzero(self._with_room(least.by_shape, shared, anywhere))
+            inside, _ = self._narrowed(least, shared, domains, best=best[len(first) + shared + 1 :])
+            return [*first, *[1] * (shared + 1), *inside]
         return [*first, *(self._domains(least, level) for level in range(tree.depth + 1))]
 
     def guide(self) -> tuple[int, int] | None:
         """A domain of the finest level that can take the whole request, in the fewest pieces."""
-        problem, tree, root = self._problem, self._problem.tree, self._problem.root
+        compiled, tree, root = self._compiled, self._compiled.tree, self._compiled.root
         if not root.size:
             return None
         for level in range(tree.depth - 1, max(root.required, 0) - 1, -1):
             if tree.count(level) < len(tree) and self._holds_all(root, level):
                 domains = np.flatnonzero(self._with_room(root.need, level, tree.real[level]))
                 _, domains = self._narrowed(_least(root, None), level, domains, best=None)
-                room = problem.tables[int(np.argmax(root.need))].sums[level][domains]
+                room = compiled.tables[int(np.argmax(root.need))].sums[level][domains]
                 return level, int(domains[int(np.argmin(room))])
         return None
-
-    def _inside_one(self, least: _Least, level: int, best: list[int]) -> list[int]:
-        """The fewest domains of each finer level, and nodes, if all pods go to one domain of a level.
-
-        That is for placements better than the best known, whose counts are given.
-        """
-        # A node without labels counts as a domain of its own, so domains need not be real here.
-        anywhere = np.ones(self._problem.tree.count(level), dtype=np.bool_)
-        domains = np.flatnonzero(self._with_room(least.by_shape, level, anywhere))
-        return self._narrowed(least, level, domains, best=best)[0]
 
     def _narrowed(
         self, least: _Least, level: int, domains: Ints, *, best: list[int] | None
@@ -92,21 +82,15 @@ class Floor:
         A domain that needs more pieces than the fewest drops out for the finer levels only where the best
         placement known has the fewest itself: otherwise one with more may still be better than that.
         """
-        problem, tree = self._problem, self._problem.tree
+        tree = self._compiled.tree
         fewest_at: list[int] = []
         for finer in range(level + 1, tree.depth + 1):
             if fewest_at and tree.count(finer) == len(tree) == tree.count(finer - 1):
                 # Two levels of one node a domain count the same.
                 fewest_at.append(fewest_at[-1])
                 continue
-            wanted = [
-                (problem.tables[shape].sums[finer], need) for shape, need in enumerate(least.by_shape) if need
-            ]
-            if len(problem.tables) > 1:
-                wanted.append((self._mixed.sums(finer), least.pods))
-            wanted += [(b.room(problem, finer), b.count) for b in self._batches if b.level >= finer]
             pieces = np.zeros(len(domains), dtype=np.int64)
-            for sums, need in wanted:
+            for sums, need in self._wanted(least, finer):
                 np.maximum(
                     pieces, fewest_inside(tree, level, finer, domains, sizes=sums, count=need), out=pieces
                 )
@@ -117,7 +101,7 @@ class Floor:
 
     def _distance(self, group: GroupVar) -> int:
         """How far from its preference a group stays at least."""
-        tree = self._problem.tree
+        tree = self._compiled.tree
         if not group.size and not group.bound:
             return 0
         reachable = group.preferred
@@ -128,7 +112,7 @@ class Floor:
         if reachable >= 0:
             return group.preferred - reachable
         pieces = 1
-        for table, need in zip(self._problem.tables, group.need, strict=True):
+        for table, need in zip(self._compiled.tables, group.need, strict=True):
             if not group.bound:
                 pieces = max(pieces, fewest(table.sums[group.preferred], need))
         return group.preferred + 1 + pieces
@@ -138,12 +122,12 @@ class Floor:
         possible = among.copy()
         for shape, need in enumerate(needs):
             if need:
-                possible &= self._problem.tables[shape].sums[level] >= need
+                possible &= self._compiled.tables[shape].sums[level] >= need
         return possible
 
     def _holds_all(self, group: GroupVar, level: int) -> bool:
         """Whether counts leave a domain of a level that takes all that a group needs."""
-        tree = self._problem.tree
+        tree = self._compiled.tree
         possible = self._with_room(group.need, level, tree.real[level])
         if group.bound:
             return bool(possible[tree.dom[level][group.bound[0]]])
@@ -151,26 +135,27 @@ class Floor:
 
     def _domains(self, least: _Least, level: int) -> int:
         """How many domains of a level come into use at least."""
-        problem, tree, root = self._problem, self._problem.tree, self._problem.root
+        tree, root = self._compiled.tree, self._compiled.root
         running = np.unique(tree.dom[level][np.array(root.bound, dtype=np.int64)])
         most = len(running)
-        wanted = [
-            (problem.tables[shape].sums[level], need) for shape, need in enumerate(least.by_shape) if need
-        ]
-        if len(problem.tables) > 1:
-            wanted.append((self._mixed.sums(level), least.pods))
-        if not len(running):
-            wanted += [(b.room(problem, level), b.count) for b in self._batches if b.level >= level]
-        for sums, need in wanted:
-            if len(running):
-                # Pods go to domains in use first; only what these cannot take needs others.
-                rest = need - int(sums[running].sum())
-                others = sums.copy()
-                others[running] = 0
-                most = max(most, len(running) + fewest(others, rest))
-            else:
-                most = max(most, fewest(sums, need))
+        for sums, need in self._wanted(least, level, whole_groups=not len(running)):
+            # Pods go to domains in use first; only what these cannot take needs others.
+            others = sums.copy()
+            others[running] = 0
+            most = max(most, len(running) + fewest(others, need - int(sums[running].sum())))
         return most
+
+    def _wanted(self, least: _Least, level: int, *, whole_groups: bool = True) -> Iterator[tuple[Ints, int]]:
+        """What each domain of a level takes, and how much is needed: by shape, in all, in whole groups."""
+        tables = self._compiled.tables
+        yield from (
+            (table.sums[level], need) for table, need in zip(tables, least.by_shape, strict=True) if need
+        )
+        if len(tables) > 1:
+            yield self._mixed.sums(level), least.pods
+        for batch in self._batches if whole_groups else ():
+            if batch.level >= level:
+                yield batch.takes(self._compiled, level), batch.count
 
 
 def _least(root: GroupVar, left_out: int | None) -> _Least:

@@ -13,9 +13,8 @@ from closeknit.engine import score
 from closeknit.engine.budget import Budget, Steps
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices
+from closeknit.engine.compiled_request import Goal, GroupVar
 from closeknit.engine.floor import Floor
-from closeknit.engine.mixed_bound import MixedBound
-from closeknit.engine.problem import Goal, GroupVar, Problem
 from closeknit.engine.rules import Rules
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
@@ -32,25 +31,14 @@ _PATIENCE = 24
 class Incumbent:
     """The best placement known to one search, which starts with none."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        made: Choices,
-        mixed: MixedBound,
-        floor: Floor,
-        steps: Steps,
-        budget: Budget,
-        rules: Rules,
-    ) -> None:
-        self._problem = problem
+    def __init__(self, made: Choices, floor: Floor, steps: Steps, budget: Budget, rules: Rules) -> None:
+        self._compiled = made.compiled
         self._made = made
-        self._mixed = mixed
+        self._floor = floor
         self._steps = steps
         self._budget = budget
         self._rules = rules
         self._found_at = 0
-        self._floor = floor
         self._bound: list[int] | None = None
         """What the floor says of placements better than the best known, once it was asked."""
         self.fields: list[int] | None = None
@@ -60,7 +48,7 @@ class Incumbent:
 
     def keep(self, spread: Spread) -> bool:
         """Remember a placement if it is the best so far; returns whether no other can be better."""
-        wishes = score.wishes(self._problem, spread)
+        wishes = score.wishes(self._compiled, spread)
         fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
         if self.fields is None:
             self._steps.allow(self._budget.improve)
@@ -75,7 +63,7 @@ class Incumbent:
         """Whether no placement can be better than the one that is known, as far as it is worth asking."""
         if self.fields is None:
             return False
-        if self._problem.goal is Goal.CONSTRAINTS:
+        if self._compiled.goal is Goal.CONSTRAINTS:
             return True
         # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.
         return self._steps.taken > _FEW and self.fields <= self._lower()
@@ -84,7 +72,7 @@ class Incumbent:
         """Whether the choices so far, and a distance to be added, can still lead to something better."""
         if self.fields is None:
             return True
-        fields = self._cost()
+        fields = self._made.cost(closely=self.drags_on())
         if group is not None and distance:
             fields[1 + group.preferred] += distance
         # The first comparison is cheap, and mostly enough.
@@ -97,11 +85,11 @@ class Incumbent:
         """Whether it leaves out fewer pods than the choices so far and so many more."""
         return self.fields is not None and self.fields[0] < self._made.left_out + more
 
-    def strike_hopeless(self, stream: Candidates, group: GroupVar, level: int, distance: int) -> None:
-        """Take candidates out of the stream whose bounds reach the best placement known."""
+    def drop_hopeless(self, candidates: Candidates, group: GroupVar, level: int, distance: int) -> None:
+        """Take candidates out of the candidates whose bounds reach the best placement known."""
         if self.fields is None or not self._rules.hopeless_domains:
             return
-        base, depth = self._cost(), self._problem.tree.depth
+        base, depth = self._made.cost(closely=self.drags_on()), self._compiled.tree.depth
         lower = [0] * len(base)
 
         def bound(field: int, own: Ints | int) -> Ints | int:
@@ -116,25 +104,21 @@ class Incumbent:
                 value = _larger(own, base[field])
             return _larger(value, lower[field])
 
-        stream.strike_hopeless(self.fields, bound)
-        if len(stream):
+        candidates.drop_hopeless(self.fields, bound)
+        if len(candidates):
             # The bound over the whole cluster costs more, so it is asked for what is left.
             lower = self._lower()
-            stream.strike_hopeless(self.fields, bound)
+            candidates.drop_hopeless(self.fields, bound)
 
     def drags_on(self) -> bool:
         """Whether bounds that count over the whole cluster are worth their cost by now."""
-        return len(self._problem.tree) <= _SMALL or self._steps.work - self._found_at > _PATIENCE
-
-    def _cost(self) -> list[int]:
-        mixed = len(self._problem.tables) > 1 and self.drags_on()
-        return self._made.cost(self._mixed if mixed else None)
+        return len(self._compiled.tree) <= _SMALL or self._steps.work - self._found_at > _PATIENCE
 
     def _lower(self) -> list[int]:
         """What any placement better than the best known costs at least, field by field."""
         if self._bound is None:
             if self.fields is None or not self._rules.floor or not self.drags_on():
-                return [0] * (2 * self._problem.tree.depth + 2)
+                return [0] * (2 * self._compiled.tree.depth + 2)
             self._bound = self._floor.fields(self.fields)
         return self._bound
 

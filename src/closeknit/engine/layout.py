@@ -7,17 +7,17 @@ less might do and the component is small, exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
 from closeknit.engine.budget import OutOfBudgetError, Steps
+from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.component import Component, Item
-from closeknit.engine.exact_bound import Weights
+from closeknit.engine.count_bounds import fewest
 from closeknit.engine.exact_layout import ExactLayout
-from closeknit.engine.layout_nodes import FEW_NODES, MOST_NODES, layout_nodes
+from closeknit.engine.exact_nodes import FEW_NODES, MOST_NODES, Weights, layout_nodes
 from closeknit.engine.packed_layout import packed
-from closeknit.engine.piece_bound import fewest
-from closeknit.engine.problem import Problem
 from closeknit.engine.quick_layout import QuickLayout
 from closeknit.engine.tree import Ints
 
@@ -48,17 +48,17 @@ class Layouts:
     Costs are whole numbers that compare like the list of wishes: one field of bits for each count.
     """
 
-    def __init__(self, problem: Problem, free: Ints) -> None:
-        self._problem = problem
+    def __init__(self, compiled: CompiledRequest, free: Ints) -> None:
+        self._compiled = compiled
         self._free = free
-        depth = problem.tree.depth
+        depth = compiled.tree.depth
         weights = [1 << (_BITS * i) for i in reversed(range(2 * depth + 2))]
         self._left_out = weights[0]
         self._preferences = weights[1 : 1 + depth]
         """By level, what a domain of a preferred level costs a group that shares none."""
         self._domains = weights[1 + depth :]
         """By level, what a domain that comes into use costs; last, a node."""
-        self._in_use = [set(domains) for domains in problem.tree.holding(problem.root.bound)]
+        self._in_use = [set(domains) for domains in compiled.tree.holding(compiled.root.bound)]
         """By level, the domains of running pods; using them costs nothing."""
         self._known: dict[Component, Layout | None] = {}
         self._undecided: set[Component] = set()
@@ -89,11 +89,11 @@ class Layouts:
 
     def _better(self, component: Component, quick: Layout | None, steps: Steps) -> Layout | None:
         """A layout at least as good as the quick one, or one where that found none."""
-        start, end = self._problem.tree.bounds(component.level, component.domain)
+        start, end = self._compiled.tree.bounds(component.level, component.domain)
         packed = None
         if end - start > FEW_NODES and (quick is None or quick.cost >= self._left_out):
             packed = self._packed(component, steps)
-        known = min(filter(None, (quick, packed)), key=_cost, default=None)
+        known = min(filter(None, (quick, packed)), key=attrgetter("cost"), default=None)
         try:
             return self._exactly(component, known, steps, _TO_IMPROVE)
         except OutOfBudgetError:
@@ -118,34 +118,34 @@ class Layouts:
 
     def _ruled_out(self, component: Component) -> bool:
         """Whether counts alone show that an item cannot get what it needs."""
-        tables = self._problem.tables
+        tables = self._compiled.tables
         return any(
-            need > tables[shape].capacity(*home) for (shape, home), (need, _) in component.pooled().items()
+            need > tables[shape].capacity(*home) for (shape, home), (need, _) in component.totals().items()
         )
 
     def _quick(self, component: Component) -> Layout | None:
         """Lay out items in turn, the most confined and the bulkiest first; None where one is stuck."""
         items, homes = component.items, component.homes
-        room = QuickLayout(self._problem, self._free, self._in_use)
+        quick = QuickLayout(self._compiled, self._free, self._in_use)
         pieces: list[list[tuple[Ints, Ints]]] = [[] for _ in items]
         alone = len(items) == 1
         order = sorted(
             range(len(items)), key=lambda i: (items[i].last - items[i].first, -self._bulk(items[i]), i)
         )
         needed = [(i, 0 if alone else items[i].need) for i in order]
-        wished = [(i, items[i].open - (0 if alone else items[i].need)) for i in order]
+        extra = [(i, items[i].open - (0 if alone else items[i].need)) for i in order]
         for i, count in needed:
-            if room.capacity(items[i].shape, *homes[i]) < count:
+            if quick.capacity(items[i].shape, *homes[i]) < count:
                 return None
-            room.place(items[i].shape, homes[i], count, pieces[i], alone=alone)
-        for i, count in wished:
-            fitting = min(count, room.capacity(items[i].shape, *homes[i]))
-            room.place(items[i].shape, homes[i], fitting, pieces[i], alone=alone)
+            quick.place(items[i].shape, homes[i], count, pieces[i], alone=alone)
+        for i, count in extra:
+            fitting = min(count, quick.capacity(items[i].shape, *homes[i]))
+            quick.place(items[i].shape, homes[i], fitting, pieces[i], alone=alone)
         return self._layout(component, [_joined(parts) for parts in pieces])
 
     def _packed(self, component: Component, steps: Steps) -> Layout | None:
         """Lay out items on nodes that they nearly fill; None where that was not found."""
-        takes = packed(self._problem, self._free, component, steps)
+        takes = packed(self._compiled, self._free, component, steps)
         return None if takes is None else self._layout(component, takes)
 
     def _layout(self, component: Component, takes: list[tuple[Ints, Ints]]) -> Layout:
@@ -156,11 +156,11 @@ class Layouts:
 
     def _bulk(self, item: Item) -> float:
         """How much of all the room for its shape an item takes."""
-        return item.open / max(self._problem.tables[item.shape].total, 1)
+        return item.open / max(self._compiled.tables[item.shape].total, 1)
 
     def _cost(self, component: Component, takes: list[tuple[Ints, Ints]]) -> int:
         """What the domains cost that a layout brings into use."""
-        tree = self._problem.tree
+        tree = self._compiled.tree
         used = np.concatenate([positions for positions, _ in takes])
         cost = 0
         for level in range(component.level + 1, tree.depth + 1):
@@ -178,9 +178,9 @@ class Layouts:
 
     def _bound(self, component: Component) -> int:
         """What any layout costs at least, by counts alone."""
-        tree, tables, items = self._problem.tree, self._problem.tables, component.items
+        tree, tables, items = self._compiled.tree, self._compiled.tables, component.items
         cost = 0
-        for (shape, home), (_, total) in component.pooled().items():
+        for (shape, home), (_, total) in component.totals().items():
             cost += max(total - tables[shape].capacity(*home), 0) * self._left_out
         needs: dict[int, int] = {}
         for item in items:
@@ -209,7 +209,7 @@ class Layouts:
             tuple(self._preferences[color.level] for color in component.colors),
         )
         nodes = layout_nodes(
-            self._problem,
+            self._compiled,
             self._free,
             component,
             in_use=self._in_use,
@@ -219,7 +219,7 @@ class Layouts:
         allowed = steps if known is None else Steps(most_steps)
         try:
             exact = ExactLayout(
-                list(component.items), nodes, self._problem.demand, weights, allowed, most_steps=most_steps
+                list(component.items), nodes, self._compiled.demand, weights, allowed, most_steps=most_steps
             )
             found = exact.best(known.cost if known is not None else _ANY_COST)
         finally:
@@ -234,10 +234,6 @@ class Layouts:
             positions = np.array([position for position, _ in rows], dtype=np.int64)
             takes.append((positions, np.array([count for _, count in rows], dtype=np.int64)))
         return Layout(cost, exact=True, takes=takes)
-
-
-def _cost(layout: Layout) -> int:
-    return layout.cost
 
 
 def _joined(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

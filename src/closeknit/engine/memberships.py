@@ -11,8 +11,9 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from operator import mul
 
-from closeknit.engine.problem import Goal, GroupVar, Part, PodSetVar, formed, need_of
+from closeknit.engine.compiled_request import Goal, GroupVar, Part, PodSetVar, formed, need_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +65,13 @@ def memberships(group: GroupVar, goal: Goal, room: Capacity) -> Iterator[tuple[l
     else:
         numbers, costs = range(spare + 1), sizes
     for dropped in _droppings(counts, costs, [n for n in numbers if _may_fit(counts, by_shape, n, room)]):
-        left_out = sum(map(_times, dropped, sizes))
+        left_out = sum(map(mul, dropped, sizes))
         kept = [len(parts) - drop for parts, drop in zip(kinds, dropped, strict=True)]
-        if not room.takes([sum(map(_times, kept, by_kind)) for by_kind in by_shape]):
+        if not room.takes([sum(map(mul, kept, by_kind)) for by_kind in by_shape]):
             yield None, lost + left_out
             continue
         chosen = [part for parts, number in zip(kinds, kept, strict=True) for part in parts[:number]]
         yield sorted([*fixed, *chosen], key=lambda part: part.name), lost + left_out
-
-
-def _times(number: int, need: int) -> int:
-    return number * need
 
 
 def _open_pods(part: Part) -> int:
@@ -130,7 +127,7 @@ def _exactly(
     for kind in order:
         first[kind] = min(counts[kind], still)
         still -= first[kind]
-    start = (sum(map(_times, first, costs)), tuple(first))
+    start = (sum(map(mul, first, costs)), tuple(first))
     heap, seen = [start], {start[1]}
     while heap:
         cost, dropped = heapq.heappop(heap)

@@ -1,7 +1,7 @@
 """The groups that a search has yet to give a domain.
 
 Groups that can be exchanged for each other wait as one: a thousand alike cost no
-more to keep in order than one, and what one of them has tried is struck for all.
+more to keep in order than one, and what one of them has tried no other tries.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from closeknit.engine.problem import GroupVar
+from closeknit.engine.compiled_request import GroupVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Waiting:
     colors: tuple[int, ...]
     begun: int = 0
     """How many of the groups have had their turn."""
-    struck: dict[int, frozenset[int]] = field(default_factory=dict)
+    tried: dict[int, frozenset[int]] = field(default_factory=dict)
     """By level, domains that an exchangeable group has been through already."""
 
     @property
@@ -76,12 +76,12 @@ def without_tried(chosen: Waiting, rest: OpenGroups, tried: dict[int, set[int]])
     if not tried:
         return rest
     return [
-        replace(other, struck=_joined(other.struck, tried))
+        replace(other, tried=_joined(other.tried, tried))
         if other.group.twin == chosen.group.twin and other.beside(chosen) and other.colors == chosen.colors
         else other
         for other in rest
     ]
 
 
-def _joined(struck: dict[int, frozenset[int]], tried: dict[int, set[int]]) -> dict[int, frozenset[int]]:
-    return {level: struck.get(level, frozenset()) | tried.get(level, set()) for level in {*struck, *tried}}
+def _joined(before: dict[int, frozenset[int]], now: dict[int, set[int]]) -> dict[int, frozenset[int]]:
+    return {level: before.get(level, frozenset()) | now.get(level, set()) for level in {*before, *now}}

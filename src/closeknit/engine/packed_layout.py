@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from closeknit.engine.budget import Steps
+from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.component import Component
 from closeknit.engine.exact_layout import LOOKS_A_STEP
-from closeknit.engine.problem import Problem
 from closeknit.engine.tree import Flags, Ints
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -155,10 +155,10 @@ def _covering(lack: Ints, demand: Ints) -> Ints:
 
 
 def packed(
-    problem: Problem, free: Ints, component: Component, steps: Steps
+    compiled: CompiledRequest, free: Ints, component: Component, steps: Steps
 ) -> list[tuple[Ints, Ints]] | None:
     """Positions and counts of each item of a component; None where what is needed was not placed."""
-    tree, items = problem.tree, component.items
+    tree, items = compiled.tree, component.items
     start, end = tree.bounds(component.level, component.domain)
     needs, asked = np.array([(item.need, item.open) for item in items], dtype=np.int64).T
     if int(asked.sum()) * (end - start) > _MOST_LOOKS:
@@ -166,9 +166,9 @@ def packed(
     allowed = np.zeros((len(items), end - start), dtype=np.bool_)
     for item, row in zip(items, allowed, strict=True):
         inside = slice(item.first - start, item.last - start)
-        row[inside] = problem.tables[item.shape].fit[item.first : item.last] > 0
-    left = free[problem.rows][:, tree.slots[start:end]].clip(0).T
-    demand = np.array([problem.demand[item.shape] for item in items], dtype=np.int64)
+        row[inside] = compiled.tables[item.shape].fit[item.first : item.last] > 0
+    left = free[compiled.rows][:, tree.slots[start:end]].clip(0).T
+    demand = np.array([compiled.demand[item.shape] for item in items], dtype=np.int64)
     packing = Packing(left, demand, allowed)
     counts = packing.placed(asked)
     if counts is None and (needed := packing.placed(needs)) is not None:

@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from closeknit.engine.piece_bound import MOST_COUNTED, fewest_inside
-from closeknit.engine.problem import Problem
+from closeknit.engine.compiled_request import CompiledRequest
+from closeknit.engine.count_bounds import MOST_COUNTED, fewest_inside
 from closeknit.engine.remaining import Remaining
 from closeknit.engine.tree import Flags, Ints
 
@@ -33,10 +33,10 @@ class Plan:
 class QuickLayout:
     """Places pods of one shape after another and keeps count of what is left."""
 
-    def __init__(self, problem: Problem, free: Ints, in_use: list[set[int]]) -> None:
-        self._problem = problem
-        self._tree = problem.tree
-        self._left = Remaining(problem, free, in_use)
+    def __init__(self, compiled: CompiledRequest, free: Ints, in_use: list[set[int]]) -> None:
+        self._compiled = compiled
+        self._tree = compiled.tree
+        self._left = Remaining(compiled, free, in_use)
         self.capacity = self._left.capacity
 
     def place(
@@ -102,22 +102,15 @@ class QuickLayout:
 
     def _prices(self, shape: int, level: int, first: int, last: int) -> Ints | None:
         """The price of each domain's cheapest node that takes any pod."""
-        table = self._problem.tables[shape]
-        if table.price is None:
-            return None
-        start, end = int(self._tree.start[level][first]), int(self._tree.end[level][last - 1])
-        prices = np.where(table.fit[start:end] > 0, table.price[start:end], np.iinfo(np.int64).max)
-        if level == self._tree.depth:
-            return prices
-        cheapest: Ints = np.minimum.reduceat(prices, self._tree.start[level][first:last] - start)
-        return cheapest
+        appeal = self._compiled.tables[shape].appeal(level)
+        return None if appeal is None else -appeal[first:last]
 
     def _best_child(
         self, shape: int, level: int, first: int, children: Ints, *, capacities: Ints, count: int
     ) -> int:
         """Of children that each take everything, the one with the fewest pieces, then the tightest."""
         if len(children) > 1:
-            table = self._problem.tables[shape]
+            table = self._compiled.tables[shape]
             tree = self._tree
             for finer in range(level + 1, tree.depth + 1):
                 biggest = table.biggest_inside(level, finer)[first + children]

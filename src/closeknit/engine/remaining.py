@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from closeknit.engine.problem import Problem
+from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.tree import Flags, Ints
 
 
 class Remaining:
     """Counts how many pods each domain still takes; the tables themselves stay as they are."""
 
-    def __init__(self, problem: Problem, free: Ints, in_use: list[set[int]]) -> None:
-        self._problem = problem
-        self._tree = problem.tree
+    def __init__(self, compiled: CompiledRequest, free: Ints, in_use: list[set[int]]) -> None:
+        self._compiled = compiled
+        self._tree = compiled.tree
         self._free = free
         """Free amounts by ledger row and slot."""
         self.used = [set(domains) for domains in in_use]
         """By level, the domains in use by the request; the last entry lists positions."""
         self._left: dict[int, list[int]] = {}
-        self._fit: list[dict[int, int]] = [{} for _ in problem.tables]
+        self._fit: list[dict[int, int]] = [{} for _ in compiled.tables]
         self._less: list[list[dict[int, int]]] = [
-            [{} for _ in range(self._tree.depth)] for _ in problem.tables
+            [{} for _ in range(self._tree.depth)] for _ in compiled.tables
         ]
 
     def capacity(self, shape: int, level: int, domain: int) -> int:
         """How many pods of a shape a domain still takes."""
-        whole = self._problem.tables[shape].capacity(level, domain)
+        whole = self._compiled.tables[shape].capacity(level, domain)
         if not self._left:
             return whole
         if level == self._tree.depth:
             return self._fit[shape].get(domain, whole)
         if level < 0:
-            fit = self._problem.tables[shape].fit
+            fit = self._compiled.tables[shape].fit
             return whole - sum(int(fit[p]) - now for p, now in self._fit[shape].items())
         return whole - self._less[shape][level].get(domain, 0)
 
     def capacities(self, shape: int, level: int, first: int, last: int) -> Ints:
         """How many pods of a shape each of some domains of a level still takes."""
-        table = self._problem.tables[shape]
+        table = self._compiled.tables[shape]
         sums = table.sums[level][first:last]
         if not self._left:
             return sums
@@ -55,20 +55,20 @@ class Remaining:
 
     def take(self, shape: int, position: int, count: int) -> None:
         """Put pods of a shape on a node."""
-        problem, tree = self._problem, self._tree
+        compiled, tree = self._compiled, self._tree
         left = self._left.get(position)
         if left is None:
             slot = int(tree.slots[position])
-            left = self._left[position] = [int(self._free[row, slot]) for row in problem.rows]
-        for i, units in enumerate(problem.demand[shape]):
+            left = self._left[position] = [int(self._free[row, slot]) for row in compiled.rows]
+        for i, units in enumerate(compiled.demand[shape]):
             left[i] -= units * count
-        for other, table in enumerate(problem.tables):
+        for other, table in enumerate(compiled.tables):
             whole = int(table.fit[position])
             before = self._fit[other].get(position, whole)
             if whole == 0:
                 continue
             now = min(
-                amount // units for amount, units in zip(left, problem.demand[other], strict=True) if units
+                amount // units for amount, units in zip(left, compiled.demand[other], strict=True) if units
             )
             now = max(min(now, whole), 0)
             self._fit[other][position] = now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from closeknit.engine.problem import GroupVar, PodSetVar, Problem
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar
 from closeknit.engine.tree import Ints, Tree
 from closeknit.hub.outcome import GroupReach, Wishes
 
@@ -33,6 +33,13 @@ def shared_level(tree: Tree, positions: Ints) -> int:
     return -1
 
 
+def broken_by_running(tree: Tree, group: GroupVar) -> bool:
+    """Whether running pods already break what a group requires."""
+    if group.required < 0 or not group.bound:
+        return False
+    return shared_level(tree, np.array(group.bound, dtype=np.int64)) < group.required
+
+
 def distance(tree: Tree, preferred: int, positions: Ints) -> int:
     """How far a group is from its preferred level; 0 where it got it."""
     shared = shared_level(tree, positions)
@@ -41,18 +48,18 @@ def distance(tree: Tree, preferred: int, positions: Ints) -> int:
     return preferred + 1 + len(np.unique(tree.dom[preferred][positions]))
 
 
-def wishes(problem: Problem, spread: Spread) -> Wishes:
+def wishes(compiled: CompiledRequest, spread: Spread) -> Wishes:
     """Score a placement."""
-    tree = problem.tree
+    tree = compiled.tree
     placed = sum(int(counts.sum()) for _, counts in spread.values())
-    left_out = sum(pod_set.open for pod_set in problem.pod_sets) - placed
+    left_out = sum(pod_set.open for pod_set in compiled.pod_sets) - placed
     preferences = [0] * tree.depth
-    for group in problem.groups:
+    for group in compiled.groups:
         if group.preferred >= 0:
             positions = positions_of(group.pod_sets, spread)
             if len(positions):
                 preferences[group.preferred] += distance(tree, group.preferred, positions)
-    used = positions_of(problem.pod_sets, spread)
+    used = positions_of(compiled.pod_sets, spread)
     # Sorted positions give sorted domains, so a domain is new where it differs from the one before.
     domains = [_distinct(tree.dom[level][used]) for level in range(tree.depth)]
     return Wishes(left_out, tuple(preferences), (*domains, len(used)))
@@ -62,15 +69,15 @@ def _distinct(ordered: Ints) -> int:
     return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1 if len(ordered) else 0
 
 
-def reaches(problem: Problem, spread: Spread) -> tuple[GroupReach, ...]:
+def reaches(compiled: CompiledRequest, spread: Spread) -> tuple[GroupReach, ...]:
     """How close every group came, parents first, then by name."""
     found = []
-    for group in problem.groups:
+    for group in compiled.groups:
         placed = sum(
             int(spread[pod_set.index][1].sum()) for pod_set in group.pod_sets if pod_set.index in spread
         )
         found.append(
-            _reach(problem.tree, group, positions_of(group.pod_sets, spread), placed + len(group.bound))
+            _reach(compiled.tree, group, positions_of(group.pod_sets, spread), placed + len(group.bound))
         )
     return tuple(found)
 

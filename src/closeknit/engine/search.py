@@ -14,23 +14,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
-
 from closeknit.engine import score
 from closeknit.engine.batches import batches
 from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
 from closeknit.engine.choices import Choices, Place
-from closeknit.engine.component import component, share
-from closeknit.engine.contents import Content
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar, formed
+from closeknit.engine.component import Content, component, share
 from closeknit.engine.domain_options import DomainOptions
 from closeknit.engine.early_checks import EarlyChecks
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
-from closeknit.engine.layout import Layout, Layouts
+from closeknit.engine.layout import Layouts
 from closeknit.engine.memberships import memberships
-from closeknit.engine.mixed_bound import MixedBound
 from closeknit.engine.open_groups import OpenGroups, Waiting, pick, waiting, without_tried
-from closeknit.engine.problem import GroupVar, PodSetVar, Problem, formed
 from closeknit.engine.rules import ALL, Rules
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
@@ -54,54 +50,46 @@ class Found:
 
 
 def find(
-    problem: Problem, bare: Callable[[], Problem], free: Ints, budget: Budget, *, rules: Rules = ALL
+    compiled: CompiledRequest,
+    bare: Callable[[], CompiledRequest],
+    free: Ints,
+    budget: Budget,
+    *,
+    rules: Rules = ALL,
 ) -> Found:
     """Search for the best placement; where none turns up soon, find out first whether there is any.
 
-    ``bare`` makes the same problem without its wishes. Without the branches that wishes make,
+    ``bare`` makes the same compiled without its wishes. Without the branches that wishes make,
     a request that cannot be placed is found out much sooner.
     """
-    soon = _FIRST_TRY + 4 * len(problem.groups) if rules.constraints_first else budget.find
-    first = Search(problem, free, Budget(min(budget.find, soon), budget.improve), rules).run()
+    soon = _FIRST_TRY + 4 * len(compiled.groups) if rules.constraints_first else budget.find
+    first = Search(compiled, free, Budget(min(budget.find, soon), budget.improve), rules).run()
     if first.spread is not None or first.complete or not rules.constraints_first:
         return first
     some = Search(bare(), free, budget, rules).run()
     steps, examined = first.steps + some.steps, first.candidates + some.candidates
     if some.spread is None:
         return Found(None, None, some.complete, steps, examined)
-    best = Search(problem, free, budget, rules).run(some.spread)
+    best = Search(compiled, free, budget, rules).run(some.spread)
     return Found(best.spread, best.wishes, best.complete, steps + best.steps, examined + best.candidates)
 
 
 class Search:
-    """One search over one problem. The ledger must not change meanwhile."""
+    """One search over one compiled request. The ledger must not change meanwhile."""
 
-    def __init__(self, problem: Problem, free: Ints, budget: Budget, rules: Rules = ALL) -> None:
-        self._problem = problem
-        self._tree = tree = problem.tree
+    def __init__(self, compiled: CompiledRequest, free: Ints, budget: Budget, rules: Rules = ALL) -> None:
+        self._compiled = compiled
+        self._tree = tree = compiled.tree
         self._budget = budget
         self._rules = rules
         self._steps = steps = Steps(budget.find)
-        self._layouts = Layouts(problem, free)
-        self._made = made = Choices(problem, free)
-        mixed = MixedBound(problem, free, counted=rules.mixed_bound)
-        self._batches = batches(problem.root) if rules.whole_groups else []
-        floor = Floor(problem, mixed, self._batches)
-        self._incumbent = Incumbent(
-            problem, made=made, mixed=mixed, floor=floor, steps=steps, budget=budget, rules=rules
-        )
-        self._options = DomainOptions(
-            problem, free, made=made, incumbent=self._incumbent, floor=floor, rules=rules
-        )
-        self._checks = EarlyChecks(
-            problem,
-            made=made,
-            mixed=mixed,
-            incumbent=self._incumbent,
-            layouts=self._layouts,
-            steps=steps,
-            rules=rules,
-        )
+        self._layouts = Layouts(compiled, free)
+        self._made = made = Choices(compiled, free, count_mixes=rules.mixed_bound)
+        self._batches = batches(compiled.root) if rules.whole_groups else []
+        floor = Floor(compiled, made.mixed, self._batches)
+        self._incumbent = Incumbent(made, floor, steps, budget, rules)
+        self._options = DomainOptions(made, self._incumbent, floor, rules)
+        self._checks = EarlyChecks(made, self._incumbent, self._layouts, steps, rules)
         self._failures = Counter[str]()
         """By twin, how often nothing came of giving such a group a domain."""
         self._sure = True
@@ -120,17 +108,17 @@ class Search:
                 self._keep(known)
                 # To improve on what someone else found, a search first has to get down to the end once.
                 self._steps.allow(
-                    self._budget.improve + 2 * (self._step_weight + 4) * len(self._problem.groups)
+                    self._budget.improve + 2 * (self._step_weight + 4) * len(self._compiled.groups)
                 )
-            if not self._pinned_apart() and not self._too_many():
-                with _deep_enough(len(self._problem.groups)):
+            if not self._impossible():
+                with _deep_enough(len(self._compiled.groups)):
                     self._made.confine(*within)
-                    self._explore(waiting([self._problem.root], *within, ()))
+                    self._explore(waiting([self._compiled.root], *within, ()))
                     if self._incumbent.fields is None and not self._sure:
                         # Layouts were given up for other domains, which will not do either: insist on them.
                         self._sure = True
                         self._layouts.insist()
-                        self._explore(waiting([self._problem.root], *within, ()))
+                        self._explore(waiting([self._compiled.root], *within, ()))
         except OutOfBudgetError:
             complete = False
         except _NothingBetterError:
@@ -140,18 +128,12 @@ class Search:
             best.spread, best.wishes, complete and self._sure, self._steps.taken, self._options.examined
         )
 
-    def _pinned_apart(self) -> bool:
-        """Whether running pods already break a requirement."""
-        return any(
-            group.required >= 0
-            and group.bound
-            and score.shared_level(self._tree, np.array(group.bound, dtype=np.int64)) < group.required
-            for group in self._problem.groups
+    def _impossible(self) -> bool:
+        """Whether running pods break a requirement, or the cluster takes too few whole groups."""
+        compiled = self._compiled
+        return any(score.broken_by_running(self._tree, group) for group in compiled.groups) or any(
+            int(batch.takes(compiled, -1)[0]) < batch.count for batch in self._batches
         )
-
-    def _too_many(self) -> bool:
-        """Whether the whole cluster takes fewer whole groups than must be formed."""
-        return any(int(b.room(self._problem, -1)[0]) < b.count for b in self._batches)
 
     # ---- going down the request tree ----
 
@@ -165,7 +147,8 @@ class Search:
         for place in self._options.of(task, rest):
             self._steps.take(self._step_weight)
             colors = self._made.make(task.group, place, task.colors)
-            if self._checks.sums_fit(place) and self._incumbent.hopeful():
+            sums_fit = not self._rules.resource_sums or self._made.fits_by_sum(place)
+            if sums_fit and self._incumbent.hopeful():
                 others = without_tried(task, rest, tried) if self._rules.twins else rest
                 self._open(task.group, place, colors, others)
             self._made.unmake(task.group, place)
@@ -189,7 +172,7 @@ class Search:
     def _open(self, group: GroupVar, place: Place, colors: tuple[int, ...], rest: OpenGroups) -> None:
         """Hand the decided domain to the members, for each way to choose which of them to form."""
         made = self._made
-        for members, left_out in memberships(group, self._problem.goal, self._checks.capacity(group, place)):
+        for members, left_out in memberships(group, self._compiled.goal, self._checks.capacity(group, place)):
             if self._incumbent.leaves_out_fewer(left_out):
                 # Whatever follows leaves out at least as many.
                 return
@@ -213,9 +196,6 @@ class Search:
                 made.contents.cut(before)
             made.form(group, members, left_out, place, -1)
 
-    def _lay_out(self, top: tuple[int, int], inside: list[Content]) -> Layout | None:
-        return self._layouts.lay_out(component(self._problem, top, inside, self._made.colors), self._steps)
-
     # ---- the end of a branch ----
 
     def _finish(self) -> None:
@@ -225,8 +205,9 @@ class Search:
         for level, domain, inside in self._made.contents.outermost():
             start, end = self._tree.bounds(level, domain)
             self._steps.work += (end - start) // 4
+            pods = component(self._compiled, (level, domain), inside, self._made.colors)
             try:
-                layout = self._lay_out((level, domain), inside)
+                layout = self._layouts.lay_out(pods, self._steps)
             except OutOfBudgetError:
                 if self._steps.used_up:
                     raise

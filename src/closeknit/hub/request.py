@@ -8,8 +8,8 @@ repeated groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from closeknit.hub.nodes import NodeFilter
@@ -97,6 +97,18 @@ class Group:
     def pod_sets(self) -> Iterator[PodSet]:
         """Every pod set of this subtree, in the order of the members."""
         return (member for member, _ in self.walk() if isinstance(member, PodSet))
+
+    def mapped(
+        self,
+        pods: Callable[[PodSet], PodSet] = lambda same: same,
+        groups: Callable[[Group], Group] = lambda same: same,
+    ) -> Group:
+        """The same tree with every pod set and every group replaced, inner ones first."""
+        members = tuple(
+            member.mapped(pods, groups) if isinstance(member, Group) else pods(member)
+            for member in self.members
+        )
+        return groups(replace(self, members=members))
 
 
 Member: TypeAlias = Group | PodSet

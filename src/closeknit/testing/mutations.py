@@ -31,62 +31,18 @@ _DEEP = "\ue000deep\ue000"
 _DEPTHS = (20, 99, 100, 101, 5000)
 _MEGABYTE = 2**20
 
+_NUMBERS = (0, 1, -1, 2**31 - 1, 2**31, -(2**31), 2**63, 10**30, 1.5, -0.0, 1e308, float("inf"))
+_WORDS = ("", " ", "a", "A_B", "-1", "1e999", "500m", "1Ei", "auto", "null", "0x10", "²", "١٢")
+_NAMES = ("a/b/c", "kubernetes.io/hostname", "\U0001f600", "\u2028", "\u202e", "\x1b[31m", "\ud800")
+_LONG = ("9" * 65, "9" * 5000, "x" * 64, "x" * 300, "é" * 40, "[" * 2000)
+_JSON = ("{}", '{"nvidia.com/gpu": "1"}', '{"cpu": null, "memory": [1]}')
+_LISTS: tuple[Any, ...] = ([], [[]], [None], [0], [{}], [{"name": "a"}, {"name": "a"}])
+_MAPS: tuple[Any, ...] = ({}, {"": ""}, {"a": None}, {"\x1b[31m": "\x1b[31m"}, {"name": "a"})
 ODD: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    2**31 - 1,
-    2**31,
-    -(2**31),
-    2**63,
-    10**30,
-    1.5,
-    -0.0,
-    1e308,
-    float("inf"),
-    "",
-    " ",
-    "a",
-    "A_B",
-    "-1",
-    "1e999",
-    "9" * 65,
-    "9" * 5000,
-    "500m",
-    "1Ei",
-    "auto",
-    "null",
-    "x" * 64,
-    "x" * 300,
-    "a/b/c",
-    "kubernetes.io/hostname",
-    "\U0001f600",
-    "é" * 40,
-    "\u2028",
-    "\u202e",
-    "\x1b[31m",
-    "\ud800",
-    "²",
-    "١٢",
-    "0x10",
-    "{}",
-    '{"nvidia.com/gpu": "1"}',
-    '{"cpu": null, "memory": [1]}',
-    "[" * 2000,
-    [],
-    [[]],
-    [None],
-    [0],
-    [{}],
-    {},
-    {"": ""},
-    {"a": None},
-    {"\x1b[31m": "\x1b[31m"},
-    {"name": "a"},
-    [{"name": "a"}, {"name": "a"}],
+    *(None, True, False),
+    *_NUMBERS,
+    *(*_WORDS, *_NAMES, *_LONG, *_JSON),
+    *(*_LISTS, *_MAPS),
 )
 """Values that some field somewhere does not expect."""
 

@@ -7,24 +7,23 @@ tenth of them, whose room stays free. So finding a placement is a matter of pack
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.drawing import GPU
 from closeknit.hub.nodes import Node
-from closeknit.hub.request import Group, Member, PodSet, Request
+from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
+from closeknit.testing.random_trees import Draft, Shape
 
 LEVELS = ("zone", "block", "row", "rack")
 OFFERED = {GPU: 8, "cpu": 64, "memory": 256}
 """What every node offers; memory in GiB."""
 TAKEN = {GPU: (1, 1, 2, 2, 3, 4), "cpu": (2, 4, 6, 9, 12, 16), "memory": (8, 16, 24, 40, 64)}
 """What a pod may take of each."""
-
-Amounts = dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,100 +41,67 @@ def planted_instance(rng: Random) -> Planted:
     labels = LEVELS[-rng.randint(2, 4) :]
     nodes = list(_nodes(rng, labels, rng.randint(16, 200)))
     names = rng.sample(sorted(OFFERED), rng.randint(2, 3))
-    shapes = _shapes(rng, names)
-    groups = _Groups(rng, labels, nodes, shapes)
-    drafts = groups.drafts()
+    grower = _Grower(rng, labels, _shapes(rng, names))
+    root = grower.grow(nodes)
     slack = rng.uniform(0, 0.1)
     spread: dict[str, Counter[str]] = {}
     for node in nodes:
-        _fill(rng, node, drafts, spread, slack)
+        welcome = [pods for pods in root.leaves() if node.name in grower.allowed[pods.name]]
+        _fill(rng, node, welcome, spread, slack)
+    root.prune(spread)
+    for pods in root.leaves():
+        pods.count = spread[pods.name].total()
+        if rng.random() < 0.3:
+            pods.minimum = rng.randint(pods.count // 2, pods.count)
     cluster = Cluster((Topology("default", tuple(map(Level, labels))),), tuple(nodes))
-    return Planted(cluster, Request("w", groups.root(spread), "default"), spread)
+    return Planted(cluster, Request("w", root.member({}), "default"), spread)
 
 
-@dataclass(slots=True)
-class _PodDraft:
-    """A pod set to be, and the nodes that it may use."""
+class _Grower:
+    """Grows the groups of a request and gives each a domain."""
 
-    name: str
-    shape: Amounts
-    nodes: frozenset[str]
-
-
-@dataclass(slots=True)
-class _GroupDraft:
-    """A group to be."""
-
-    name: str
-    required: str | None
-    preferred: str | None
-    pods: list[_PodDraft]
-    groups: list[_GroupDraft]
-
-
-class _Groups:
-    """The groups of a request, each with a domain."""
-
-    def __init__(
-        self, rng: Random, labels: Sequence[str], nodes: Sequence[Node], shapes: Sequence[Amounts]
-    ) -> None:
+    def __init__(self, rng: Random, labels: Sequence[str], shapes: Sequence[Shape]) -> None:
         self._rng = rng
         self._labels = labels
         self._shapes = shapes
         self._made = 0
-        self._top: list[_GroupDraft] = []
-        wanted = rng.randint(2, 12)
-        while self._made < wanted:
-            group = self._group(nodes, None)
-            self._top.append(group)
-            for _ in range(rng.randint(0, min(3, wanted - self._made))):
-                inside = [node for node in nodes if node.name in group.pods[0].nodes]
-                group.groups.append(self._group(inside, group))
+        self.allowed: dict[str, frozenset[str]] = {}
+        """By pod set, the nodes of its group's domain."""
 
-    def _group(self, nodes: Sequence[Node], parent: _GroupDraft | None) -> _GroupDraft:
+    def grow(self, nodes: Sequence[Node]) -> Draft:
+        """The root, of groups whose pod sets have no pods yet."""
+        root = Draft("root")
+        wanted = self._rng.randint(2, 12)
+        while self._made < wanted:
+            group = self._group(nodes, root)
+            inside = [node for node in nodes if node.name in self.allowed[group.inner[0].name]]
+            for _ in range(self._rng.randint(0, min(3, wanted - self._made))):
+                self._group(inside, group)
+        return root
+
+    def _group(self, nodes: Sequence[Node], parent: Draft) -> Draft:
         rng, labels = self._rng, self._labels
-        above = labels.index(parent.required) if parent and parent.required else -1
-        wished = labels.index(parent.preferred) if parent and parent.preferred else 0
+        above = labels.index(parent.required) if parent.required else -1
+        wished = labels.index(parent.preferred) if parent.preferred else 0
         self._made += 1
-        name = f"g{self._made}"
+        group = Draft(f"g{self._made}")
+        parent.inner.append(group)
         level = rng.randint(above, len(labels) - 1)
         chosen = rng.choice(nodes)
-        inside = [
-            node
+        inside = frozenset(
+            node.name
             for node in nodes
             if all(node.labels[label] == chosen.labels[label] for label in labels[: level + 1])
-        ]
-        finer = labels[max(level, wished) :]
-        return _GroupDraft(
-            name,
-            labels[level] if level > above else None,
-            rng.choice(finer) if rng.random() < 0.3 else None,
-            [
-                _PodDraft(f"{name}-{i}", rng.choice(self._shapes), frozenset(node.name for node in inside))
-                for i in range(rng.randint(1, 3))
-            ],
-            [],
         )
-
-    def drafts(self) -> list[_PodDraft]:
-        """Every pod set."""
-        return [pods for top in self._top for group in (top, *top.groups) for pods in group.pods]
-
-    def root(self, spread: dict[str, Counter[str]]) -> Group:
-        """The root group, of all that got pods."""
-        tops = (self._finished(group, spread) for group in self._top)
-        return Group("root", tuple(group for group in tops if group is not None))
-
-    def _finished(self, draft: _GroupDraft, spread: dict[str, Counter[str]]) -> Group | None:
-        members: list[Member] = []
-        for pods in draft.pods:
-            if count := spread.get(pods.name, Counter[str]()).total():
-                fewer = self._rng.random() < 0.3
-                minimum = self._rng.randint(count // 2, count) if fewer else None
-                members.append(PodSet(pods.name, count, _resources(pods.shape), minimum))
-        inner = (self._finished(group, spread) for group in draft.groups)
-        members.extend(group for group in inner if group is not None)
-        return Group(draft.name, tuple(members), draft.required, draft.preferred) if members else None
+        if level > above:
+            group.required = labels[level]
+        if rng.random() < 0.3:
+            group.preferred = rng.choice(labels[max(level, wished) :])
+        for i in range(rng.randint(1, 3)):
+            pods = Draft(f"{group.name}-{i}", rng.choice(self._shapes))
+            group.inner.append(pods)
+            self.allowed[pods.name] = inside
+        return group
 
 
 def _nodes(rng: Random, labels: Sequence[str], count: int) -> Iterator[Node]:
@@ -149,34 +115,31 @@ def _nodes(rng: Random, labels: Sequence[str], count: int) -> Iterator[Node]:
         yield Node(f"n{number}", path, _resources(OFFERED))
 
 
-def _shapes(rng: Random, names: Sequence[str]) -> list[Amounts]:
-    wanted, shapes = rng.randint(3, 5), list[Amounts]()
+def _shapes(rng: Random, names: Sequence[str]) -> list[Shape]:
+    wanted, shapes = rng.randint(3, 5), list[Shape]()
     while len(shapes) < wanted:
         asked = rng.sample(names, rng.randint(1, len(names)))
-        shape = {name: rng.choice(TAKEN[name]) for name in sorted(asked)}
+        shape = Shape(_resources({name: rng.choice(TAKEN[name]) for name in sorted(asked)}))
         if shape not in shapes:
             shapes.append(shape)
     return shapes
 
 
 def _fill(
-    rng: Random, node: Node, drafts: Sequence[_PodDraft], spread: dict[str, Counter[str]], slack: float
+    rng: Random, node: Node, welcome: list[Draft], spread: dict[str, Counter[str]], slack: float
 ) -> None:
     """Put pods on a node until none fits that may go there, but for a share of them whose room stays free."""
-    taken: Counter[str] = Counter()
-    welcome = [pods for pods in drafts if node.name in pods.nodes]
+    left = node.allocatable
     while welcome:
         pods = rng.choice(welcome)
-        if any(taken[name] + units > OFFERED[name] for name, units in pods.shape.items()):
+        assert pods.shape is not None
+        if any(left.get(name, 0) < units for name, units in pods.shape.resources.items()):
             welcome.remove(pods)
             continue
-        taken.update(pods.shape)
+        left -= pods.shape.resources
         if rng.random() >= slack:
             spread.setdefault(pods.name, Counter())[node.name] += 1
 
 
-def _resources(amounts: Amounts) -> Resources:
-    sized = {
-        name: f"{units}Gi" if name == "memory" else units for name, units in amounts.items() if units > 0
-    }
-    return Resources.parse(sized)
+def _resources(amounts: Mapping[str, int]) -> Resources:
+    return Resources.parse({name: f"{n}Gi" if name == "memory" else n for name, n in amounts.items()})

@@ -38,7 +38,7 @@ def random_instance(rng: Random, size: Size = USUAL) -> tuple[Cluster, Request]:
     tree = Grower(rng, cluster, size).grow()
     planted = _Planter(rng, cluster, size).plant(tree)
     if rng.random() < 0.9:
-        _prune(tree, planted)
+        tree.prune(planted)
     if rng.random() < 0.35:
         _repeat_counts(tree)
     if rng.random() < 0.65:
@@ -120,20 +120,6 @@ class _Planter:
             self._pods_left -= draft.count
             planted[draft.name] = placed
 
-    def _domain_with_room(self, group: Draft, level: int, nodes: Sequence[str]) -> list[str]:
-        """The nodes of a random domain, one where each pod set finds some room if there is any."""
-        domains: dict[tuple[str, ...], list[str]] = {}
-        for node in nodes:
-            if len(self._paths[node]) > level:
-                domains.setdefault(self._paths[node][: level + 1], []).append(node)
-        choices = self._rng.sample(sorted(domains.values()), len(domains))
-        roomy = (
-            inside
-            for inside in choices
-            if all(any(self._fits(leaf, node) for node in inside) for leaf in group.leaves())
-        )
-        return next(roomy, choices[0] if choices else [])
-
     def _fits(self, draft: Draft, node: str) -> bool:
         shape = draft.shape
         assert shape is not None
@@ -152,13 +138,6 @@ class _Planter:
             used += Resources({"pods": 1})
         self._left[node] -= used
         self._ports.update((node, port) for port in draft.shape.ports)
-
-
-def _prune(draft: Draft, planted: dict[str, list[str]]) -> None:
-    """Drop pod sets that found no room at all, and the groups that this leaves empty."""
-    for inner in draft.inner:
-        _prune(inner, planted)
-    draft.inner = [each for each in draft.inner if each.inner or planted.get(each.name)]
 
 
 def _repeat_counts(tree: Draft) -> None:

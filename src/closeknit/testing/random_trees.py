@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -28,8 +28,8 @@ class Shape:
     """What each pod of a set asks for."""
 
     resources: Resources
-    filter: NodeFilter
-    ports: frozenset[HostPort]
+    filter: NodeFilter = NodeFilter()
+    ports: frozenset[HostPort] = frozenset()
 
 
 @dataclass(slots=True)
@@ -61,7 +61,13 @@ class Draft:
         """The pod sets of this subtree."""
         return (each for each in self.walk() if each.shape is not None)
 
-    def member(self, running: dict[str, list[str]]) -> Group:
+    def prune(self, planted: Mapping[str, Collection[str]]) -> None:
+        """Drop pod sets that found no room at all, and the groups that this leaves empty."""
+        for each in self.inner:
+            each.prune(planted)
+        self.inner = [each for each in self.inner if each.inner or planted.get(each.name)]
+
+    def member(self, running: Mapping[str, Sequence[str]]) -> Group:
         """The finished group."""
         return Group(
             name=self.name,
@@ -72,7 +78,7 @@ class Draft:
         )
 
 
-def _finished(draft: Draft, running: dict[str, list[str]]) -> Member:
+def _finished(draft: Draft, running: Mapping[str, Sequence[str]]) -> Member:
     if draft.shape is None:
         return draft.member(running)
     bound = running.get(draft.name, [])

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import NodeFilter
-from closeknit.hub.request import Group, Member, PodSet, Request, problems
+from closeknit.hub.request import Group, PodSet, Request, problems
 
 Instance: TypeAlias = tuple[Cluster, Request]
 
@@ -27,7 +27,7 @@ def smaller(instance: Instance) -> Iterator[Instance]:
     """Valid instances that are a little simpler, the largest steps first."""
     cluster, request = instance
     candidates = (
-        *((_without_node(cluster, name), _unbound(request, name)) for name in _names(cluster)),
+        *((_without_node(cluster, node.name), _unbound(request, node.name)) for node in cluster.nodes),
         *((cluster, replace(request, root=root)) for root in _simpler_groups(request.root)),
         *((each, request) for each in _simpler_clusters(cluster, request)),
     )
@@ -35,10 +35,6 @@ def smaller(instance: Instance) -> Iterator[Instance]:
         topology = None if asked.topology is None else simpler.topology(asked.topology)
         if not problems(asked, topology) and _accounted(simpler, asked):
             yield simpler, asked
-
-
-def _names(cluster: Cluster) -> list[str]:
-    return [node.name for node in cluster.nodes]
 
 
 def _accounted(cluster: Cluster, request: Request) -> bool:
@@ -58,15 +54,11 @@ def _without_node(cluster: Cluster, name: str) -> Cluster:
 def _unbound(request: Request, node: str) -> Request:
     """The request without its running pods on a node."""
 
-    def visit(member: Member) -> Member:
-        if isinstance(member, PodSet):
-            bound = tuple(each for each in member.bound if each != node)
-            return _resized(member, member.count - len(member.bound) + len(bound), bound)
-        return replace(member, members=tuple(visit(inner) for inner in member.members))
+    def unbound(pods: PodSet) -> PodSet:
+        bound = tuple(each for each in pods.bound if each != node)
+        return _resized(pods, pods.count - len(pods.bound) + len(bound), bound)
 
-    root = visit(request.root)
-    assert isinstance(root, Group)
-    return replace(request, root=root)
+    return replace(request, root=request.root.mapped(unbound))
 
 
 def _resized(pods: PodSet, count: int, bound: tuple[str, ...]) -> PodSet:

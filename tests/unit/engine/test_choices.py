@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from closeknit.engine import Engine
 from closeknit.engine.choices import Choices, Place
-from closeknit.engine.problem import Goal, GroupVar, Problem
+from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar
 from closeknit.hub.request import Member
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
@@ -18,16 +18,16 @@ CLUSTER = parse("""
 """)
 
 
-def chosen(*members: Member) -> tuple[Problem, Choices, list[GroupVar]]:
+def chosen(*members: Member) -> tuple[CompiledRequest, Choices, list[GroupVar]]:
     """Choices for the groups among the members of a request, none made yet."""
     engine = Engine(CLUSTER)
-    problem = engine._compile(request("w", *members), Goal.WISHES)
-    return problem, Choices(problem, engine._ledger.free), problem.groups[1:]
+    compiled = engine._compile(request("w", *members), Goal.WISHES)
+    return compiled, Choices(compiled, engine._ledger.free), compiled.groups[1:]
 
 
 def counts(made: Choices) -> object:
     return (
-        made.cost(None),
+        made.cost(closely=False),
         [(at, domain, made.loads.count(at, domain, 0)) for at in (-1, 0, 1) for domain in range(2)],
         [used.all().tolist() for used in made.used],
         list(made.preferences),
@@ -46,7 +46,7 @@ def test_a_group_counts_where_it_goes_and_not_after_it_is_taken_back() -> None:
     made.make(a, rack, ())
     made.make(b, block, ())
     # No pod left out; b is one level from its rack; one block and one rack are in use for certain.
-    assert made.cost(None) == [0, 0, 1, 1, 1, 0]
+    assert made.cost(closely=False) == [0, 0, 1, 1, 1, 0]
     assert made.loads.count(0, 0, 0) == 5
     assert made.loads.count(1, 0, 0) == 2
     made.unmake(b, block)
@@ -60,7 +60,7 @@ def test_a_group_that_needs_no_pod_uses_no_domain_for_certain() -> None:
 
     made.make(a, Place(-1, 1, 0, 0), ())
 
-    assert made.cost(None) == [0, 0, 0, 0, 0, 0]
+    assert made.cost(closely=False) == [0, 0, 0, 0, 0, 0]
     assert made.touches(1, 0)
 
 
@@ -79,15 +79,15 @@ def test_a_group_that_shares_nothing_is_colored_while_it_stands() -> None:
 
 
 def test_members_left_out_are_no_longer_asked_for() -> None:
-    problem, made, groups = chosen(group("a", pods("p", 9), required="rack"), group("b", pods("q", 2)))
-    root = problem.root
+    compiled, made, groups = chosen(group("a", pods("p", 9), required="rack"), group("b", pods("q", 2)))
+    root = compiled.root
     before = counts(made)
     everywhere = Place(-1, -1, 0, 0)
 
     made.form(root, [groups[1]], 9, everywhere, 1)
-    assert made.cost(None)[0] == 9
+    assert made.cost(closely=False)[0] == 9
     made.form(root, [groups[1]], 9, everywhere, -1)
 
     assert counts(made) == before
     # With all of them in, eleven pods are asked for and the cluster takes eight.
-    assert made.cost(None)[0] == 3
+    assert made.cost(closely=False)[0] == 3

@@ -9,9 +9,8 @@ import pytest
 
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.component import Item
-from closeknit.engine.exact_bound import Weights
 from closeknit.engine.exact_layout import ExactLayout
-from closeknit.engine.layout_nodes import LayoutNode
+from closeknit.engine.exact_nodes import LayoutNode, Weights
 
 ANY = 1 << 60
 # Pods left out weigh more than colors, those more than racks, and racks more than nodes.

@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 from closeknit.engine import Engine
+from closeknit.engine.compiled_request import Goal, GroupVar, Part
 from closeknit.engine.memberships import Capacity, memberships
-from closeknit.engine.problem import Goal, GroupVar, Part
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Member
 from closeknit.testing.builders import group, pods, request
@@ -31,8 +31,8 @@ AMPLE = Capacity([100], 100)
 def ways(
     goal: Goal, minimum: int, *members: Member, room: Capacity = AMPLE
 ) -> list[tuple[list[Part] | None, int]]:
-    problem = Engine(CLUSTER)._compile(request("w", *members, minimum=minimum), goal)
-    return list(memberships(problem.root, goal, room))
+    compiled = Engine(CLUSTER)._compile(request("w", *members, minimum=minimum), goal)
+    return list(memberships(compiled.root, goal, room))
 
 
 A, B, C = (group(name, pods(f"p{name}", size)) for name, size in (("a", 3), ("b", 1), ("c", 1)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from closeknit.engine import Budget, Engine
-from closeknit.engine.problem import Goal
+from closeknit.engine.compiled_request import Goal
 from closeknit.engine.search import Search
 from closeknit.testing.builders import pods, request
 from closeknit.testing.drawings import parse
@@ -35,9 +35,9 @@ def test_all_pods_stay_within_a_domain(
     within: tuple[int, int], count: int, positions: list[int] | None
 ) -> None:
     engine = Engine(CLUSTER)
-    problem = engine._compile(request("w", pods("p", count), preferred="rack"), Goal.WISHES)
+    compiled = engine._compile(request("w", pods("p", count), preferred="rack"), Goal.WISHES)
 
-    found = Search(problem, engine._ledger.free, Budget()).run(within=within)
+    found = Search(compiled, engine._ledger.free, Budget()).run(within=within)
 
     assert found.complete
     assert (found.spread and found.spread[0][0].tolist()) == positions

@@ -8,9 +8,9 @@ import numpy as np
 
 from closeknit.engine import score
 from closeknit.engine.candidates import Candidates
+from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.problem import Goal, GroupVar, Problem
 from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Choice, DomainFit, Placed
@@ -26,27 +26,27 @@ def alternatives(trials: Trials, placed: Placed) -> tuple[Choice, ...]:
     running = {pods.name: len(pods.bound) for pods in trials.request.root.pod_sets()}
     got = Counter(assignment.pod_set for assignment in placed.assignments)
     counts = {name: bound + got[name] for name, bound in running.items()}
-    problem = trials.compiled(variants.settled(trials.request.root, counts), Goal.WISHES)
-    where = _positions(trials, problem, placed)
+    compiled = trials.compiled(variants.settled(trials.request.root, counts), Goal.WISHES)
+    where = _positions(trials, compiled, placed)
     settled: dict[int, tuple[int, int]] = {}
     found: list[Choice] = []
-    wished = [group for group in problem.groups if max(group.preferred, group.required) >= 0]
+    wished = [group for group in compiled.groups if max(group.preferred, group.required) >= 0]
     # A request that names no level still ends up somewhere, and its root stands for all of it.
-    asked = {group.index for group in wished or [problem.root]}
-    for group in problem.groups:
+    asked = {group.index for group in wished or [compiled.root]}
+    for group in compiled.groups:
         inside = settled[group.parent.index] if group.parent is not None else (-1, 0)
         settled[group.index] = inside
         used = _used(group, where)
-        level = _level(group, score.shared_level(problem.tree, used)) if len(used) else -1
+        level = _level(group, score.shared_level(compiled.tree, used)) if len(used) else -1
         if group.index in asked and level > inside[0]:
-            settled[group.index] = (level, int(problem.tree.dom[level][used[0]]))
-            found.append(_choice(problem, group, inside, settled[group.index]))
+            settled[group.index] = (level, int(compiled.tree.dom[level][used[0]]))
+            found.append(_choice(compiled, group, inside, settled[group.index]))
     return tuple(found)
 
 
-def _positions(trials: Trials, problem: Problem, placed: Placed) -> dict[str, set[int]]:
+def _positions(trials: Trials, compiled: CompiledRequest, placed: Placed) -> dict[str, set[int]]:
     """By pod set: the positions of its new pods."""
-    tree, slot_of = problem.tree, trials.ledger.slot_of
+    tree, slot_of = compiled.tree, trials.ledger.slot_of
     where: dict[str, set[int]] = {}
     for assignment in placed.assignments:
         where.setdefault(assignment.pod_set, set()).add(int(tree.positions[slot_of[assignment.node]]))
@@ -66,18 +66,20 @@ def _level(group: GroupVar, shared: int) -> int:
     return shared
 
 
-def _choice(problem: Problem, group: GroupVar, inside: tuple[int, int], at: tuple[int, int]) -> Choice:
-    tree, (level, domain) = problem.tree, at
+def _choice(
+    compiled: CompiledRequest, group: GroupVar, inside: tuple[int, int], at: tuple[int, int]
+) -> Choice:
+    tree, (level, domain) = compiled.tree, at
     first, last = tree.span(*inside, level)
     used = [Tally(tree.count(level)) for level in range(tree.depth + 1)]
-    siblings = [0] * len(problem.tables)
-    stream = Candidates(problem, group, inside, level, loads=Loads(tree), used=used, siblings=siblings)
-    fitting = len(stream)
-    stream.strike(domain)
+    siblings = [0] * len(compiled.tables)
+    candidates = Candidates(compiled, group, inside, level, loads=Loads(tree), used=used, siblings=siblings)
+    fitting = len(candidates)
+    candidates.drop(domain)
     main = max(range(len(group.need)), key=lambda shape: (group.need[shape], -shape))
-    table = problem.tables[main]
+    table = compiled.tables[main]
     runners_up: list[DomainFit] = []
-    while len(runners_up) < _SHOWN and (other := stream.next()) is not None:
+    while len(runners_up) < _SHOWN and (other := candidates.next()) is not None:
         runners_up.append(DomainFit(tree.path(level, other), table.capacity(level, other), None))
     return Choice(
         group=group.name,

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from closeknit.engine import score
+from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar, PodSetVar
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.problem import Goal, GroupVar, PodSetVar, Problem
-from closeknit.engine.tree import Tree
 from closeknit.hub.request import Group
 
 
@@ -19,7 +16,7 @@ from closeknit.hub.request import Group
 class Culprit:
     """A group that cannot be placed although enough of its members could be, each by itself."""
 
-    problem: Problem
+    compiled: CompiledRequest
     """What must be placed for the group to be formed, compiled as a request of its own."""
     core: Group
     apart: bool
@@ -30,12 +27,12 @@ class Culprit:
     @property
     def level(self) -> int:
         """The level it must share, or -1."""
-        return self.problem.root.required
+        return self.compiled.root.required
 
     @property
     def wanted(self) -> int:
         """Pods that it needs at once."""
-        return self.problem.root.size
+        return self.compiled.root.size
 
 
 class Blame:
@@ -50,39 +47,41 @@ class Blame:
         """The groups at fault in a request known not to be placeable, parents first, then by name."""
         self._stood.clear()
         self._fallen.clear()
-        problem = self._trials.compiled(root)
-        groups, _ = self._visit(problem, problem.root)
+        compiled = self._trials.compiled(root)
+        groups, _ = self._visit(compiled, compiled.root)
         return [self._culprit(group) for group in sorted(groups, key=lambda group: group.index)]
 
     def _culprit(self, group: GroupVar) -> Culprit:
         core = variants.core(group.group, lambda name: name not in self._fallen)
-        problem = self._trials.compiled(core, Goal.CONSTRAINTS)
-        return Culprit(problem, core, apart(problem.tree, problem.root), repr(group.twin))
+        compiled = self._trials.compiled(core, Goal.CONSTRAINTS)
+        return Culprit(
+            compiled, core, score.broken_by_running(compiled.tree, compiled.root), repr(group.twin)
+        )
 
-    def _visit(self, problem: Problem, group: GroupVar) -> tuple[list[GroupVar], bool]:
+    def _visit(self, compiled: CompiledRequest, group: GroupVar) -> tuple[list[GroupVar], bool]:
         """The culprits of a subtree, none where it stands; and whether leaving it out is no way out."""
         below: list[GroupVar] = []
         broken: list[GroupVar] = []
         standing, short = 0, False
         for member in group.members:
             if isinstance(member, PodSetVar):
-                stands = member.need <= problem.tables[member.shape].total
+                stands = member.need <= compiled.tables[member.shape].total
                 short |= not stands
             else:
-                found, hopeless = self._visit(problem, member)
+                found, hopeless = self._visit(compiled, member)
                 stands = not found
                 (broken if hopeless else below).extend(found)
             standing += stands
             if not stands:
                 self._fallen.add(member.name)
-        if broken or apart(problem.tree, group):
+        if broken or score.broken_by_running(compiled.tree, group):
             # Running pods that break a requirement do so whether or not their group is formed.
             return broken or [group], True
         if standing < group.least:
             return ([group, *below] if short else below), False
-        return ([] if self._stands(problem, group) else [group]), False
+        return ([] if self._stands(compiled, group) else [group]), False
 
-    def _stands(self, problem: Problem, group: GroupVar) -> bool:
+    def _stands(self, compiled: CompiledRequest, group: GroupVar) -> bool:
         """Whether a group can be placed by itself; taken to be so where that was not found out."""
         if group.parent is None:
             return False
@@ -90,17 +89,10 @@ class Blame:
         if key not in self._stood:
             if plain(group):
                 needs = enumerate(group.need)
-                self._stood[key] = all(need <= _roomiest(problem, group, shape) for shape, need in needs)
+                self._stood[key] = all(need <= _roomiest(compiled, group, shape) for shape, need in needs)
             else:
                 self._stood[key] = self._trials.placeable(group.group) is not False
         return self._stood[key]
-
-
-def apart(tree: Tree, group: GroupVar) -> bool:
-    """Whether running pods already break what a group requires."""
-    if group.required < 0 or not group.bound:
-        return False
-    return score.shared_level(tree, np.array(group.bound, dtype=np.int64)) < group.required
 
 
 def plain(group: GroupVar) -> bool:
@@ -117,11 +109,11 @@ def _inner(group: GroupVar) -> Iterator[GroupVar]:
             yield from _inner(member)
 
 
-def _roomiest(problem: Problem, group: GroupVar, shape: int) -> int:
+def _roomiest(compiled: CompiledRequest, group: GroupVar, shape: int) -> int:
     """How many pods of a shape the best domain for a group takes."""
-    table, level = problem.tables[shape], group.required
+    table, level = compiled.tables[shape], group.required
     if level < 0:
         return table.total
     if group.bound:
-        return table.capacity(level, int(problem.tree.dom[level][group.bound[0]]))
-    return int(table.sums[level][problem.tree.real[level]].max(initial=0))
+        return table.capacity(level, int(compiled.tree.dom[level][group.bound[0]]))
+    return int(table.sums[level][compiled.tree.real[level]].max(initial=0))

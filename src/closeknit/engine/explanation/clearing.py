@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from closeknit.engine import eligibility
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.problem import GroupVar, Problem
 from closeknit.engine.tree import Ints
 
 
@@ -19,13 +19,19 @@ class Clearing:
     """
 
     def __init__(
-        self, ledger: Ledger, problem: Problem, group: GroupVar, *, at: tuple[int, int], positions: Ints
+        self,
+        ledger: Ledger,
+        compiled: CompiledRequest,
+        group: GroupVar,
+        *,
+        at: tuple[int, int],
+        positions: Ints,
     ) -> None:
         self._ledger = ledger
         self._needs = [(shape, need) for shape, need in enumerate(group.need) if need]
-        self._demand = [problem.tables[shape].fits.demand for shape, _ in self._needs]
-        self._rooms = [problem.tables[shape].capacity(*at) for shape, _ in self._needs]
-        slots = problem.tree.slots[positions]
+        self._demand = [compiled.tables[shape].fits.demand for shape, _ in self._needs]
+        self._rooms = [compiled.tables[shape].capacity(*at) for shape, _ in self._needs]
+        slots = compiled.tree.slots[positions]
         self.slots: list[int] = slots.tolist()
         rows = sorted({row for demand in self._demand for row, _ in demand})
         amounts = ledger.free[np.ix_(np.array(rows), slots)].T.tolist()
@@ -33,7 +39,7 @@ class Clearing:
             slot: dict(zip(rows, free, strict=True)) for slot, free in zip(self.slots, amounts, strict=True)
         }
         admitted = [
-            eligibility.admitted(ledger, problem.tables[shape].fits.shape.filter, slots).tolist()
+            eligibility.admitted(ledger, compiled.tables[shape].fits.shape.filter, slots).tolist()
             for shape, _ in self._needs
         ]
         self._admitted = {slot: [flags[i] for flags in admitted] for i, slot in enumerate(self.slots)}

@@ -12,12 +12,12 @@ from itertools import islice
 
 import numpy as np
 
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar
 from closeknit.engine.explanation.blame import Culprit, plain
 from closeknit.engine.explanation.clearing import Clearing
 from closeknit.engine.explanation.fill import Fill
 from closeknit.engine.explanation.fits import Prospect, Survey
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.problem import GroupVar, PodSetVar, Problem
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Departure, Relaxation
 from closeknit.hub.request import Group
@@ -72,7 +72,7 @@ class Departures:
             yield from (way.workloads for way in ways[0])
         elif all(ways):
             yield _together(ways)
-        tree = culprits[0].problem.tree
+        tree = culprits[0].compiled.tree
         if len(tree) <= _SMALL_CLUSTER:
             yield tuple(self._leaving(tree.slots.tolist()))
 
@@ -80,9 +80,9 @@ class Departures:
 
     def _ways(self, culprit: Culprit) -> list[_Way]:
         """Ways to make room for a culprit, one for each promising domain, the cheapest first."""
-        problem, level = culprit.problem, culprit.level
-        prospect = self._survey.prospect(problem)
-        able = np.flatnonzero(prospect.emptied >= problem.root.size)
+        compiled, level = culprit.compiled, culprit.level
+        prospect = self._survey.prospect(compiled)
+        able = np.flatnonzero(prospect.emptied >= compiled.root.size)
         # The less is missing, the fewer have to leave.
         ranked = self._survey.ranked.get(culprit.twin)
         if ranked is None:
@@ -93,29 +93,31 @@ class Departures:
             ranked = [domain for domain in ranked if domain in prospect.domains[able]]
             # Each of the groups inside has a domain to be looked at, so one way will do.
             number = 1
-        tried = (self._way(problem, (level, domain)) for domain in ranked[:_DOMAINS])
+        tried = (self._way(compiled, (level, domain)) for domain in ranked[:_DOMAINS])
         found = islice((way for way in tried if way is not None), number)
         return sorted(found, key=lambda way: way.cost)
 
-    def _way(self, problem: Problem, at: tuple[int, int]) -> _Way | None:
+    def _way(self, compiled: CompiledRequest, at: tuple[int, int]) -> _Way | None:
         """Who would have to leave a domain, so that every group inside the culprit gets what it needs."""
         gone: dict[str, None] = {}
-        for group, home in self._short(problem, at):
-            workloads = self._needed(problem, group, home)
+        for group, home in self._short(compiled, at):
+            workloads = self._needed(compiled, group, home)
             if workloads is None:
                 return None
             gone.update(dict.fromkeys(workloads))
         pods = {workload: self._pods(workload) for workload in gone}
         return _Way(at, tuple(gone), _cost(list(gone), pods))
 
-    def _short(self, problem: Problem, at: tuple[int, int]) -> list[tuple[GroupVar, tuple[int, int]]]:
+    def _short(
+        self, compiled: CompiledRequest, at: tuple[int, int]
+    ) -> list[tuple[GroupVar, tuple[int, int]]]:
         """The groups that stay short when a domain is filled with the culprit, and where each was put."""
-        if plain(problem.root):
-            return [(problem.root, at)]
-        fill = Fill(problem, self._ledger.free, at)
-        lacking = {pod_set.index for pod_set in problem.pod_sets if pod_set.need > fill.placed(pod_set)}
+        if plain(compiled.root):
+            return [(compiled.root, at)]
+        fill = Fill(compiled, self._ledger.free, at)
+        lacking = {pod_set.index for pod_set in compiled.pod_sets if pod_set.need > fill.placed(pod_set)}
         found: dict[int, tuple[GroupVar, tuple[int, int]]] = {}
-        for group in problem.groups:
+        for group in compiled.groups:
             for pod_set in (member for member in group.members if isinstance(member, PodSetVar)):
                 if pod_set.index in lacking:
                     # Whoever shares a place is short together.
@@ -123,10 +125,10 @@ class Departures:
                     found[around.index] = (around, fill.homes.get(around.index, at))
         return list(found.values())
 
-    def _needed(self, problem: Problem, group: GroupVar, at: tuple[int, int]) -> list[str] | None:
+    def _needed(self, compiled: CompiledRequest, group: GroupVar, at: tuple[int, int]) -> list[str] | None:
         """Who would have to leave a domain for one group; None where all departures are not enough."""
-        positions = self._promising(problem, group, *problem.tree.bounds(*at))
-        clearing = Clearing(self._ledger, problem, group, at=at, positions=positions)
+        positions = self._promising(compiled, group, *compiled.tree.bounds(*at))
+        clearing = Clearing(self._ledger, compiled, group, at=at, positions=positions)
         leaving = self._leaving(clearing.slots)
         for workload in leaving:
             clearing.leave(workload)
@@ -136,12 +138,12 @@ class Departures:
         orders = (_dearest_first(leaving, pods), clearing.node_by_node(leaving, pods))
         return min((clearing.needed(order) for order in orders), key=lambda gone: _cost(gone, pods))
 
-    def _promising(self, problem: Problem, group: GroupVar, start: int, end: int) -> Ints:
+    def _promising(self, compiled: CompiledRequest, group: GroupVar, start: int, end: int) -> Ints:
         """The positions of a domain that have the most to gain from departures."""
         gain = np.zeros(end - start, dtype=np.int64)
         for shape, need in enumerate(group.need):
             if need:
-                table = problem.tables[shape]
+                table = compiled.tables[shape]
                 gain += np.clip(self._survey.emptied(table)[start:end] - table.fit[start:end], 0, need)
         worth = np.flatnonzero(gain)
         if len(worth) > _NODES:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from closeknit.engine import eligibility
+from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.ledger import Ledger, hard, port_resource
 from closeknit.engine.node_fits import PodShape
-from closeknit.engine.problem import Problem
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.nodes import NodeFilter, Operator, Requirement, Term
 from closeknit.hub.outcome import Exclusion
@@ -43,13 +43,13 @@ class _Tally:
         return tuple(Exclusion(REASONS[rank], detail, number) for rank, detail, number in ordered)
 
 
-def exclusions(ledger: Ledger, problem: Problem) -> tuple[Exclusion, ...]:
+def exclusions(ledger: Ledger, compiled: CompiledRequest) -> tuple[Exclusion, ...]:
     """The nodes that take no pod of a group, by the first reason.
 
     Of several shapes, the one that comes closest to fitting counts.
     """
-    tree, level = problem.tree, problem.root.required
-    tables = [table for shape, table in enumerate(problem.tables) if problem.root.need[shape]]
+    tree, level = compiled.tree, compiled.root.required
+    tables = [table for shape, table in enumerate(compiled.tables) if compiled.root.need[shape]]
     outside = ~tree.real[level][tree.dom[level]] if level >= 0 else np.zeros(len(tree), dtype=np.bool_)
     out = outside.copy()
     if tables:
@@ -60,7 +60,7 @@ def exclusions(ledger: Ledger, problem: Problem) -> tuple[Exclusion, ...]:
     positions = np.flatnonzero(out)
     slots = tree.slots[positions]
     tally = _Tally(len(positions))
-    _note_unlabelled(problem, positions, tally)
+    _note_unlabelled(compiled, positions, tally)
     _note_unusable(ledger, slots, tally)
     left = np.flatnonzero(tally.codes < 0)
     for table in tables:
@@ -69,10 +69,10 @@ def exclusions(ledger: Ledger, problem: Problem) -> tuple[Exclusion, ...]:
     return tally.counted()
 
 
-def _note_unlabelled(problem: Problem, positions: Ints, tally: _Tally) -> None:
+def _note_unlabelled(compiled: CompiledRequest, positions: Ints, tally: _Tally) -> None:
     """Whoever lacks a label on the way to the required level is named by the first one it lacks."""
-    tree = problem.tree
-    for level in range(problem.root.required + 1):
+    tree = compiled.tree
+    for level in range(compiled.root.required + 1):
         lacks = (tally.codes < 0) & ~tree.real[level][tree.dom[level][positions]]
         if lacks.any():
             tally.codes[lacks] = tally.code("unlabelled", tree.labels[level])

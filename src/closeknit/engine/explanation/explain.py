@@ -57,6 +57,6 @@ def _shortfall(trials: Trials, survey: Survey, culprit: Culprit) -> Shortfall:
         wanted=culprit.wanted,
         fits=max((fit.fits for fit in best), default=0),
         best=best,
-        excluded=exclusions(trials.ledger, culprit.problem),
+        excluded=exclusions(trials.ledger, culprit.compiled),
         relaxations=(),
     )

@@ -77,7 +77,7 @@ def _fewer(root: Group, most: Most) -> Counts:
     """Pod sets that get some, but not all, of the pods that must run. Sets left out whole need no change."""
     pods_of = {pods.name: pods for pods in root.pod_sets()}
     counts: Counts = {}
-    for pod_set in most.problem.pod_sets:
+    for pod_set in most.compiled.pod_sets:
         pods = pods_of[pod_set.name]
         running = len(pods.bound) + most.placed(pod_set.index)
         if 0 < running < pods.least:

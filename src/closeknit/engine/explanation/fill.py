@@ -8,29 +8,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from closeknit.engine.problem import GroupVar, PodSetVar, Problem
+from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 
 
 class Fill:
-    """Fills a domain with the open pods of a problem, within the required levels and nothing else."""
+    """Fills a domain with the open pods of a request, within the required levels and nothing else."""
 
-    def __init__(self, problem: Problem, free: Ints, within: tuple[int, int] = (-1, 0)) -> None:
+    def __init__(self, compiled: CompiledRequest, free: Ints, within: tuple[int, int] = (-1, 0)) -> None:
         self.spread: Spread = {}
         self.homes: dict[int, tuple[int, int]] = {}
         """By group: the level and domain it was filled into."""
-        self._problem = problem
-        self._start, self._end = problem.tree.bounds(*within)
-        self._alone = len(problem.tables) == 1
-        slots = problem.tree.slots[self._start : self._end] if not self._alone else problem.tree.slots[:0]
-        self._left: Ints = free[np.ix_(np.array(problem.rows, dtype=np.int64), slots)]
-        """By row of the problem and node of the domain; of no use where there is one shape only."""
+        self._compiled = compiled
+        self._start, self._end = compiled.tree.bounds(*within)
+        self._alone = len(compiled.tables) == 1
+        slots = compiled.tree.slots[self._start : self._end] if not self._alone else compiled.tree.slots[:0]
+        self._left: Ints = free[np.ix_(np.array(compiled.rows, dtype=np.int64), slots)]
+        """By resource row and node of the domain; of no use where there is one shape only."""
         self._known: dict[tuple[int, int, int, int], Ints] = {}
         """Sums as they stand."""
-        self._fits = [table.fit[self._start : self._end].copy() for table in problem.tables]
+        self._fits = [table.fit[self._start : self._end].copy() for table in compiled.tables]
         """By shape: how many pods each node still takes."""
-        self._fill(problem.root, within)
+        self._fill(compiled.root, within)
 
     def placed(self, pod_set: PodSetVar) -> int:
         """New pods of a pod set."""
@@ -53,7 +53,7 @@ class Fill:
             self._place(pod_set, first, last)
 
     def _bounds(self, at: tuple[int, int]) -> tuple[int, int]:
-        start, end = self._problem.tree.bounds(*at)
+        start, end = self._compiled.tree.bounds(*at)
         return start - self._start, end - self._start
 
     def _place(self, pod_set: PodSetVar, first: int, last: int) -> None:
@@ -72,22 +72,22 @@ class Fill:
         self._take(pod_set.shape, order + first, counts)
 
     def _take(self, shape: int, nodes: Ints, counts: Ints) -> None:
-        problem = self._problem
+        compiled = self._compiled
         self._known.clear()
         if self._alone:
             self._fits[shape][nodes] -= counts
             return
-        for i, units in enumerate(problem.demand[shape]):
+        for i, units in enumerate(compiled.demand[shape]):
             if units:
                 self._left[i, nodes] -= units * counts
         for other, fit in enumerate(self._fits):
-            for i, units in enumerate(problem.demand[other]):
+            for i, units in enumerate(compiled.demand[other]):
                 if units:
                     np.minimum(fit, np.maximum(self._left[i] // units, 0), out=fit)
 
     def _roomiest(self, group: GroupVar, inside: tuple[int, int]) -> tuple[int, int] | None:
         """The domain that takes the most of a group; of equal ones the tightest, then the first by path."""
-        tree, level = self._problem.tree, group.required
+        tree, level = self._compiled.tree, group.required
         first, last = tree.span(*inside, level)
         if group.bound:
             domain = int(tree.dom[level][group.bound[0]])
@@ -108,7 +108,7 @@ class Fill:
         """By domain of a level, from the first to behind the last: pods of a shape that it still takes."""
         key = (shape, level, first, last)
         if key not in self._known:
-            tree = self._problem.tree
+            tree = self._compiled.tree
             start, end = int(tree.start[level][first]), int(tree.end[level][last - 1])
             fit = self._fits[shape][start - self._start : end - self._start]
             self._known[key] = np.add.reduceat(fit, tree.start[level][first:last] - start)
@@ -135,7 +135,7 @@ class Fill:
 
     def _promise_apart(self, group: GroupVar, copies: int, level: int, first: int, last: int) -> Ints:
         """The same for copies of a group that each get a domain of their own, the best first."""
-        tree, inner = self._problem.tree, group.required
+        tree, inner = self._compiled.tree, group.required
         cuts = tree.dom[inner][tree.start[level][first:last]]
         begin, end = int(cuts[0]), int(tree.dom[inner][tree.end[level][last - 1] - 1]) + 1
         takes = np.where(tree.real[inner][begin:end], self._promise(group, inner, begin, end), 0)

@@ -8,22 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from closeknit.engine import eligibility
+from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit, plain
-from closeknit.engine.explanation.holders import largest_holders
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import FitTable
+from closeknit.engine.ledger import PODS, Ledger, port_resource
 from closeknit.engine.node_fits import MOST, PodShape
-from closeknit.engine.problem import Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
+from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import DomainFit, Holder
 
 _SHOWN = 5
 _TRIED = 6
 """Domains in which a group is laid out, where counts alone do not say how much of it fits."""
-
 _COMPARED = (1 << 31) - 1
+_MOST_NODES = 4096
+"""Domains with more nodes are not asked for their holders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,9 @@ class Survey:
             self._emptied[key] = fit
         return self._emptied[key]
 
-    def prospect(self, problem: Problem) -> Prospect:
+    def prospect(self, compiled: CompiledRequest) -> Prospect:
         """The domains that a group may use, with what counts say of them."""
-        tree, group = problem.tree, problem.root
+        tree, group = compiled.tree, compiled.root
         level = group.required
         if level < 0:
             domains = np.zeros(1, dtype=np.int64)
@@ -86,7 +88,7 @@ class Survey:
         for shape, need in enumerate(group.need):
             if not need:
                 continue
-            table = problem.tables[shape]
+            table = compiled.tables[shape]
             whole = self.emptied(table)
             if level < 0:
                 room += min(table.total, need)
@@ -100,9 +102,9 @@ class Survey:
         """The domains that take the most of a group, best first."""
         if culprit.apart:
             return ()
-        problem, level = culprit.problem, culprit.level
-        prospect = self.prospect(problem)
-        if plain(problem.root):
+        compiled, level = culprit.compiled, culprit.level
+        prospect = self.prospect(compiled)
+        if plain(compiled.root):
             return tuple(
                 self._fit(culprit, level, int(prospect.domains[at]), int(prospect.room[at]), None)
                 for at in prospect.best(_SHOWN)
@@ -121,30 +123,30 @@ class Survey:
         return tuple(fit for _, _, fit in found[:_SHOWN])
 
     def _fit(self, culprit: Culprit, level: int, domain: int, fits: int, spread: Spread | None) -> DomainFit:
-        problem = culprit.problem
-        start, end = problem.tree.bounds(level, domain)
-        row = self._limiting(problem, start, end, spread) if fits < culprit.wanted else None
+        compiled = culprit.compiled
+        start, end = compiled.tree.bounds(level, domain)
+        row = self._limiting(compiled, start, end, spread) if fits < culprit.wanted else None
         name = None if row is None else next(name for name, at in self.ledger.resources.items() if at == row)
         holders: tuple[Holder, ...] = ()
         if name is not None:
-            slots, besides = problem.tree.slots[start:end], self._trials.request.name
+            slots, besides = compiled.tree.slots[start:end], self._trials.request.name
             holders = largest_holders(self.ledger, slots, name, number=_SHOWN, besides=besides)
-        return DomainFit(problem.tree.path(level, domain), fits, name, holders)
+        return DomainFit(compiled.tree.path(level, domain), fits, name, holders)
 
-    def _limiting(self, problem: Problem, start: int, end: int, spread: Spread | None) -> int | None:
+    def _limiting(self, compiled: CompiledRequest, start: int, end: int, spread: Spread | None) -> int | None:
         """The row of the resource without which the most further pods would fit; None where none is to blame.
 
         Without a spread, the domain is taken to be filled with the one shape there is.
         """
-        ledger, slots = self.ledger, problem.tree.slots[start:end]
-        shape = _most_lacking(problem, spread)
-        table = problem.tables[shape]
+        ledger, slots = self.ledger, compiled.tree.slots[start:end]
+        shape = _most_lacking(compiled, spread)
+        table = compiled.tables[shape]
         rows = [row for row, _ in table.fits.demand]
         free = ledger.free[np.ix_(np.array(rows), slots)]
-        for pod_set in problem.pod_sets if spread is not None else ():
+        for pod_set in compiled.pod_sets if spread is not None else ():
             if spread is not None and pod_set.index in spread:
                 positions, counts = spread[pod_set.index]
-                for row, units in problem.tables[pod_set.shape].fits.demand:
+                for row, units in compiled.tables[pod_set.shape].fits.demand:
                     if row in rows:
                         free[rows.index(row), positions - start] -= counts * units
         admitted = eligibility.admitted(ledger, table.fits.shape.filter, slots)
@@ -153,7 +155,7 @@ class Survey:
         each = np.array([units for _, units in table.fits.demand], dtype=np.int64)[:, None]
         share = np.clip(free[:, admitted] // each, 0, MOST)
         fit = share.min(axis=0)
-        if (spread is not None and fit.any()) or self._filtered(problem, shape, start, end):
+        if (spread is not None and fit.any()) or self._filtered(compiled, shape, start, end):
             return None
         rest = [np.delete(share, i, axis=0).min(axis=0, initial=MOST) for i in range(len(rows))]
         gains = [int((without - fit).sum()) for without in rest]
@@ -162,23 +164,52 @@ class Survey:
         chosen = min(range(len(rows)), key=lambda i: (-gains[i], tightness[i], names[rows[i]]))
         return rows[chosen]
 
-    def _filtered(self, problem: Problem, shape: int, start: int, end: int) -> bool:
+    def _filtered(self, compiled: CompiledRequest, shape: int, start: int, end: int) -> bool:
         """Whether nodes that the filter refuses would make up for what is missing, and no departure would."""
-        table, need = problem.tables[shape], problem.root.need[shape]
+        table, need = compiled.tables[shape], compiled.root.need[shape]
         if int(self.emptied(table)[start:end].sum()) >= need:
             return False
-        slots = problem.tree.slots[start:end]
+        slots = compiled.tree.slots[start:end]
         room = np.full(len(slots), MOST, dtype=np.int64)
         for row, units in table.fits.demand:
             np.minimum(room, self.ledger.free[row][slots] // units, out=room)
         return int(np.clip(room, 0, MOST).sum()) >= need
 
 
-def _most_lacking(problem: Problem, spread: Spread | None) -> int:
+def _most_lacking(compiled: CompiledRequest, spread: Spread | None) -> int:
     """The shape of which the most pods found no place."""
-    lacking = list(problem.root.need)
+    lacking = list(compiled.root.need)
     if spread is not None:
-        for pod_set in problem.pod_sets:
+        for pod_set in compiled.pod_sets:
             if pod_set.index in spread:
                 lacking[pod_set.shape] -= int(spread[pod_set.index][1].sum())
     return max(range(len(lacking)), key=lambda shape: (lacking[shape], -shape))
+
+
+def largest_holders(
+    ledger: Ledger, slots: Ints, resource: str, *, number: int, besides: str
+) -> tuple[Holder, ...]:
+    """The workloads that hold the most of a resource on these slots, the largest first, then by name.
+
+    None are told for more slots than can be asked in short time.
+    """
+    if len(slots) > _MOST_NODES:
+        return ()
+    totals: dict[str, tuple[int, int]] = {}
+    for slot in slots.tolist():
+        for workload in ledger.holdings.on(slot):
+            pods, amount = totals.get(workload, (0, 0))
+            for holding in ledger.holdings.there(workload, slot):
+                if units := _units(holding, resource):
+                    pods += holding.pods
+                    amount += units * holding.pods
+            totals[workload] = pods, amount
+    found = [Holder(workload, *held) for workload, held in totals.items() if held[1] and workload != besides]
+    return tuple(heapq.nsmallest(number, found, key=lambda holder: (-holder.amount, holder.workload)))
+
+
+def _units(holding: Holding, resource: str) -> int:
+    """Units of a resource that each pod of a holding takes."""
+    if resource == PODS or any(port_resource(port) == resource for port in holding.host_ports):
+        return 1
+    return holding.resources.get(resource, 0)

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from closeknit.engine.budget import Budget
+from closeknit.engine.compiled_request import CompiledRequest, Goal
 from closeknit.engine.explanation.fill import Fill
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.problem import Goal, Problem
 from closeknit.engine.score import Spread
 from closeknit.engine.search import Search
 from closeknit.hub.request import Group, Request
@@ -29,9 +29,9 @@ _SMALL = 64
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """As many pods of a problem as were found to go together."""
+    """As many pods of a request as were found to go together."""
 
-    problem: Problem
+    compiled: CompiledRequest
     spread: Spread
 
     @property
@@ -48,14 +48,14 @@ class Trials:
     """Asks the search about variants of one request, on the ledger as it stands."""
 
     def __init__(
-        self, request: Request, ledger: Ledger, compiler: Callable[[Request, Goal], Problem]
+        self, request: Request, ledger: Ledger, compiler: Callable[[Request, Goal], CompiledRequest]
     ) -> None:
         self.request = request
         self.ledger = ledger
         self._compiler = compiler
         self._left = 0
         self._known: dict[tuple[int, Group], bool | None] = {}
-        self._latest: tuple[tuple[int, Group], Problem] | None = None
+        self._latest: tuple[tuple[int, Group], CompiledRequest] | None = None
         scale = _FEWER if len(ledger.nodes) > _LARGE else 1
         self._steps, self._steps_each, self._steps_granted = 0, _STEPS // scale, _STEPS_A_GRANT // scale
 
@@ -68,7 +68,7 @@ class Trials:
         """Whether no more questions will be answered."""
         return self._left <= 0 or self._steps <= 0
 
-    def compiled(self, root: Group, goal: Goal = Goal.CONSTRAINTS) -> Problem:
+    def compiled(self, root: Group, goal: Goal = Goal.CONSTRAINTS) -> CompiledRequest:
         """A variant with this root, numbered."""
         return self._compiler(replace(self.request, root=root), goal)
 
@@ -83,9 +83,9 @@ class Trials:
 
     def fills(self, root: Group) -> bool:
         """Whether a variant is placed by filling; False says nothing. Costs no question."""
-        problem = self.compiled(root)
-        fill = Fill(problem, self.ledger.free)
-        return all(fill.placed(pod_set) >= pod_set.need for pod_set in problem.pod_sets)
+        compiled = self.compiled(root)
+        fill = Fill(compiled, self.ledger.free)
+        return all(fill.placed(pod_set) >= pod_set.need for pod_set in compiled.pod_sets)
 
     def most(self, root: Group, within: tuple[int, int] = (-1, 0)) -> list[Most]:
         """Ways to place many pods of a variant together, the most first; the first one costs no question.
@@ -93,20 +93,20 @@ class Trials:
         ``within`` is the level and domain that all of it has to stay in. Minimums of pod
         sets and groups are kept by what the search finds, and not heeded by the rest.
         """
-        problem = self._wishful(root)
-        found = [Most(problem, Fill(problem, self.ledger.free, within).spread)]
-        start, end = problem.tree.bounds(*within)
-        nested = any(group.required > within[0] for group in problem.groups)
-        several = sum(pod_set.open > 0 for pod_set in problem.pod_sets) > 1
+        compiled = self._wishful(root)
+        found = [Most(compiled, Fill(compiled, self.ledger.free, within).spread)]
+        start, end = compiled.tree.bounds(*within)
+        nested = any(group.required > within[0] for group in compiled.groups)
+        several = sum(pod_set.open > 0 for pod_set in compiled.pod_sets) > 1
         # Where groups compete for domains and none of them must have one, a search finds nothing better soon.
         worthwhile = end - start <= _SMALL if nested else several
         if worthwhile and not self.spent:
-            spread, _ = self._run(problem, improve=_IMPROVE, within=within)
+            spread, _ = self._run(compiled, improve=_IMPROVE, within=within)
             if spread is not None:
-                found.append(Most(problem, spread))
+                found.append(Most(compiled, spread))
         return sorted(found, key=lambda each: -each.total)
 
-    def _wishful(self, root: Group) -> Problem:
+    def _wishful(self, root: Group) -> CompiledRequest:
         """A variant with its wishes, numbered once for all domains it is tried in."""
         key = (self.ledger.version, root)
         if self._latest is None or self._latest[0] != key:
@@ -114,11 +114,11 @@ class Trials:
         return self._latest[1]
 
     def _run(
-        self, problem: Problem, improve: int, within: tuple[int, int] = (-1, 0)
+        self, compiled: CompiledRequest, improve: int, within: tuple[int, int] = (-1, 0)
     ) -> tuple[Spread | None, bool | None]:
         self._left -= 1
         budget = Budget(min(self._steps_each, self._steps), improve)
-        found = Search(problem, self.ledger.free, budget).run(within=within)
+        found = Search(compiled, self.ledger.free, budget).run(within=within)
         self._steps -= found.steps
         if found.spread is not None:
             return found.spread, True

@@ -69,7 +69,7 @@ def loosened(group: Group, pod_sets: Collection[str], least: int) -> Group:
             return _sized(pods, pods.least, pods.least)
         return _sized(pods, pods.least, min(max(least, len(pods.bound)), pods.least))
 
-    return _mapped(group, loose, lambda each: replace(each, preferred=None))
+    return group.mapped(loose, lambda each: replace(each, preferred=None))
 
 
 def recounted(group: Group, counts: Mapping[str, int]) -> Group:
@@ -79,13 +79,12 @@ def recounted(group: Group, counts: Mapping[str, int]) -> Group:
         to = counts.get(pods.name)
         return pods if to is None else _sized(pods, to, to)
 
-    return _mapped(group, counted, lambda each: each)
+    return group.mapped(counted)
 
 
 def settled(group: Group, counts: Mapping[str, int]) -> Group:
     """The group with exactly these pods, by pod set, and every member needed."""
-    return _mapped(
-        group,
+    return group.mapped(
         lambda pods: _sized(pods, counts[pods.name], counts[pods.name]),
         lambda each: replace(each, minimum=None),
     )
@@ -93,17 +92,7 @@ def settled(group: Group, counts: Mapping[str, int]) -> Group:
 
 def releveled(group: Group, levels: Mapping[str, str | None]) -> Group:
     """The group with the required levels of the named groups replaced."""
-    return _mapped(
-        group, lambda pods: pods, lambda each: replace(each, required=levels.get(each.name, each.required))
-    )
-
-
-def _mapped(group: Group, of_pods: Callable[[PodSet], PodSet], of_group: Callable[[Group], Group]) -> Group:
-    members = tuple(
-        of_pods(member) if isinstance(member, PodSet) else _mapped(member, of_pods, of_group)
-        for member in group.members
-    )
-    return of_group(replace(group, members=members))
+    return group.mapped(groups=lambda each: replace(each, required=levels.get(each.name, each.required)))
 
 
 def _sized(pods: PodSet, count: int, minimum: int) -> PodSet:

@@ -11,7 +11,7 @@ from closeknit.hub.outcome import (
 from closeknit.hub.request import PodSet
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import GPU, parse
-from tests.unit.engine.explained import only
+from tests.unit.engine.explanation.explained import only
 
 _SELECTED = {"selector": {"gpu": "h100"}}
 

@@ -14,7 +14,7 @@ from closeknit.hub.outcome import (
 from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
-from tests.unit.engine.explained import TWO_RACKS
+from tests.unit.engine.explanation.explained import TWO_RACKS
 
 
 def choices(cluster: Cluster, asked: Request) -> tuple[Choice, ...]:

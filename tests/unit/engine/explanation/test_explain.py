@@ -1,4 +1,4 @@
-"""Why a request cannot be placed, and what would help; and what placed groups had to choose from."""
+"""Why a request cannot be placed, and what would help."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from closeknit.hub.outcome import (
 from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import GPU, parse
-from tests.unit.engine.explained import TWO_RACKS, changes, only, shortfalls
+from tests.unit.engine.explanation.explained import TWO_RACKS, changes, only, shortfalls
 
 THREE_RACKS = parse("""
     b1

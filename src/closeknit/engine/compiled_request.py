@@ -1,8 +1,7 @@
 """A request, compiled: levels as numbers, shapes as tables, members in name order.
 
-In the engine a *problem* is such a request, which a search has to solve; what is wrong with
-input is a problem of the hub. A *wish* is one by which placements are compared, in the order
-of ``hub.outcome.Wishes``; what a placement must satisfy is a constraint.
+A *constraint* is what a placement must satisfy; a *wish* is one by which placements are compared,
+in the order of ``hub.outcome.Wishes``.
 
 Sorting members by name is what keeps the order in which they were listed out of
 every decision that follows.
@@ -22,7 +21,7 @@ from closeknit.hub.request import Group, PodSet
 
 @dataclass(slots=True, eq=False)
 class PodSetVar:
-    """A pod set of a problem: which nodes its pods get is to be decided."""
+    """A pod set of a compiled request: which nodes its pods get is to be decided."""
 
     index: int
     name: str
@@ -41,7 +40,7 @@ class PodSetVar:
 
 @dataclass(slots=True, eq=False)
 class GroupVar:
-    """A group of a problem: which domain it gets is to be decided."""
+    """A group of a compiled request: which domain it gets is to be decided."""
 
     index: int
     name: str
@@ -80,7 +79,7 @@ def formed(part: Part) -> bool:
 
 
 class Goal(Enum):
-    """What a problem keeps of a request."""
+    """What compiling keeps of a request."""
 
     WISHES = "wishes"
     """All of it."""
@@ -92,7 +91,7 @@ class Goal(Enum):
 
 
 @dataclass(slots=True)
-class Problem:
+class CompiledRequest:
     """All that a search needs to know."""
 
     tree: Tree
@@ -116,7 +115,7 @@ def compile_request(
     shape_of: dict[str, int],
     slot_of: dict[str, int],
     goal: Goal = Goal.WISHES,
-) -> Problem:
+) -> CompiledRequest:
     """Number everything; ``shape_of`` gives each pod set's shape by the set's name."""
     wishful = goal is Goal.WISHES
     groups: list[GroupVar] = []
@@ -162,7 +161,7 @@ def compile_request(
     top = group_var(root, None)
     rows = sorted({row for table in tables for row, _ in table.fits.demand})
     demand = [[dict(table.fits.demand).get(row, 0) for row in rows] for table in tables]
-    return Problem(tree, tables, rows, demand, top, groups, pod_sets, goal)
+    return CompiledRequest(tree, tables, rows, demand, top, groups, pod_sets, goal)
 
 
 def _digest(facts: tuple[object, ...]) -> str:

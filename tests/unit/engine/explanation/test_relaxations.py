@@ -15,7 +15,7 @@ from closeknit.hub.outcome import (
 from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
-from tests.unit.engine.explained import changes, shortfalls
+from tests.unit.engine.explanation.explained import changes, shortfalls
 
 
 @dataclass
