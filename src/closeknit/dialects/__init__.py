@@ -26,7 +26,7 @@ from closeknit.dialects.reading import Reading, read_with
 from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.translate.other_families import TARGETS
 from closeknit.dialects.translate.translation import Translation, translate_with
-from closeknit.dialects.wire.sources import Skipped
+from closeknit.dialects.wire.kinds import Skipped
 
 __all__ = [
     "DIALECTS",
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE)
-"""All dialects. A pod that two of them would claim goes to the first."""
+"""All families, in the order in which they claim a pod; see ``ownership``."""
 
 
 def read(sources: Sequence[Source], *, lenient: bool = False) -> Reading:

@@ -9,7 +9,7 @@ from closeknit.dialects.family import Condition, Event, Family
 from closeknit.dialects.reading import gather, in_order, load
 from closeknit.dialects.store.view import View
 from closeknit.dialects.text.documents import Located, Source
-from closeknit.dialects.wire.sources import Skipped
+from closeknit.dialects.wire.kinds import Skipped
 from closeknit.hub.workload import ObjectName
 
 

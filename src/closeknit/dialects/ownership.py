@@ -1,8 +1,10 @@
 """Decide which workload owns a pod when several families claim it.
 
 A pod of a PodCliqueSet may name a PodGroup as well, and one that queues in Kueue may carry annotations
-of KAI. It belongs to the first claim whose workload exists or will be made, or to the first claim
-where none does. A pod that nobody claims belongs to its controller, or to itself.
+of KAI. Families claim in the order of ``closeknit.dialects.DIALECTS``. A claim of a family that says which
+workloads it ``makes`` (KAI) counts only where the workload exists or will be made; any other claim always
+counts. Where no claim counts, the first one does. A pod that nobody claims belongs to its controller, or to
+itself.
 """
 
 from __future__ import annotations

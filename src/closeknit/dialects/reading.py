@@ -18,8 +18,8 @@ from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
 from closeknit.dialects.text.documents import Document, Located, Source, parse
+from closeknit.dialects.wire.kinds import Origin, Skipped
 from closeknit.dialects.wire.registry import Found, Registry
-from closeknit.dialects.wire.sources import Origin, Skipped
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node

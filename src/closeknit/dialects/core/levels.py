@@ -61,7 +61,8 @@ def nested(
     """The levels of every part, and whatever is coarser than what lies around it; parents come first.
 
     A requirement that is coarser is left out of the levels, and so is a preference that says nothing. Both
-    hold anyway, because what lies around them is finer. Among the problems are notes.
+    hold anyway, because what lies around them is finer. Among the problems are notes. ``hub.request`` checks
+    the same for requests that no manifest was written for.
 
     ``depths`` says which level of the topology a word stands for; other words count for nothing.
     ``called`` is what the author of these words calls a level.

@@ -1,7 +1,9 @@
 """A PodGroup that nobody wrote: what KAI makes of a Job, JobSet, LeaderWorkerSet or PyTorchJob.
 
 KAI's podgrouper looks at who owns a pod and makes the PodGroup from the owner's fields and
-annotations. Here the same is done from the owner alone, before there are any pods.
+annotations. Here the same is done from the owner alone, before there are any pods: ``jobs``,
+``leader_worker_sets`` and ``pytorch_jobs`` fill these types, ``owner_fields`` decides whether KAI groups an
+owner, and ``owners`` puts it together.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Renamed, Written, same
 from closeknit.dialects.translate.other_families import NAME, TARGETS, Restating, at, by_own_rules
-from closeknit.dialects.wire.sources import Skipped
+from closeknit.dialects.wire.kinds import Skipped
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError

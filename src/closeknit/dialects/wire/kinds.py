@@ -1,7 +1,8 @@
-"""The kinds that somebody reads, and files that hold nothing but the ``spec`` of one.
+"""The kinds that somebody reads, files that hold only the ``spec`` of one, and where an object was written.
 
 Some tools keep files of their own, without ``apiVersion``, ``kind`` and ``metadata``. Such a
-file is read as the ``spec`` of the object that carries it, so families see objects only.
+file is read as the ``spec`` of the object that carries it, so families see objects only. Where an object was
+written is kept beside the store by those who read files: an object in the store does not know its file.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any, Protocol
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.wire import Wire
-from closeknit.hub.paths import Path
+from closeknit.dialects.text.documents import Located
+from closeknit.hub.paths import Path, text_of
 from closeknit.hub.problems import Problem
+from closeknit.hub.workload import ObjectName
 
 DEFAULT_NAMESPACE = "default"
 UNNAMED = "#"
@@ -111,3 +114,37 @@ def _items(reached: list[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
             yield from (((*path, i), item) for i, item in enumerate(outer))
         else:
             yield path, outer
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an object was written."""
+
+    source: str
+    document: int
+    prefix: Path
+    """The path of the object in its document; empty unless it was an item of a list."""
+    own_file: OwnFile | None = None
+    """Set where the document was a file without apiVersion and kind."""
+
+    def in_file(self, problem: Problem) -> Problem:
+        """A problem of the object, at the path that its author sees, counted from the object."""
+        return problem if self.own_file is None else self.own_file.in_file(problem)
+
+    def located(self, problem: Problem, name: ObjectName | None) -> Located:
+        """A problem of the object, with its place."""
+        return Located(self.source, self.document, self.in_file(problem).under(*self.prefix), name)
+
+    def __str__(self) -> str:
+        whole = f"{self.source}, document {self.document}"
+        return f"{whole}, {text_of(self.prefix)}" if self.prefix else whole
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A document of a kind that no family reads, such as a Service."""
+
+    source: str
+    document: int
+    api_version: str
+    kind: str

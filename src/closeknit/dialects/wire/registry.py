@@ -12,8 +12,16 @@ from typing import Any, cast
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.text.documents import Document, Located
 from closeknit.dialects.wire.decoding import decode, found, is_slip
-from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE, UNNAMED, Kind, Named, OwnFile, files_at
-from closeknit.dialects.wire.sources import Origin, Skipped
+from closeknit.dialects.wire.kinds import (
+    DEFAULT_NAMESPACE,
+    UNNAMED,
+    Kind,
+    Named,
+    Origin,
+    OwnFile,
+    Skipped,
+    files_at,
+)
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, nearest
