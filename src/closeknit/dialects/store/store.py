@@ -54,7 +54,7 @@ class Store:
             return changes
         self._by_shape.setdefault(entry.shape, {})[entry.key] = entry
         for index in self._indexes.get(entry.shape, ()):
-            changes |= self._place(index, entry)
+            self._place(index, entry, changes)
         return changes
 
     def remove(self, key: Key) -> set[Change]:
@@ -68,7 +68,7 @@ class Store:
             return changes
         del self._by_shape[entry.shape][key]
         for index in self._indexes.get(entry.shape, ()):
-            changes |= self._take_out(index, key)
+            self._take_out(index, key, changes)
         return changes
 
     def get(self, key: Key) -> Entry | None:
@@ -97,25 +97,23 @@ class Store:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def _place(self, index: Index, entry: Stored[Any]) -> set[Change]:
+    def _place(self, index: Index, entry: Stored[Any], changes: set[Change]) -> None:
         values = tuple(index.values(entry))
-        changes: set[Change] = set()
-        known, found = self._values[index.name], self._found[index.name]
-        if known.get(entry.key, values) != values:
-            changes |= self._take_out(index, entry.key)
+        known = self._values[index.name]
+        before = known.get(entry.key)
+        if before is not None and before != values:
+            self._take_out(index, entry.key, changes)
         if values:
             known[entry.key] = values
-        for value in values:
-            found.setdefault(value, {})[entry.key] = entry
-            changes.add((index.name, value))
-        return changes
+            found = self._found[index.name]
+            for value in values:
+                found.setdefault(value, {})[entry.key] = entry
+                changes.add((index.name, value))
 
-    def _take_out(self, index: Index, key: Key) -> set[Change]:
-        changes: set[Change] = set()
+    def _take_out(self, index: Index, key: Key, changes: set[Change]) -> None:
         every = self._found[index.name]
         for value in self._values[index.name].pop(key, ()):
             del every[value][key]
             if not every[value]:
                 del every[value]
             changes.add((index.name, value))
-        return changes
