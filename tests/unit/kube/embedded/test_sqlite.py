@@ -245,15 +245,23 @@ async def test_kill_9_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path
 
 
 def _write_and_kill(file: Path, seconds: float) -> dict[str, tuple[int, bool]]:
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+    """Let a process write for so many seconds, kill it, and return what it said was written.
+
+    It speaks into a file: a pipe that nobody reads fills up and stops the writer.
+    """
+    said = file.with_suffix(".said")
+    with (
+        said.open("wb") as output,
+        subprocess.Popen([sys.executable, "-c", WRITER, str(file)], stdout=output) as process,
+    ):
+        while not said.read_bytes().startswith(b"ready\n"):
+            assert process.poll() is None
+            time.sleep(0.005)
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
-        acknowledged: dict[str, tuple[int, bool]] = {}
-        for line in process.stdout.read().splitlines():
-            sign, name, number = line.split()
-            acknowledged[name] = (int(number), sign == "+")
+    acknowledged: dict[str, tuple[int, bool]] = {}
+    # What follows the last line break was cut off by the signal: nobody was told of that write.
+    for line in said.read_text().rpartition("\n")[0].splitlines()[1:]:
+        sign, name, number = line.split()
+        acknowledged[name] = (int(number), sign == "+")
     return acknowledged
