@@ -94,7 +94,7 @@ class Choices:
 
     def touches(self, level: int, domain: int) -> bool:
         """Whether a choice has anything to do with a domain."""
-        return self._touched[level, domain] > 0 or domain in self.used[level]
+        return self._touched[level, domain] > 0 or self.used[level][domain] > 0
 
     # ---- members for a group ----
 

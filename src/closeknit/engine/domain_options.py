@@ -86,7 +86,7 @@ class DomainOptions:
         seen: set[object] | None = None
         distance = _distance(task.group, level)
         while True:
-            self._incumbent.drop_hopeless(candidates, task.group, level, distance)
+            self._incumbent.drop_hopeless(candidates, task.group, distance)
             domain = candidates.next()
             if domain is None:
                 return

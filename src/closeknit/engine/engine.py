@@ -189,12 +189,8 @@ class Engine:
 
         Costs only what is touched. Nodes must not come, go or change inside.
         """
-        ledger = self._ledger
-        mark = ledger.begin()
-        try:
+        with self._ledger.fork():
             yield self
-        finally:
-            ledger.undo(mark)
 
 
 def solve(cluster: Cluster, request: Request) -> Outcome:

@@ -162,13 +162,10 @@ class Departures:
     # ---- by trial ----
 
     def _enough(self, root: Group, workloads: Iterable[str]) -> bool:
-        mark = self._ledger.begin()
-        try:
+        with self._ledger.fork():
             for workload in workloads:
                 self._ledger.release(workload)
             return self._trials.placeable(root) is True
-        finally:
-            self._ledger.undo(mark)
 
     def _pruned(self, root: Group, workloads: Sequence[str]) -> Sequence[str]:
         """The workloads that must leave: whoever can stay does, in ever smaller parts, the dearest first."""
