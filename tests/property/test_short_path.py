@@ -25,7 +25,7 @@ def short(engine: Engine, request: Request) -> Outcome | None:
     pods = short_path.single_set(request.root)
     assert pods is not None
     table = engine._cache.table(PodShape.of(pods), engine._tree(request.topology))
-    return short_path.decide(request, pods, table, engine._ledger, budget=Budget(), touched=0)
+    return short_path.decide(request, pods, table, budget=Budget(), touched=0)
 
 
 def agreed(engine: Engine, request: Request) -> tuple[Outcome, bool]:

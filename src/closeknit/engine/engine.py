@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from closeknit.engine import score, short_path
 from closeknit.engine.budget import Budget
 from closeknit.engine.checked_requests import CheckedRequests
@@ -22,7 +20,7 @@ from closeknit.engine.search import find
 from closeknit.engine.tree import Tree
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
-from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
+from closeknit.hub.outcome import Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 
@@ -57,9 +55,7 @@ class Engine:
         counted = self._cache.touched
         table = self._cache.table(keyed.shapes[0], self._tree(request.topology))
         touched = self._cache.touched - counted
-        outcome = short_path.decide(
-            request, keyed.single, table, self._ledger, budget=self._budget, touched=touched
-        )
+        outcome = short_path.decide(request, keyed.single, table, budget=self._budget, touched=touched)
         return outcome or self._search(request, touched)
 
     def _search(self, request: Request, touched: int = 0) -> Outcome:
@@ -74,7 +70,11 @@ class Engine:
             return (Unplaceable if found.complete else Undecided)(request.name, (), statistics)
         return Placed(
             request.name,
-            self._assignments(compiled, found.spread),
+            tuple(
+                assignment
+                for index, taken in sorted(found.spread.items())
+                for assignment in score.assignments(compiled.tree, compiled.pod_sets[index].pods, *taken)
+            ),
             score.reaches(compiled, found.spread),
             found.wishes,
             found.complete,
@@ -103,19 +103,6 @@ class Engine:
         return compile_request(
             request.root, tree, tables, shape_of=keyed.shape_of, slot_of=self._ledger.slot_of, goal=goal
         )
-
-    def _assignments(self, compiled: CompiledRequest, spread: score.Spread) -> tuple[Assignment, ...]:
-        tree, nodes = compiled.tree, self._ledger.nodes
-        made: list[Assignment] = []
-        for pod_set in compiled.pod_sets:
-            positions, counts = spread.get(pod_set.index, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
-            names = iter(pod_set.pods.pod_names())
-            for position, count in zip(positions.tolist(), counts.tolist(), strict=True):
-                node = nodes[int(tree.slots[position])]
-                assert node is not None
-                path = tree.node_path(position)
-                made.extend(Assignment(next(names), pod_set.name, node.name, path) for _ in range(count))
-        return tuple(made)
 
     def _tree(self, topology: str | None) -> Tree:
         tree = self._trees.get(topology)

@@ -62,11 +62,7 @@ class FitTable:
         tree = self.tree
         self.fit = self.fits.fit[tree.slots]
         self.price = self.fits.price[tree.slots] if self.fits.price is not None else None
-        self.sums, self.largest = [self.fit], _by_level(tree, self.fit)
-        for level in range(tree.depth - 1, -1, -1):
-            # Summing the next finer level instead of the nodes costs its domains only.
-            inner = tree.dom[level + 1][tree.start[level]]
-            self.sums.insert(0, np.add.reduceat(self.sums[0], inner) if len(tree) else self.fit)
+        self.sums, self.largest = (_by_level(tree, self.fit, by) for by in (np.add, np.maximum))
         self.total = int(self.sums[0].sum())
         self.most = int(self.largest[0].max(initial=0))
         self._biggest.clear()
@@ -115,16 +111,17 @@ class FitTable:
         if self.price is None:
             return None
         if self._appeal is None:
-            self._appeal = _by_level(self.tree, np.where(self.fit > 0, -self.price, _NEVER))
+            self._appeal = _by_level(self.tree, np.where(self.fit > 0, -self.price, _NEVER), np.maximum)
         return self._appeal[level]
 
 
-def _by_level(tree: Tree, of_nodes: Ints) -> list[Ints]:
-    """The largest value of each domain, by level down to the nodes themselves."""
+def _by_level(tree: Tree, of_nodes: Ints, by: np.ufunc) -> list[Ints]:
+    """The sum or the largest value of each domain, by level down to the nodes themselves."""
     found = [of_nodes]
     for level in range(tree.depth - 1, -1, -1):
+        # Going over the next finer level instead of the nodes costs its domains only.
         inner = tree.dom[level + 1][tree.start[level]]
-        found.insert(0, np.maximum.reduceat(found[0], inner) if len(tree) else of_nodes)
+        found.insert(0, by.reduceat(found[0], inner) if len(tree) else of_nodes)
     return found
 
 

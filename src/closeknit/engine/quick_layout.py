@@ -41,8 +41,8 @@ class QuickLayout:
 
     def place(
         self, shape: int, home: tuple[int, int], count: int, pieces: list[tuple[Ints, Ints]], *, alone: bool
-    ) -> int:
-        """Lay out pods in a domain that has the capacity; returns their number.
+    ) -> None:
+        """Lay out pods in a domain that has the capacity.
 
         ``alone`` says that nothing else will be placed, so that what is left need not be tracked.
         """
@@ -53,52 +53,44 @@ class QuickLayout:
                 for positions, counts in plan.pieces:
                     for position, taken in zip(positions.tolist(), counts.tolist(), strict=True):
                         self._left.take(shape, position, taken)
-        return count
 
     def plan(self, shape: int, level: int, domain: int, count: int) -> Plan:
-        """Lay out ``count`` pods inside a domain that has the capacity for them."""
-        depth = self._tree.depth
-        if level == depth:
-            room = self.capacity(shape, depth, domain)
-            here = np.array([domain], dtype=np.int64)
-            return Plan((), room - count, [(here, np.array([count], dtype=np.int64))])
+        """Lay out ``count`` pods inside a domain that has the capacity for them.
+
+        Domains of the next level that are in use come first, then as few others as possible.
+        """
         first, last = self._tree.span(level, domain, level + 1)
         capacities = self._left.capacities(shape, level + 1, first, last)
         in_use = self._left.in_use(level + 1, first, last)
-        settled = int(capacities[in_use].sum()) if in_use is not None else 0
-        if level == depth - 1:
-            return self._plan_nodes(shape, first, capacities, in_use, count)
-        order = self._settled(shape, level, first, capacities, in_use)
-        fill = partial(self._fill_in_order, shape, level, first, capacities)
-        if settled >= count:
+        order = self._settled(shape, level + 1, first, capacities, in_use)
+        fill = partial(self._fill_in_order, shape, level + 1, first, capacities)
+        rest = count - int(capacities[in_use].sum())
+        if rest <= 0:
             return fill(order=order, count=count)
-        rest = count - settled
-        open_children = capacities if in_use is None else np.where(in_use, 0, capacities)
-        whole = np.flatnonzero(open_children >= rest)
+        others = np.where(in_use, 0, capacities)
+        whole = np.flatnonzero(others >= rest)
         if len(whole):
-            one = self._best_child(shape, level + 1, first, whole, capacities=open_children, count=rest)
+            one = self._best_child(shape, level + 1, first, whole, capacities=others, count=rest)
             return fill(order=[*order, one], count=count)
-        largest, tightest = _few(open_children, self._prices(shape, level + 1, first, last), rest)
-        plan = fill(order=[*order, *largest], count=count)
-        if tightest != largest:
-            other = fill(order=[*order, *tightest], count=count)
-            if (other.fresh, other.waste) <= (plan.fresh, plan.waste):
+        largest, tightest = _few(others, self._prices(shape, level + 1, first, last), rest)
+        plan = fill(order=[*order, *tightest], count=count)
+        if tightest != largest and level + 1 < self._tree.depth:
+            other = fill(order=[*order, *largest], count=count)
+            if (other.fresh, other.waste) < (plan.fresh, plan.waste):
                 return other
         return plan
 
-    def _settled(
-        self, shape: int, level: int, first: int, capacities: Ints, in_use: Flags | None
-    ) -> list[int]:
-        """Children in use, those first whose nodes in use take the most."""
-        if in_use is None:
-            return []
-        children = np.flatnonzero(in_use & (capacities > 0)).tolist()
-        open_nodes = dict.fromkeys(children, 0)
-        for position in self._left.used[self._tree.depth]:
-            child = int(self._tree.dom[level + 1][position]) - first
+    def _settled(self, shape: int, level: int, first: int, capacities: Ints, in_use: Flags) -> list[int]:
+        """Domains in use, those first whose nodes in use take the most; nodes in use, the tightest first."""
+        inside = np.flatnonzero(in_use & (capacities > 0)).tolist()
+        if level == self._tree.depth:
+            return sorted(inside, key=lambda node: (int(capacities[node]), node))
+        open_nodes = dict.fromkeys(inside, 0)
+        for position in self._left.used[self._tree.depth] if inside else ():
+            child = int(self._tree.dom[level][position]) - first
             if child in open_nodes:
                 open_nodes[child] += self.capacity(shape, self._tree.depth, position)
-        return sorted(children, key=lambda child: (-open_nodes[child], -int(capacities[child]), child))
+        return sorted(inside, key=lambda child: (-open_nodes[child], -int(capacities[child]), child))
 
     def _prices(self, shape: int, level: int, first: int, last: int) -> Ints | None:
         """The price of each domain's cheapest node that takes any pod."""
@@ -129,27 +121,33 @@ class QuickLayout:
     def _fill_in_order(
         self, shape: int, level: int, first: int, capacities: Ints, *, order: list[int], count: int
     ) -> Plan:
-        tree = self._tree
-        fresh = [0] * (tree.depth - level)
+        """Fill domains of a level, or nodes, in an order; ``first`` is the first of those with capacities."""
+        tree, used = self._tree, self._left.used[level]
+        fresh = [0] * (tree.depth + 1 - level)
         waste = 0
         pieces: list[tuple[Ints, Ints]] = []
+        takes = np.zeros(len(capacities), dtype=np.int64)
         for child in order:
             share = min(count, int(capacities[child]))
             if not share:
-                continue
+                break
             count -= share
-            domain = first + child
-            fresh[0] += domain not in self._left.used[level + 1]
+            takes[child] = share
+            fresh[0] += first + child not in used
+            if level == tree.depth:
+                waste += int(capacities[child]) - share
+                continue
             if share == int(capacities[child]):
-                inner = self._all_of(shape, level + 1, domain)
+                inner = self._all_of(shape, level, first + child)
             else:
-                inner = self.plan(shape, level + 1, domain, share)
+                inner = self.plan(shape, level, first + child, share)
             for i, extra in enumerate(inner.fresh):
                 fresh[i + 1] += extra
             waste += inner.waste
             pieces.extend(inner.pieces)
-            if not count:
-                break
+        if level == tree.depth:
+            taken = np.flatnonzero(takes)
+            pieces = [(taken + first, takes[taken])]
         return Plan(tuple(fresh), waste, pieces)
 
     def _all_of(self, shape: int, level: int, domain: int) -> Plan:
@@ -164,35 +162,6 @@ class QuickLayout:
             domains = np.unique(tree.dom[finer][positions]).tolist()
             fresh.append(sum(inner not in self._left.used[finer] for inner in domains))
         return Plan(tuple(fresh), 0, [(positions, counts[taken])])
-
-    def _plan_nodes(self, shape: int, first: int, capacities: Ints, in_use: Flags | None, count: int) -> Plan:
-        """The last step down: nodes in use first, then as few others as possible, the tightest of those."""
-        takes = np.zeros(len(capacities), dtype=np.int64)
-        rest = count
-        if in_use is not None:
-            for node in sorted(
-                np.flatnonzero(in_use).tolist(), key=lambda node: (int(capacities[node]), node)
-            ):
-                takes[node] = min(rest, int(capacities[node]))
-                rest -= int(takes[node])
-        fresh = 0
-        if rest:
-            others = capacities if in_use is None else np.where(in_use, 0, capacities)
-            prices = self._prices(shape, self._tree.depth, first, first + len(capacities))
-            whole = np.flatnonzero(others >= rest)
-            if len(whole):
-                if prices is not None:
-                    whole = _least(whole, prices[whole])
-                chosen = [int(_least(whole, others[whole])[0])]
-            else:
-                _, chosen = _few(others, prices, rest)
-            fresh = len(chosen)
-            for node in chosen:
-                takes[node] = min(rest, int(others[node]))
-                rest -= int(takes[node])
-        taken = np.flatnonzero(takes)
-        waste = int((capacities[taken] - takes[taken]).sum())
-        return Plan((fresh,), waste, [(taken + first, takes[taken])])
 
 
 def _least(items: Ints, keys: Ints) -> Ints:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from closeknit.engine.compiled_request import CompiledRequest
@@ -19,74 +21,44 @@ class Remaining:
         self.used = [set(domains) for domains in in_use]
         """By level, the domains in use by the request; the last entry lists positions."""
         self._left: dict[int, list[int]] = {}
-        self._fit: list[dict[int, int]] = [{} for _ in compiled.tables]
-        self._less: list[list[dict[int, int]]] = [
-            [{} for _ in range(self._tree.depth)] for _ in compiled.tables
-        ]
+        """By position in use, what is left of each of the request's rows."""
+        levels = range(-1, self._tree.depth + 1)
+        self._less = [{level: Counter[int]() for level in levels} for _ in compiled.tables]
+        """By shape, level and domain, how many pods fewer it takes by now."""
 
     def capacity(self, shape: int, level: int, domain: int) -> int:
         """How many pods of a shape a domain still takes."""
-        whole = self._compiled.tables[shape].capacity(level, domain)
-        if not self._left:
-            return whole
-        if level == self._tree.depth:
-            return self._fit[shape].get(domain, whole)
-        if level < 0:
-            fit = self._compiled.tables[shape].fit
-            return whole - sum(int(fit[p]) - now for p, now in self._fit[shape].items())
-        return whole - self._less[shape][level].get(domain, 0)
+        return self._compiled.tables[shape].capacity(level, domain) - self._less[shape][level][domain]
 
     def capacities(self, shape: int, level: int, first: int, last: int) -> Ints:
         """How many pods of a shape each of some domains of a level still takes."""
-        table = self._compiled.tables[shape]
-        sums = table.sums[level][first:last]
-        if not self._left:
-            return sums
-        sums = sums.copy()
-        if level == self._tree.depth:
-            for position, fit in self._fit[shape].items():
-                if first <= position < last:
-                    sums[position - first] = fit
-        else:
-            for domain, less in self._less[shape][level].items():
-                if first <= domain < last:
-                    sums[domain - first] -= less
-        return sums
+        room = self._compiled.tables[shape].sums[level][first:last]
+        less = {domain: n for domain, n in self._less[shape][level].items() if first <= domain < last}
+        if less:
+            room = room.copy()
+            room[np.array(list(less)) - first] -= list(less.values())
+        return room
 
     def take(self, shape: int, position: int, count: int) -> None:
         """Put pods of a shape on a node."""
         compiled, tree = self._compiled, self._tree
-        left = self._left.get(position)
-        if left is None:
+        if position not in self._left:
             slot = int(tree.slots[position])
-            left = self._left[position] = [int(self._free[row, slot]) for row in compiled.rows]
+            self._left[position] = [int(self._free[row, slot]) for row in compiled.rows]
+        left = self._left[position]
         for i, units in enumerate(compiled.demand[shape]):
             left[i] -= units * count
-        for other, table in enumerate(compiled.tables):
-            whole = int(table.fit[position])
-            before = self._fit[other].get(position, whole)
-            if whole == 0:
-                continue
-            now = min(
-                amount // units for amount, units in zip(left, compiled.demand[other], strict=True) if units
-            )
-            now = max(min(now, whole), 0)
-            self._fit[other][position] = now
-            for level in range(tree.depth):
-                domain = int(tree.dom[level][position])
-                less = self._less[other][level]
-                less[domain] = less.get(domain, 0) + before - now
-        for level in range(tree.depth + 1):
-            self.used[level].add(int(tree.dom[level][position]))
+        for other, demand in enumerate(compiled.demand):
+            before = self.capacity(other, tree.depth, position)
+            room = min(amount // units for amount, units in zip(left, demand, strict=True) if units)
+            now = max(min(room, before), 0)
+            for level, less in self._less[other].items():
+                less[tree.above(tree.depth, position, level)] += before - now
+        for level, used in enumerate(self.used):
+            used.add(int(tree.dom[level][position]))
 
-    def in_use(self, level: int, first: int, last: int) -> Flags | None:
-        """Which of some domains of a level are in use; None where none of them is."""
-        used = self.used[level]
-        if not used:
-            return None
+    def in_use(self, level: int, first: int, last: int) -> Flags:
+        """Which of some domains of a level are in use."""
         flags = np.zeros(last - first, dtype=np.bool_)
-        inside = [domain - first for domain in used if first <= domain < last]
-        if not inside:
-            return None
-        flags[inside] = True
+        flags[[domain - first for domain in self.used[level] if first <= domain < last]] = True
         return flags

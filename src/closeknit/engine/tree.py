@@ -122,6 +122,10 @@ class Tree:
         key = self._keys[int(self.start[level][domain])]
         return tuple(value for value in key[: min(level + 1, self.depth)] if value[0:1] != _MISSING)
 
+    def node(self, position: int) -> str:
+        """The name of a node."""
+        return self._keys[position][-1]
+
     def node_path(self, position: int) -> DomainPath:
         """The label values of a node, as far down as it has them."""
         return tuple(value for value in self._keys[position][: self.depth] if value[0:1] != _MISSING)

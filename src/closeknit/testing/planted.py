@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.drawing import GPU
@@ -26,8 +26,7 @@ TAKEN = {GPU: (1, 1, 2, 2, 3, 4), "cpu": (2, 4, 6, 9, 12, 16), "memory": (8, 16,
 """What a pod may take of each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Planted:
+class Planted(NamedTuple):
     """An instance and a placement of it."""
 
     cluster: Cluster
