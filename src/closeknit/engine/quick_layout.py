@@ -74,7 +74,7 @@ class QuickLayout:
             return fill(order=[*order, one], count=count)
         largest, tightest = _few(others, self._prices(shape, level + 1, first, last), rest)
         plan = fill(order=[*order, *tightest], count=count)
-        if tightest != largest and level + 1 < self._tree.depth:
+        if tightest != largest and self._tree.count(level + 1) < len(self._tree):
             other = fill(order=[*order, *largest], count=count)
             if (other.fresh, other.waste) < (plan.fresh, plan.waste):
                 return other
@@ -121,34 +121,39 @@ class QuickLayout:
     def _fill_in_order(
         self, shape: int, level: int, first: int, capacities: Ints, *, order: list[int], count: int
     ) -> Plan:
-        """Fill domains of a level, or nodes, in an order; ``first`` is the first of those with capacities."""
-        tree, used = self._tree, self._left.used[level]
-        fresh = [0] * (tree.depth + 1 - level)
+        """Fill domains of a level in an order; ``first`` is the first of those with capacities."""
+        if self._tree.count(level) == len(self._tree):
+            return self._fill_nodes(level, first, capacities, np.array(order), count)
+        fresh = [0] * (self._tree.depth + 1 - level)
         waste = 0
         pieces: list[tuple[Ints, Ints]] = []
-        takes = np.zeros(len(capacities), dtype=np.int64)
         for child in order:
             share = min(count, int(capacities[child]))
             if not share:
                 break
             count -= share
-            takes[child] = share
-            fresh[0] += first + child not in used
-            if level == tree.depth:
-                waste += int(capacities[child]) - share
-                continue
+            domain = first + child
+            fresh[0] += domain not in self._left.used[level]
             if share == int(capacities[child]):
-                inner = self._all_of(shape, level, first + child)
+                inner = self._all_of(shape, level, domain)
             else:
-                inner = self.plan(shape, level, first + child, share)
+                inner = self.plan(shape, level, domain, share)
             for i, extra in enumerate(inner.fresh):
                 fresh[i + 1] += extra
             waste += inner.waste
             pieces.extend(inner.pieces)
-        if level == tree.depth:
-            taken = np.flatnonzero(takes)
-            pieces = [(taken + first, takes[taken])]
         return Plan(tuple(fresh), waste, pieces)
+
+    def _fill_nodes(self, level: int, first: int, capacities: Ints, order: Ints, count: int) -> Plan:
+        """The same for nodes, or for domains of one node each."""
+        room = capacities[order]
+        takes = np.clip(count - np.cumsum(room) + room, 0, room)
+        taken = np.sort(order[takes > 0])
+        counts = np.zeros_like(capacities)
+        counts[order] = takes
+        fresh = sum(first + node not in self._left.used[level] for node in taken.tolist())
+        waste = int((room - takes)[takes > 0].sum())
+        return Plan((fresh,) * (self._tree.depth + 1 - level), waste, [(taken + first, counts[taken])])
 
     def _all_of(self, shape: int, level: int, domain: int) -> Plan:
         """Use a domain to the last pod; no choice is left, so whole slices can be taken."""
