@@ -26,6 +26,11 @@ def positions_of(pod_sets: list[PodSetVar], spread: Spread) -> Ints:
     return np.unique(np.concatenate([*parts, np.array(running, dtype=np.int64)]))
 
 
+def new_pods(spread: Spread, *pod_sets: PodSetVar) -> int:
+    """How many pods of these sets a spread places."""
+    return sum(int(spread[each.index][1].sum()) for each in pod_sets if each.index in spread)
+
+
 def shared_level(tree: Tree, positions: Ints) -> int:
     """The finest declared level at which all positions lie in one real domain, or -1."""
     first, last = int(positions[0]), int(positions[-1])
@@ -55,8 +60,7 @@ def distance(tree: Tree, preferred: int, positions: Ints) -> int:
 def wishes(compiled: CompiledRequest, spread: Spread) -> Wishes:
     """Score a placement."""
     tree = compiled.tree
-    placed = sum(int(counts.sum()) for _, counts in spread.values())
-    left_out = sum(pod_set.open for pod_set in compiled.pod_sets) - placed
+    left_out = sum(compiled.root.open) - new_pods(spread, *compiled.pod_sets)
     preferences = [0] * tree.depth
     for group in compiled.groups:
         if group.preferred >= 0:
@@ -77,12 +81,10 @@ def reaches(compiled: CompiledRequest, spread: Spread) -> tuple[GroupReach, ...]
     """How close every group came, parents first, then by name."""
     found = []
     for group in compiled.groups:
-        placed = sum(
-            int(spread[pod_set.index][1].sum()) for pod_set in group.pod_sets if pod_set.index in spread
-        )
         parent = group.parent.name if group.parent is not None else None
         positions = positions_of(group.pod_sets, spread)
-        found.append(reach(compiled.tree, group.group, parent, positions, placed + len(group.bound)))
+        pods = new_pods(spread, *group.pod_sets) + len(group.bound)
+        found.append(reach(compiled.tree, group.group, parent, positions, pods))
     return tuple(found)
 
 
