@@ -86,8 +86,7 @@ class Choices:
                 distance = group.preferred + 1 + len(color.running)
             self.preferences[group.preferred] += sign * distance
         self._add(place.level, place.domain, [sign * need for need in group.need], place.above + 1)
-        for at in range(place.level + 1):
-            around = self._tree.above(place.level, place.domain, at)
+        for at, around in self._tree.around(place.level, place.domain, 0):
             self._touched[at, around] += sign
             if group.size:
                 self.used[at].add(around, sign)
@@ -125,8 +124,7 @@ class Choices:
         """Count pods in a domain and in those around it, up to a coarser level."""
         if not any(added):
             return
-        for at in range(top, level + 1):
-            around = self._tree.above(level, domain, at)
+        for at, around in self._tree.around(level, domain, top):
             for shape, pods in enumerate(added):
                 if pods:
                     self.loads.add(at, around, shape, pods)
@@ -135,21 +133,20 @@ class Choices:
 
     def covered(self, level: int, domain: int) -> bool:
         """Whether each domain on the way up takes what is confined to it, one shape at a time."""
-        for at in range(-1, level + 1):
-            around = self._tree.above(level, domain, at)
-            for shape, table in enumerate(self.compiled.tables):
-                if self.loads.count(at, around, shape) > table.capacity(at, around):
-                    return False
-        return True
+        return all(
+            self.loads.count(at, around, shape) <= table.capacity(at, around)
+            for at, around in self._tree.around(level, domain)
+            for shape, table in enumerate(self.compiled.tables)
+        )
 
     def room(self, group: GroupVar, place: Place) -> list[int]:
         """Per shape, how many pods a domain and all those around it have left for a group that is made."""
         rooms = []
         for shape, table in enumerate(self.compiled.tables):
-            left = table.total
-            for at in range(-1, place.level + 1):
-                around = self._tree.above(place.level, place.domain, at)
-                left = min(left, table.capacity(at, around) - self.loads.count(at, around, shape))
+            left = min(
+                table.capacity(at, around) - self.loads.count(at, around, shape)
+                for at, around in self._tree.around(place.level, place.domain)
+            )
             rooms.append(left + group.need[shape])
         return rooms
 
@@ -162,8 +159,7 @@ class Choices:
         compiled = self.compiled
         if len(compiled.tables) == 1:
             return True
-        for at in range(max(place.above + 1, 0), place.level + 1):
-            around = self._tree.above(place.level, place.domain, at)
+        for at, around in self._tree.around(place.level, place.domain, max(place.above + 1, 0)):
             load = [self.loads.count(at, around, shape) for shape in range(len(compiled.tables))]
             if not any(load):
                 continue

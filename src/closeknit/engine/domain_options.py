@@ -118,8 +118,8 @@ class Symmetry:
 
     def of(self, above: int, level: int, domain: int) -> object:
         """Equal for domains that are alike and lie in domains that are alike, up to a coarser level."""
-        tree = self._compiled.tree
-        return tuple(self._look(at, tree.above(level, domain, at)) for at in range(above + 1, level + 1))
+        around = self._compiled.tree.around(level, domain, above + 1)
+        return tuple(self._look(*each) for each in around)
 
     def _look(self, level: int, domain: int) -> object:
         """What a domain looks like; its own number where it is in use or too large to compare."""

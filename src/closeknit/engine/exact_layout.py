@@ -161,39 +161,26 @@ class ExactLayout:
         yield from sorted(found, key=lambda pattern: (-sum(pattern), tuple(-count for count in pattern)))
         yield (0,) * len(most)
 
-    def _full(self, most: list[int], free: tuple[int, ...]) -> list[Pattern]:
-        """Every pattern within bounds to which nothing can be added."""
-        found: list[Pattern] = []
-        count = len(most)
-        pattern = [0] * count
-
-        def fits(item: int, left: list[int]) -> int:
-            bound = most[item]
-            for amount, units in zip(left, self._demand[item], strict=True):
-                if units:
-                    bound = min(bound, amount // units)
-            return max(bound, 0)
-
-        def extend(item: int, left: list[int]) -> None:
-            # Patterns can be many on a large node; a handful of looks is worth a step.
-            self._looks += 1
-            if self._looks % LOOKS_A_STEP == 0:
-                self._take()
-            if item == count:
-                # A pattern can be added to if any item that stopped early still fits.
-                if all(pattern[i] == most[i] or not _fits(left, self._demand[i]) for i in range(count)):
-                    found.append(tuple(pattern))
-                return
-            top = fits(item, left)
-            # What the last item leaves can be added by nobody else, so it takes all it can.
-            for take in range(top, -1 if item < count - 1 else top - 1, -1):
-                pattern[item] = take
-                extend(item + 1, [a - take * u for a, u in zip(left, self._demand[item], strict=True)])
-            pattern[item] = 0
-
-        extend(0, list(free))
-        return found
+    def _full(self, most: list[int], left: Sequence[int], pattern: Pattern = ()) -> Iterator[Pattern]:
+        """Every pattern within bounds that begins like this and to which nothing can be added."""
+        # Patterns can be many on a large node; a handful of looks is worth a step.
+        self._looks += 1
+        if self._looks % LOOKS_A_STEP == 0:
+            self._take()
+        item = len(pattern)
+        if item == len(most):
+            # A pattern can be added to if any item that stopped early still fits.
+            if all(pattern[i] == most[i] or not _room(left, self._demand[i]) for i in range(item)):
+                yield pattern
+            return
+        demand = self._demand[item]
+        top = min(most[item], _room(left, demand))
+        # What the last item leaves can be added by nobody else, so it takes all it can.
+        for take in range(top, -1 if item < len(most) - 1 else top - 1, -1):
+            rest = [amount - take * units for amount, units in zip(left, demand, strict=True)]
+            yield from self._full(most, rest, (*pattern, take))
 
 
-def _fits(left: list[int], demand: list[int]) -> bool:
-    return all(amount >= units for amount, units in zip(left, demand, strict=True) if units)
+def _room(left: Sequence[int], demand: list[int]) -> int:
+    """How many pods go into what is left of a node."""
+    return min(amount // units for amount, units in zip(left, demand, strict=True) if units)

@@ -187,26 +187,18 @@ def _few(capacities: Ints, prices: Ints | None, count: int) -> tuple[list[int], 
     pieces = int(np.searchsorted(reached, count)) + 1
     largest = order[:pieces].tolist()
     spare = int(reached[pieces - 1]) - count
-    # Behind the chosen ones, from small to large, so that the first that is enough is the tightest.
-    others = order[pieces:][::-1]
-    sizes = capacities[others]
+    others = order[pieces:]
+    negated = -capacities[others]
     tightest = list(largest)
-    taken: set[int] = set()
     for i, piece in enumerate(largest):
         if not spare:
             break
-        at = int(np.searchsorted(sizes, int(capacities[piece]) - spare))
-        while at < len(others):
-            # Equal sizes stand in reverse path order; the last of them is the first by path.
-            run = int(np.searchsorted(sizes, sizes[at], side="right"))
-            free = next((i for i in range(run - 1, at - 1, -1) if i not in taken), None)
-            if free is not None:
-                at = free
-                break
-            at = run
-        if at < len(others) and sizes[at] < capacities[piece]:
-            taken.add(at)
-            spare -= int(capacities[piece] - sizes[at])
+        enough = int(np.searchsorted(negated, spare - capacities[piece], side="right"))
+        if enough and -negated[enough - 1] < capacities[piece]:
+            # Of equal ones, the cheapest and then the first by path.
+            at = int(np.searchsorted(negated, negated[enough - 1]))
+            spare -= int(capacities[piece] + negated[at])
             tightest[i] = int(others[at])
+            others, negated = np.delete(others, at), np.delete(negated, at)
     tightest.sort(key=lambda piece: (-int(capacities[piece]), piece))
     return largest, tightest
