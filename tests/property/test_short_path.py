@@ -30,7 +30,7 @@ def short(engine: Engine, request: Request) -> Outcome | None:
 
 def agreed(engine: Engine, request: Request) -> tuple[Outcome, bool]:
     """What both ways say, statistics included, and whether the short one was enough."""
-    quick, slow = short(engine, request), engine._search(request)
+    quick, slow = short(engine, request), engine._search(request, engine._cache.touched)
     if quick is not None:
         assert quick == slow
     assert engine.decide(request) == slow

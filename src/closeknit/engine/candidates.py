@@ -7,32 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from closeknit.engine.batches import batches
-from closeknit.engine.compiled_request import CompiledRequest, GroupVar
+from closeknit.engine.count_bounds import batches
 from closeknit.engine.domain_costs import DomainCosts
-from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Flags, Ints
 
 
 class Candidates:
     """The candidates of one level inside a domain. Each is handed out once."""
 
-    def __init__(
-        self,
-        compiled: CompiledRequest,
-        group: GroupVar,
-        inside: tuple[int, int],
-        level: int,
-        *,
-        loads: Loads,
-        used: list[Tally],
-        siblings: list[int],
-        guide: tuple[int, int] | None = None,
-        whole_groups: bool = True,
-    ) -> None:
-        self._costs = DomainCosts(compiled, group, inside, level, loads, used, siblings, guide)
+    def __init__(self, costs: DomainCosts, *, whole_groups: bool = True) -> None:
+        """With ``whole_groups``, domains are ruled out that take too few of the groups inside."""
+        self._costs = costs
+        compiled, group, level = costs.compiled, costs.group, costs.level
         tree = compiled.tree
-        first, last = tree.span(*inside, level)
+        first, last = tree.span(*costs.inside, level)
         mask = tree.real[level][first:last].copy()
         if group.bound:
             ends = {int(tree.dom[level][group.bound[0]]), int(tree.dom[level][group.bound[-1]])}

@@ -13,9 +13,9 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from closeknit.engine.choices import Loads, Tally
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar
 from closeknit.engine.count_bounds import MOST_COUNTED, fewest_inside
-from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Flags, Ints
 
 

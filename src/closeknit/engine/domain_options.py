@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices, Place
 from closeknit.engine.compiled_request import GroupVar
+from closeknit.engine.domain_costs import DomainCosts
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.open_groups import OpenGroups, Waiting, needed_beside
@@ -54,18 +55,17 @@ class DomainOptions:
         group = task.group
 
         def candidates_at(level: int) -> Candidates:
-            inside = (task.level, task.domain)
-            candidates = Candidates(
+            costs = DomainCosts(
                 self._compiled,
                 group,
-                inside,
+                (task.level, task.domain),
                 level,
-                loads=self._made.loads,
-                used=self._made.used,
-                siblings=siblings,
-                guide=self._guide,
-                whole_groups=self._rules.whole_groups,
+                self._made.loads,
+                self._made.used,
+                siblings,
+                self._guide,
             )
+            candidates = Candidates(costs, whole_groups=self._rules.whole_groups)
             for domain in task.tried.get(level, ()):
                 candidates.drop(domain)
             return candidates

@@ -50,19 +50,19 @@ class Engine:
         Raises ``InvalidError`` with everything wrong with a request that makes no sense.
         """
         keyed = self._requests.check(request)
-        if keyed.single is None:
-            return self._search(request)
         counted = self._cache.touched
-        table = self._cache.table(keyed.shapes[0], self._tree(request.topology))
-        touched = self._cache.touched - counted
-        outcome = short_path.decide(request, keyed.single, table, budget=self._budget, touched=touched)
-        return outcome or self._search(request, touched)
+        if keyed.single is not None:
+            table = self._cache.table(keyed.shapes[0], self._tree(request.topology))
+            touched = self._cache.touched - counted
+            outcome = short_path.decide(request, keyed.single, table, budget=self._budget, touched=touched)
+            if outcome is not None:
+                return outcome
+        return self._search(request, counted)
 
-    def _search(self, request: Request, touched: int = 0) -> Outcome:
-        """Decide by search, as every request can be; ``touched`` nodes were counted for it before."""
-        counted = self._cache.touched
+    def _search(self, request: Request, counted: int) -> Outcome:
+        """Decide by search, as every request can be; ``counted`` nodes were counted before it began."""
         compiled = self._compile(request, Goal.WISHES)
-        touched += self._cache.touched - counted
+        touched = self._cache.touched - counted
         bare = partial(self._compile, request, Goal.CONSTRAINTS)
         found = find(compiled, bare, self._ledger.free, self._budget)
         statistics = Statistics(touched, found.candidates, found.steps)

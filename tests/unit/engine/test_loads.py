@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.engine.tallies import Loads, Tally
+from closeknit.engine.choices import Loads, Tally
 from closeknit.engine.tree import Tree
 from closeknit.hub.nodes import Node
 from closeknit.hub.topology import Level, Topology
