@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.core_v1 import PodTemplateSpec
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Int32, Wire
+from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
+from closeknit.apis.wire import Int32, Wire, words
 
 
 class JobCondition(Wire, frozen=True, kw_only=True):
@@ -29,22 +29,11 @@ class JobStatus(Wire, frozen=True, kw_only=True):
 class JobSpec(Wire, frozen=True, kw_only=True):
     """How many pods of one template run side by side."""
 
-    unused: ClassVar = frozenset(
-        {
-            "activeDeadlineSeconds",
-            "backoffLimit",
-            "backoffLimitPerIndex",
-            "managedBy",
-            "manualSelector",
-            "maxFailedIndexes",
-            "podFailurePolicy",
-            "podReplacementPolicy",
-            "scheduling",
-            "selector",
-            "successPolicy",
-            "ttlSecondsAfterFinished",
-        }
-    )
+    unused: ClassVar = words("""
+        activeDeadlineSeconds backoffLimit backoffLimitPerIndex managedBy manualSelector
+        maxFailedIndexes podFailurePolicy podReplacementPolicy scheduling selector successPolicy
+        ttlSecondsAfterFinished
+    """)
 
     parallelism: Int32 | None = None
     completions: Int32 | None = None
@@ -53,12 +42,9 @@ class JobSpec(Wire, frozen=True, kw_only=True):
     template: PodTemplateSpec
 
 
-class Job(Wire, frozen=True, kw_only=True):
+class Job(KubernetesObject, frozen=True, kw_only=True):
     """Pods that run until they have done their work."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: JobSpec
     status: JobStatus = JobStatus()
 

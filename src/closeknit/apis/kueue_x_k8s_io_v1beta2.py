@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from closeknit.apis.core_v1 import PodTemplateSpec, Taint, Toleration
 from closeknit.apis.kueue_x_k8s_io_v1beta1 import TopologyDomainAssignment
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Int32, Quantity, Wire
+from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.apis.wire import Int32, Quantity, Wire, words
 
 
 class TopologyLevel(Wire, frozen=True, kw_only=True):
@@ -22,12 +22,9 @@ class TopologySpec(Wire, frozen=True, kw_only=True):
     levels: list[TopologyLevel]
 
 
-class Topology(Wire, frozen=True, kw_only=True):
+class Topology(KubernetesObject, frozen=True, kw_only=True):
     """How nodes are laid out."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: TopologySpec
 
 
@@ -40,12 +37,9 @@ class ResourceFlavorSpec(Wire, frozen=True, kw_only=True):
     topology_name: str = ""
 
 
-class ResourceFlavor(Wire, frozen=True, kw_only=True):
+class ResourceFlavor(KubernetesObject, frozen=True, kw_only=True):
     """Nodes that are alike, under one name."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: ResourceFlavorSpec = ResourceFlavorSpec()
 
 
@@ -96,16 +90,10 @@ class FlavorFungibility(Wire, frozen=True, kw_only=True):
 class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
     """The quota of a queue; ``cohort`` and ``admissionChecks`` are the spelling of v1beta1."""
 
-    unused: ClassVar = frozenset(
-        {
-            "admissionScope",
-            "concurrentAdmissionPolicy",
-            "fairSharing",
-            "namespaceSelector",
-            "preemption",
-            "queueingStrategy",
-        }
-    )
+    unused: ClassVar = words("""
+        admissionScope concurrentAdmissionPolicy fairSharing namespaceSelector preemption
+        queueingStrategy
+    """)
 
     cohort_name: str = ""
     cohort: str = ""
@@ -116,14 +104,11 @@ class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
     admission_checks: list[str] = []
 
 
-class ClusterQueue(Wire, frozen=True, kw_only=True):
+class ClusterQueue(KubernetesObject, frozen=True, kw_only=True):
     """Quota, by flavor, that workloads wait for."""
 
     unused: ClassVar = frozenset({"status"})
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: ClusterQueueSpec = ClusterQueueSpec()
 
 
@@ -137,14 +122,11 @@ class CohortSpec(Wire, frozen=True, kw_only=True):
     resource_groups: list[ResourceGroup] = []
 
 
-class Cohort(Wire, frozen=True, kw_only=True):
+class Cohort(KubernetesObject, frozen=True, kw_only=True):
     """Queues that lend each other what they do not use."""
 
     unused: ClassVar = frozenset({"status"})
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: CohortSpec = CohortSpec()
 
 
@@ -157,25 +139,19 @@ class LocalQueueSpec(Wire, frozen=True, kw_only=True):
     stop_policy: str = ""
 
 
-class LocalQueue(Wire, frozen=True, kw_only=True):
+class LocalQueue(KubernetesObject, frozen=True, kw_only=True):
     """The door of a namespace to a ClusterQueue."""
 
     unused: ClassVar = frozenset({"status"})
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: LocalQueueSpec = LocalQueueSpec()
 
 
-class WorkloadPriorityClass(Wire, frozen=True, kw_only=True):
+class WorkloadPriorityClass(KubernetesObject, frozen=True, kw_only=True):
     """A name for a priority in the queue."""
 
     unused: ClassVar = frozenset({"description"})
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     value: Int32
 
 
@@ -187,14 +163,11 @@ class AdmissionCheckSpec(Wire, frozen=True, kw_only=True):
     controller_name: str = ""
 
 
-class AdmissionCheck(Wire, frozen=True, kw_only=True):
+class AdmissionCheck(KubernetesObject, frozen=True, kw_only=True):
     """Something else that must agree before a workload is admitted."""
 
     unused: ClassVar = frozenset({"status"})
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: AdmissionCheckSpec = AdmissionCheckSpec()
 
 
@@ -340,11 +313,8 @@ class WorkloadStatus(Wire, frozen=True, kw_only=True):
     unhealthy_nodes: list[UnhealthyNode] = []
 
 
-class Workload(Wire, frozen=True, kw_only=True):
+class Workload(KubernetesObject, frozen=True, kw_only=True):
     """Pods that are admitted together, whoever makes them."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: WorkloadSpec
     status: WorkloadStatus = WorkloadStatus()

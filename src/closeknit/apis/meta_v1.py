@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.wire import Wire
+from closeknit.apis.wire import Wire, words
 
 
 class OwnerReference(Wire, frozen=True, kw_only=True):
@@ -22,17 +22,10 @@ class OwnerReference(Wire, frozen=True, kw_only=True):
 class ObjectMeta(Wire, frozen=True, kw_only=True):
     """Names, labels and the like."""
 
-    unused: ClassVar = frozenset(
-        {
-            "deletionGracePeriodSeconds",
-            "finalizers",
-            "generateName",
-            "generation",
-            "managedFields",
-            "resourceVersion",
-            "selfLink",
-        }
-    )
+    unused: ClassVar = words("""
+        deletionGracePeriodSeconds finalizers generateName generation managedFields resourceVersion
+        selfLink
+    """)
 
     name: str = ""
     namespace: str = ""
@@ -42,3 +35,11 @@ class ObjectMeta(Wire, frozen=True, kw_only=True):
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
     owner_references: list[OwnerReference] = []
+
+
+class KubernetesObject(Wire, frozen=True, kw_only=True):
+    """A whole object: what it is, what it is called, and whatever its kind adds."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
 from closeknit.apis.wire import Wire
 
 
@@ -32,10 +32,8 @@ class OperatorSettings(Wire, frozen=True, kw_only=True):
     operator: Operator = Operator()
 
 
-class OperatorConfiguration(Wire, frozen=True, kw_only=True):
+class OperatorConfiguration(KubernetesObject, frozen=True, kw_only=True):
     """The settings as an object. They are usually a file that says neither kind nor name."""
 
-    api_version: str
-    kind: str
     metadata: ObjectMeta = ObjectMeta()
     spec: OperatorSettings = OperatorSettings()

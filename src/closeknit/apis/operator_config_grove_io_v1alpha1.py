@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.grove_io_v1alpha1 import TopologyLevel
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
 from closeknit.apis.wire import Wire
 
 
@@ -16,12 +16,10 @@ class TopologyAwareSchedulingConfiguration(Wire, frozen=True, kw_only=True):
     levels: list[TopologyLevel] | None = None
 
 
-class OperatorConfiguration(Wire, frozen=True, kw_only=True):
+class OperatorConfiguration(KubernetesObject, frozen=True, kw_only=True):
     """A file with a kind. It has no name, and ``metadata`` is there for those who write it all the same."""
 
     open_ended: ClassVar = True
 
-    api_version: str
-    kind: str
     metadata: ObjectMeta = ObjectMeta()
     topology_aware_scheduling: TopologyAwareSchedulingConfiguration = TopologyAwareSchedulingConfiguration()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Int32, Wire
 
 
@@ -55,12 +55,9 @@ class PodGangSpec(Wire, frozen=True, kw_only=True):
     reuse_reservation_ref: NamespacedName | None = None
 
 
-class PodGang(Wire, frozen=True, kw_only=True):
+class PodGang(KubernetesObject, frozen=True, kw_only=True):
     """Pods that are scheduled together or not at all."""
 
     unused: ClassVar = frozenset({"status"})
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: PodGangSpec

@@ -42,8 +42,6 @@ _LIMITS: Limits = {
 DEFINITIONS = (
     Definition(
         "nvidia.com",
-        "DynamoGraphDeployment",
-        "dynamographdeployments",
         v1beta1.DynamoGraphDeployment,
         ("v1beta1", "v1alpha1"),
         shapes={"v1alpha1": v1alpha1.DynamoGraphDeployment},

@@ -26,8 +26,6 @@ _LIMITS: Limits = {
 DEFINITIONS = (
     Definition(
         "kai.scheduler",
-        "Topology",
-        "topologies",
         kai.Topology,
         namespaced=False,
         columns=(Column("Levels", ".spec.levels[*].nodeLabel"), AGE),
@@ -36,8 +34,6 @@ DEFINITIONS = (
     ),
     Definition(
         "scheduling.run.ai",
-        "PodGroup",
-        "podgroups",
         scheduling.PodGroup,
         ("v2alpha2",),
         short_names=("pg",),
@@ -46,8 +42,6 @@ DEFINITIONS = (
     ),
     Definition(
         "scheduling.run.ai",
-        "Queue",
-        "queues",
         queueing.Queue,
         ("v2",),
         namespaced=False,

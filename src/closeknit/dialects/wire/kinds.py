@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Wire
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.dialects.text.documents import Located
 from closeknit.hub.paths import Path, text_of
 from closeknit.hub.problems import Problem
@@ -21,14 +20,6 @@ from closeknit.hub.workload import ObjectName
 DEFAULT_NAMESPACE = "default"
 UNNAMED = "#"
 """How the keys of objects begin that have no name; no name of an object does."""
-
-
-class Named(Protocol):
-    """A wire shape of a whole object."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """Its name, labels and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +65,7 @@ class Kind:
     kind: str
     versions: tuple[str, ...]
     """Those that are read, the preferred one first. Versions that differ in shape are kinds of their own."""
-    shape: type[Wire]
+    shape: type[KubernetesObject]
     namespaced: bool = True
     own_file: OwnFile | None = None
     """How it is written without apiVersion and kind, if it ever is."""

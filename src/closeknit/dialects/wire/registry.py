@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.text.documents import Document, Located
@@ -16,7 +16,6 @@ from closeknit.dialects.wire.kinds import (
     DEFAULT_NAMESPACE,
     UNNAMED,
     Kind,
-    Named,
     Origin,
     OwnFile,
     Skipped,
@@ -206,7 +205,7 @@ def _decoded(
     decoded, problems = decode(kind.shape, content, lenient=lenient)
     if decoded is None:
         return None, problems
-    metadata = cast(Named, decoded).metadata
+    metadata = decoded.metadata
     if own_file is not None and own_file.own_names:
         return decoded, problems
     if kind.named and not metadata.name:
