@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.core_v1 import PodTemplateSpec, Taint, Toleration
-from closeknit.apis.kueue_x_k8s_io_v1beta1 import TopologyDomainAssignment
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Int32, Quantity, Wire, words
 
@@ -221,6 +220,13 @@ class TopologyAssignmentSlice(Wire, frozen=True, kw_only=True):
     domain_count: Int32
     values_per_level: list[TopologyAssignmentSliceLevelValues]
     pod_counts: TopologyAssignmentSlicePodCounts
+
+
+class TopologyDomainAssignment(Wire, frozen=True, kw_only=True):
+    """The values of all levels that a domain has, and how many pods go there; the form of v1beta1."""
+
+    values: list[str]
+    count: Int32
 
 
 class TopologyAssignment(Wire, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.queued_workload import MOST_POD_SETS
 from closeknit.dialects.kueue.to_pod_sets import Piece, ToPodSets
-from closeknit.dialects.kueue.topology_request import LONGEST_LEVEL, to_annotations
+from closeknit.dialects.kueue.topology_request import LONGEST_LEVEL, to_annotations, to_fields
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.resources import Resources
@@ -123,7 +123,7 @@ def _job(piece: Piece) -> Object:
     template: Object = {"spec": {**pod_spec(piece.pods), "restartPolicy": "Never"}}
     preferred = piece.preferred if piece.required is None else None
     group = f"{shortened(_plain(piece.group), 40)}-group" if piece.group else ""
-    if annotations := to_annotations(piece.required, preferred, piece.layers, group):
+    if annotations := to_annotations(to_fields(piece.required, preferred, piece.layers, group)):
         template = {"metadata": {"annotations": annotations}, **template}
     return indexed_job(each, template)
 
