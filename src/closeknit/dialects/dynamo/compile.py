@@ -13,7 +13,7 @@ from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.dynamo.blueprint import drawn_deployment
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.grove.compile import with_request
-from closeknit.dialects.grove.owners import has_gangs_on_their_own, pods_made_for
+from closeknit.dialects.grove.owners import deployment_key, has_gangs_on_their_own, pods_made_for
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
@@ -26,7 +26,7 @@ DIALECT = "dynamo"
 def _queued_for(batch: Stored[Job] | Stored[JobSet]) -> Iterator[Key]:
     labels = batch.content.metadata.labels
     if DEPLOYMENT in labels and QUEUE in labels:
-        yield Key("nvidia.com", "DynamoGraphDeployment", batch.namespace, labels[DEPLOYMENT])
+        yield deployment_key(batch.namespace, labels[DEPLOYMENT])
 
 
 _JOBS, _JOB_SETS = "dynamo-jobs", "dynamo-job-sets"

@@ -19,7 +19,7 @@ from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.workload import ObjectName
 
 MOST_POD_SETS = 18
-QUEUE_LABEL: Path = ("metadata", "labels", keys.QUEUE)
+QUEUE_LABEL = ("metadata", "labels", keys.QUEUE)
 
 
 @dataclass(frozen=True, slots=True)
