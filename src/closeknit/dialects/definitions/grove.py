@@ -45,7 +45,8 @@ _LIMITS: Limits = {
         },
         "cliques": keyed("name"),
     },
-    grove.PodCliqueSpec: {"": {"required": ["podSpec", "replicas", "roleName"]}},
+    # The proposal may say nothing of pods and their roles.
+    grove.PodCliqueSpec: {"": {"required": ["replicas"]}},
     grove.PodCliqueScalingGroupConfig: {"minAvailable": _ONE, "replicas": _ONE},
     grove.PodCliqueScalingGroupSpec: {
         "": {"required": ["cliqueNames", "replicas"]},

@@ -27,6 +27,7 @@ DEFINITIONS = (
     Definition(
         "kai.scheduler",
         kai.Topology,
+        ("v1alpha1", "v1"),
         namespaced=False,
         columns=(Column("Levels", ".spec.levels[*].nodeLabel"), AGE),
         status=False,
