@@ -32,9 +32,8 @@ from closeknit.dialects.kueue.owners import (
     workload_owner,
 )
 from closeknit.dialects.kueue.pod_groups import read_pod_group
-from closeknit.dialects.kueue.queue_lookup import priority_in_queue, queue_of
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
-from closeknit.dialects.kueue.queues import Queue
+from closeknit.dialects.kueue.queues import Queue, priority_in_queue, queue_of
 from closeknit.dialects.kueue.workload_objects import is_over, read_workload
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View

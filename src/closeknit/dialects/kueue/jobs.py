@@ -9,7 +9,7 @@ from closeknit.apis import batch_v1, core_v1, job_keys, jobset_x_k8s_io_v1alpha2
 from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.kinds import value_at
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, read_template
-from closeknit.dialects.kueue.pod_slots import fill_slots, job_pod_names, labels_of, rank_of
+from closeknit.dialects.kueue.pod_slots import fill_slots, labels_of
 from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
     QueuedPodSet,
@@ -135,10 +135,7 @@ def _pod_set(
     if above and not has_own:
         own, annotations = above, _ANNOTATIONS
     request = from_annotations(own, annotations, count, found)
-    each = count // replicas
-    names = [f"{stored.name}-{i}" for i in range(count)]
-    if of_job_set:
-        names = job_pod_names(f"{stored.name}-{name}", count, each)
+    stem = f"{stored.name}-{name}" if of_job_set else stored.name
     job_label = job_keys.JOB_INDEX if of_job_set else ""
     read = read_template(template.spec, path)
     found.extend(read.problems)
@@ -151,7 +148,9 @@ def _pod_set(
         request=request,
         shape=read.shape,
         unsayable=read.unsayable,
-        slots=fill_slots(names, [(pod, rank_of(pod, each, job_label=job_label)) for pod in pods]),
+        slots=fill_slots(
+            stem, count, count // replicas, pods, index_label=job_keys.COMPLETION_INDEX, job_label=job_label
+        ),
         template=value_at(stored.written, path),
         index_label=job_keys.COMPLETION_INDEX if indexed else None,
         sub_index_label=job_label or None,
