@@ -5,25 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.core_v1 import PodTemplateSpec
-from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
-from closeknit.apis.wire import Int32, Wire, words
+from closeknit.apis.meta_v1 import Condition, KubernetesObject, ObjectMeta
+from closeknit.apis.wire import Int32, OpenWire, Wire, words
 
 
-class JobCondition(Wire, frozen=True, kw_only=True):
-    """How far a Job has come."""
-
-    open_ended: ClassVar = True
-
-    type: str = ""
-    status: str = ""
-
-
-class JobStatus(Wire, frozen=True, kw_only=True):
+class JobStatus(OpenWire, frozen=True, kw_only=True):
     """What a Job's controller says of it."""
 
-    open_ended: ClassVar = True
-
-    conditions: list[JobCondition] = []
+    conditions: list[Condition] = []
 
 
 class JobSpec(Wire, frozen=True, kw_only=True):

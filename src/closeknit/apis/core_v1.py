@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
-from closeknit.apis.wire import Int32, Quantity, Wire, words
+from closeknit.apis.wire import Int32, OpenWire, Quantity, Wire, words
 
 
 class Taint(Wire, frozen=True, kw_only=True):
@@ -27,26 +27,24 @@ class NodeSpec(Wire, frozen=True, kw_only=True):
     unschedulable: bool = False
 
 
-class NodeCondition(Wire, frozen=True, kw_only=True):
+class NodeCondition(OpenWire, frozen=True, kw_only=True):
     """What a node's agent says of it."""
 
     unused: ClassVar = frozenset(
         {"lastHeartbeatTime", "lastTransitionTime", "message", "observedGeneration", "reason"}
     )
-    open_ended: ClassVar = True
 
     type: str = ""
     status: str = ""
 
 
-class NodeStatus(Wire, frozen=True, kw_only=True):
+class NodeStatus(OpenWire, frozen=True, kw_only=True):
     """What a node offers, and how it is."""
 
     unused: ClassVar = words("""
         addresses config daemonEndpoints declaredFeatures features images nodeInfo phase runtimeHandlers
         volumesAttached volumesInUse
     """)
-    open_ended: ClassVar = True
 
     allocatable: dict[str, Quantity] | None = None
     capacity: dict[str, Quantity] = {}
@@ -198,7 +196,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     priority_class_name: str = ""
 
 
-class PodStatus(Wire, frozen=True, kw_only=True):
+class PodStatus(OpenWire, frozen=True, kw_only=True):
     """How a pod is doing."""
 
     unused: ClassVar = words("""
@@ -206,7 +204,6 @@ class PodStatus(Wire, frozen=True, kw_only=True):
         message nominatedNodeName observedGeneration podIP podIPs qosClass reason resize
         resourceClaimStatuses startTime
     """)
-    open_ended: ClassVar = True
 
     phase: str = ""
 

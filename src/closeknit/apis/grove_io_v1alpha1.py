@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.wire import Int32, Wire
 
 
@@ -21,10 +21,8 @@ class ClusterTopologySpec(Wire, frozen=True, kw_only=True):
     levels: list[TopologyLevel]
 
 
-class ClusterTopology(KubernetesObject, frozen=True, kw_only=True):
+class ClusterTopology(ObjectWithStatus, frozen=True, kw_only=True):
     """How nodes are laid out, as Grove called it up to v0.1.0-alpha.8."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: ClusterTopologySpec
 
@@ -43,10 +41,8 @@ class ClusterTopologyBindingSpec(Wire, frozen=True, kw_only=True):
     scheduler_topology_bindings: list[SchedulerTopologyBinding] = []
 
 
-class ClusterTopologyBinding(KubernetesObject, frozen=True, kw_only=True):
+class ClusterTopologyBinding(ObjectWithStatus, frozen=True, kw_only=True):
     """How nodes are laid out, as Grove calls it today."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: ClusterTopologyBindingSpec
 
@@ -135,18 +131,14 @@ class PodCliqueSetSpec(Wire, frozen=True, kw_only=True):
     template: PodCliqueSetTemplate
 
 
-class PodCliqueSet(KubernetesObject, frozen=True, kw_only=True):
+class PodCliqueSet(ObjectWithStatus, frozen=True, kw_only=True):
     """Cliques of pods that make up one service, in as many replicas as wanted."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: PodCliqueSetSpec
 
 
-class PodClique(KubernetesObject, frozen=True, kw_only=True):
+class PodClique(ObjectWithStatus, frozen=True, kw_only=True):
     """Equal pods of one replica of a PodCliqueSet."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: PodCliqueSpec
 
@@ -159,9 +151,7 @@ class PodCliqueScalingGroupSpec(Wire, frozen=True, kw_only=True):
     clique_names: list[str]
 
 
-class PodCliqueScalingGroup(KubernetesObject, frozen=True, kw_only=True):
+class PodCliqueScalingGroup(ObjectWithStatus, frozen=True, kw_only=True):
     """Cliques of one replica of a PodCliqueSet that are repeated together."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: PodCliqueScalingGroupSpec

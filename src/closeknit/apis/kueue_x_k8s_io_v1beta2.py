@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.core_v1 import PodTemplateSpec, Taint, Toleration
-from closeknit.apis.meta_v1 import KubernetesObject
-from closeknit.apis.wire import Int32, Quantity, Wire, words
+from closeknit.apis.meta_v1 import Condition, KubernetesObject, ObjectWithStatus
+from closeknit.apis.wire import Int32, OpenWire, Quantity, Wire, words
 
 
 class TopologyLevel(Wire, frozen=True, kw_only=True):
@@ -103,10 +103,8 @@ class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
     admission_checks: list[str] = []
 
 
-class ClusterQueue(KubernetesObject, frozen=True, kw_only=True):
+class ClusterQueue(ObjectWithStatus, frozen=True, kw_only=True):
     """Quota, by flavor, that workloads wait for."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: ClusterQueueSpec = ClusterQueueSpec()
 
@@ -121,10 +119,8 @@ class CohortSpec(Wire, frozen=True, kw_only=True):
     resource_groups: list[ResourceGroup] = []
 
 
-class Cohort(KubernetesObject, frozen=True, kw_only=True):
+class Cohort(ObjectWithStatus, frozen=True, kw_only=True):
     """Queues that lend each other what they do not use."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: CohortSpec = CohortSpec()
 
@@ -138,10 +134,8 @@ class LocalQueueSpec(Wire, frozen=True, kw_only=True):
     stop_policy: str = ""
 
 
-class LocalQueue(KubernetesObject, frozen=True, kw_only=True):
+class LocalQueue(ObjectWithStatus, frozen=True, kw_only=True):
     """The door of a namespace to a ClusterQueue."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: LocalQueueSpec = LocalQueueSpec()
 
@@ -162,10 +156,8 @@ class AdmissionCheckSpec(Wire, frozen=True, kw_only=True):
     controller_name: str = ""
 
 
-class AdmissionCheck(KubernetesObject, frozen=True, kw_only=True):
+class AdmissionCheck(ObjectWithStatus, frozen=True, kw_only=True):
     """Something else that must agree before a workload is admitted."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: AdmissionCheckSpec = AdmissionCheckSpec()
 
@@ -272,10 +264,8 @@ class WorkloadSpec(Wire, frozen=True, kw_only=True):
     active: bool = True
 
 
-class PodSetAssignment(Wire, frozen=True, kw_only=True):
+class PodSetAssignment(OpenWire, frozen=True, kw_only=True):
     """What one pod set was admitted to."""
-
-    open_ended: ClassVar = True
 
     name: str = "main"
     count: Int32 | None = None
@@ -283,39 +273,24 @@ class PodSetAssignment(Wire, frozen=True, kw_only=True):
     topology_assignment: TopologyAssignment | None = None
 
 
-class Admission(Wire, frozen=True, kw_only=True):
+class Admission(OpenWire, frozen=True, kw_only=True):
     """What a workload was admitted to."""
-
-    open_ended: ClassVar = True
 
     cluster_queue: str = ""
     pod_set_assignments: list[PodSetAssignment] = []
 
 
-class WorkloadCondition(Wire, frozen=True, kw_only=True):
-    """How far a workload has come."""
-
-    open_ended: ClassVar = True
-
-    type: str = ""
-    status: str = ""
-
-
-class UnhealthyNode(Wire, frozen=True, kw_only=True):
+class UnhealthyNode(OpenWire, frozen=True, kw_only=True):
     """A node on which pods of a workload cannot go on."""
-
-    open_ended: ClassVar = True
 
     name: str = ""
 
 
-class WorkloadStatus(Wire, frozen=True, kw_only=True):
+class WorkloadStatus(OpenWire, frozen=True, kw_only=True):
     """What Kueue says of a workload."""
 
-    open_ended: ClassVar = True
-
     admission: Admission | None = None
-    conditions: list[WorkloadCondition] = []
+    conditions: list[Condition] = []
     unhealthy_nodes: list[UnhealthyNode] = []
 
 

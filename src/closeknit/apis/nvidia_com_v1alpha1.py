@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.wire import Int32, Quantity, Wire, words
 
 
@@ -114,9 +114,7 @@ class DynamoGraphDeploymentSpec(Wire, frozen=True, kw_only=True):
     services: object = None
 
 
-class DynamoGraphDeployment(KubernetesObject, frozen=True, kw_only=True):
+class DynamoGraphDeployment(ObjectWithStatus, frozen=True, kw_only=True):
     """Services that together serve a model."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: DynamoGraphDeploymentSpec = DynamoGraphDeploymentSpec()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.nvidia_com_v1alpha1 import (
     Multinode,
     PodMetadata,
@@ -82,9 +82,7 @@ class DynamoGraphDeploymentSpec(Wire, frozen=True, kw_only=True):
     components: list[Component] = []
 
 
-class DynamoGraphDeployment(KubernetesObject, frozen=True, kw_only=True):
+class DynamoGraphDeployment(ObjectWithStatus, frozen=True, kw_only=True):
     """Components that together serve a model."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: DynamoGraphDeploymentSpec = DynamoGraphDeploymentSpec()

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
-from closeknit.apis.wire import Wire
+from closeknit.apis.wire import OpenWire
 
 
-class TopologyAwareScheduling(Wire, frozen=True, kw_only=True):
+class TopologyAwareScheduling(OpenWire, frozen=True, kw_only=True):
     """Which node labels the domains stand for, where no topology of Grove says so."""
-
-    open_ended: ClassVar = True
 
     domain_to_label_mapping: dict[str, str] = {}
 
 
-class Operator(Wire, frozen=True, kw_only=True):
+class Operator(OpenWire, frozen=True, kw_only=True):
     """Settings of the operator."""
-
-    open_ended: ClassVar = True
 
     topology_aware_scheduling: TopologyAwareScheduling = TopologyAwareScheduling()
 
 
-class OperatorSettings(Wire, frozen=True, kw_only=True):
+class OperatorSettings(OpenWire, frozen=True, kw_only=True):
     """A file of settings, as it is given when the operator is installed."""
-
-    open_ended: ClassVar = True
 
     operator: Operator = Operator()
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.wire import Int32, Wire
 
 
@@ -55,9 +53,7 @@ class PodGangSpec(Wire, frozen=True, kw_only=True):
     reuse_reservation_ref: NamespacedName | None = None
 
 
-class PodGang(KubernetesObject, frozen=True, kw_only=True):
+class PodGang(ObjectWithStatus, frozen=True, kw_only=True):
     """Pods that are scheduled together or not at all."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: PodGangSpec

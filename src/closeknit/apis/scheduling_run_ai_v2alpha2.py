@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.wire import Int32, Wire, words
 
 
@@ -47,9 +47,7 @@ class PodGroupSpec(Wire, frozen=True, kw_only=True):
     """The spelling of earlier documents."""
 
 
-class PodGroup(KubernetesObject, frozen=True, kw_only=True):
+class PodGroup(ObjectWithStatus, frozen=True, kw_only=True):
     """Pods that are scheduled together or not at all."""
-
-    unused: ClassVar = frozenset({"status"})
 
     spec: PodGroupSpec = PodGroupSpec()

@@ -26,11 +26,8 @@ class Taint:
     value: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.key}={self.value}:{self.effect.value}"
-            if self.value
-            else f"{self.key}:{self.effect.value}"
-        )
+        value = f"={self.value}" if self.value else ""
+        return f"{self.key}{value}:{self.effect.value}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,7 @@ class Nominated:
 
 def compile_queued(stored: Stored[Any], view: View) -> Compiled:
     """What a Job, JobSet or Workload asks for, or the group whose first pod this is."""
-    key = key_of(stored, view)
-    nominated = view.derive(nominate, key) if key is not None else None
+    nominated = nominated_as(stored, view)
     if nominated is None:
         return Compiled()
     queued = nominated.queued
@@ -81,15 +80,15 @@ def compile_queued(stored: Stored[Any], view: View) -> Compiled:
     )
 
 
-def key_of(stored: Stored[Any], view: View) -> Key | None:
+def nominated_as(stored: Stored[Any], view: View) -> Nominated | None:
     """What queues as this object: itself, or for the first pod of a group, the group."""
     if not isinstance(stored.content, core_v1.Pod):
-        return stored.key
+        return view.derive(nominate, stored.key)
     group = owner_of(stored)
     if group is None or group.kind != "Pod":
         return None
     pods = view.derive(group_pods, group)
-    return group if pods and pods[0].stored.key == stored.key else None
+    return view.derive(nominate, group) if pods and pods[0].stored.key == stored.key else None
 
 
 def nominate(view: View, key: Key) -> Nominated | None:
