@@ -37,7 +37,7 @@ class GpuMemoryService(Wire, frozen=True, kw_only=True):
 
 
 class Grove(Wire, frozen=True, kw_only=True):
-    """How a component is said to Grove."""
+    """How a component is written for Grove."""
 
     force_scaling_group: bool = False
 

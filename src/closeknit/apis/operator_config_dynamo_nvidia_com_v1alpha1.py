@@ -1,4 +1,4 @@
-"""operator.config.dynamo.nvidia.com/v1alpha1: what the Dynamo operator is told about topology."""
+"""operator.config.dynamo.nvidia.com/v1alpha1: the Dynamo operator's settings about topology."""
 
 from __future__ import annotations
 

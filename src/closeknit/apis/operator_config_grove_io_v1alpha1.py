@@ -10,7 +10,7 @@ from closeknit.apis.wire import Wire
 
 
 class TopologyAwareSchedulingConfiguration(Wire, frozen=True, kw_only=True):
-    """Whether constraints are heeded, and up to v0.1.0-alpha.8 the levels of the only topology."""
+    """Whether constraints are enforced, and up to v0.1.0-alpha.8 the levels of the only topology."""
 
     enabled: bool = False
     levels: list[TopologyLevel] | None = None

@@ -24,12 +24,12 @@ def drawn(root: Domain, topology: Topology | None, resources: Sequence[str], dep
     if topology is None:
         name = "no topology"
     else:
-        name = f"{printable(topology.name)}: {' > '.join(_told(level) for level in topology.levels)}"
+        name = f"{printable(topology.name)}: {' > '.join(_label(level) for level in topology.levels)}"
     inside = branch(("cluster: ", Tone.TITLE), *folding.load(root), below=folding.below(root, depth))
     return branch((name, Tone.TITLE), below=[inside])
 
 
-def _told(level: Level) -> str:
+def _label(level: Level) -> str:
     """A level's label, and what people call it where that is another word: manifests may name either."""
     label = printable(level.label)
     return f"{printable(level.name)} ({label})" if level.name and level.name != level.label else label

@@ -1,4 +1,4 @@
-"""Outcomes, said in sentences. Nothing here decides anything.
+"""Outcomes as sentences. Nothing here decides anything.
 
 Everything that a user named comes out printable: a control character in a
 name is shown as its escape, so that no manifest can drive the terminal.

@@ -136,4 +136,4 @@ class Node:
     unschedulable: bool = False
     ready: bool = True
     no_pods: bool = False
-    """Whether it offers zero ``pods``: an amount of zero cannot be told from none listed."""
+    """Whether it offers zero ``pods``: an amount of zero looks the same as none listed."""

@@ -73,7 +73,7 @@ def drawn_deployment(view: View, key: Key) -> DrawnDeployment:
     given = msgspec.structs.replace(decoded, metadata=metadata)
     drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient)
     reported = {problem.path for problem in found}
-    # What is wrong in itself is wrong for Grove as well, and told once.
+    # What is wrong in itself is wrong for Grove as well, and reported once.
     of_set = of_deployment_fields(drawn.problems, draft)
     found.extend(problem for problem in of_set if problem.path not in reported)
     if found:

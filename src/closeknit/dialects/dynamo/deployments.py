@@ -227,7 +227,7 @@ def _pod_spec(given: alpha.Service) -> dict[str, Any]:
 
 
 def _main(written: Any, resources: alpha.Resources | None) -> Any:
-    """The main container. What has the wrong type stays, so that it is told when the whole pod is checked."""
+    """The main container. What has the wrong type stays, and is reported when the whole pod is checked."""
     if not isinstance(written, dict):
         return written
     main: dict[str, Any] = {"name": _MAIN, **written}

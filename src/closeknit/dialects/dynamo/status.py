@@ -1,4 +1,4 @@
-"""Whether a deployment's constraints are enforced, told from what Grove says of its PodCliqueSet."""
+"""Whether a deployment's constraints are enforced, by Grove's condition of its PodCliqueSet."""
 
 from __future__ import annotations
 

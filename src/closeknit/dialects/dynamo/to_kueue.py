@@ -4,7 +4,7 @@ Domains become node labels by the operator's ``domainToLabelMapping``, or by the
 deployment speaks of. A component's pods share one domain; of one that runs on several nodes, each
 replica does, as a slice of the pods, within the domain of the deployment. A component all of whose replicas
 are needed is a JobSet; where fewer will do it is a Job, because Kueue admits no other with part of its
-pods. That several components share a domain is nothing that Kueue can be told, and so it is a problem.
+pods. Kueue cannot express that several components share a domain, so that is a problem.
 
 Around the batches only what the store does not hold is written: a Topology, a ResourceFlavor for it, a
 ClusterQueue with just the quota that all deployments in the queue need, and the LocalQueue that is named.
@@ -46,7 +46,7 @@ _LONGEST = 40
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """What a deployment becomes for Kueue; nothing where it cannot be told in full."""
+    """What a deployment becomes for Kueue; nothing where Kueue cannot express all of it."""
 
     queue: str = ""
     batches: tuple[Object, ...] = ()

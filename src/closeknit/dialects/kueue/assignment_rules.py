@@ -1,4 +1,4 @@
-"""What contradicts itself in an assignment, told before anything of the size that it claims is made.
+"""What contradicts itself in an assignment, reported before anything of the size that it claims is made.
 
 A slice of two billion equal domains is a line of text, so numbers are checked while they are
 only numbers. The bounds are Kueue's own; and as each domain has a pod, there are never more

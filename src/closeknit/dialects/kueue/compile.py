@@ -44,7 +44,7 @@ from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.workload import Workload
 
 _KINDS = ("Job", "JobSet", "Pod")
-"""What queues; of two that have one name, the later is told."""
+"""What queues; of two that have one name, the later is reported."""
 
 
 @dataclass(frozen=True, slots=True)

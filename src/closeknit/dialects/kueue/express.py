@@ -34,7 +34,7 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     The queue is the workload's own, with just the quota that it needs. Equal groups become slices
     of one replicated job. Where fewer pods will do it is a Job, because Kueue admits no other with part of
     its pods. Raises ``InvalidError`` for a tree that Kueue has no words for, with every
-    place; preferences that cannot be said are left out, and listed in an annotation.
+    place; preferences that Kueue cannot express are left out, and listed in an annotation.
     """
     request = workload.request
     assert request is not None

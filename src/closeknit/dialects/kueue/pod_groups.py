@@ -164,6 +164,6 @@ def _asked(pod: ReadPod) -> tuple[tuple[str, str], ...]:
 
 
 def _spec(pod: core_v1.Pod) -> Mapping[str, Any]:
-    """What placing the pod depends on; the pod itself exists, so the rest need not be told again."""
+    """What placing the pod depends on; the pod itself exists, so the rest need not be written again."""
     spec: dict[str, Any] = msgspec.to_builtins(pod.spec)
     return {key: value for key, value in spec.items() if key not in ("nodeName", "schedulingGates")}

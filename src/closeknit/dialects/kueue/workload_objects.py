@@ -28,7 +28,7 @@ from closeknit.hub.sentences import kueue as sentences
 
 
 def is_over(workload: wire.Workload) -> bool:
-    """Whether it has finished, or has been told not to run."""
+    """Whether it has finished, or is set not to run."""
     ended = any(each.type == "Finished" and each.status == "True" for each in workload.status.conditions)
     return ended or not workload.spec.active
 

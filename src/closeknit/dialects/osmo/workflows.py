@@ -92,7 +92,7 @@ class ReadWorkflow:
     groups: tuple[TaskGroup, ...]
     problems: tuple[Problem, ...]
     priority: str = ""
-    """As it is labelled: ``high``, ``normal`` or ``low``; empty where nothing is said."""
+    """As it is labelled: ``high``, ``normal`` or ``low``; empty where there is no label."""
 
 
 def workflow_of(view: View, key: Key) -> ReadWorkflow | None:
@@ -181,7 +181,7 @@ class _TaskTemplates:
             asked = requests(resource, self._pool, found)
             terms = node_terms(resource, self._pool, found)
             known = asked, terms, shape(asked, terms)
-            # A mistake is told wherever it stands, so only what is right is remembered.
+            # A mistake is reported wherever it stands, so only what is right is remembered.
             if len(found) == before:
                 self._worked_out[key] = known
         written = requirements_of(resource, self._pool, found)

@@ -1,7 +1,7 @@
 """Two objects of one key cannot be written side by side: find them, and choose other names.
 
 Families have names of their own, so two workloads of one name may meet in one target. Where the name
-is ours to choose, the second gets another; where an operator's rule gives it, both are told.
+is ours to choose, the second gets another; where an operator's rule gives it, both are reported.
 """
 
 from __future__ import annotations

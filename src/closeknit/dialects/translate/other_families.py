@@ -27,7 +27,7 @@ from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload
 
 NAME: Path = ("metadata", "name")
-"""Where a problem with a whole workload is told."""
+"""Where a problem with a whole workload is reported."""
 TARGETS = ("kai", "grove", "podgang", "kueue", "pods")
 """What can be translated to."""
 _ON_THE_WAY = {"podgang": "grove", "pods": "kai"}

@@ -1,6 +1,6 @@
 """Whether a plain document has the shape of a wire type; everything that differs, at once.
 
-msgspec stops at the first mistake and passes over unknown fields unless told otherwise. So it is asked
+msgspec stops at the first mistake and passes over unknown fields by default. So it is asked
 first whether a document fits a closed twin of the shape, which is quick: most of the hundred thousand nodes
 of a cluster do. Only where one does not, a checker walks it and tells everything.
 Twins and checkers are made per type, when they are first needed.

@@ -211,7 +211,7 @@ def _decoded(
     if kind.named and not metadata.name:
         return None, (*problems, sentences.NAMELESS.at(("metadata", "name")))
     wrong = tuple(_name_problems(metadata))
-    # A file of its own is no object yet, so its rules can be told beside a name that none could have.
+    # A file of its own is no object yet, so it is checked even if no object could have its name.
     return None if wrong and own_file is None else decoded, (*problems, *wrong)
 
 
