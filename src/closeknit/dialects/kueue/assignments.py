@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import TypeAlias
 
 import msgspec
@@ -122,9 +122,9 @@ def _level(values: list[str]) -> wire.TopologyAssignmentSliceLevelValues:
         return wire.TopologyAssignmentSliceLevelValues(universal=least)
     # What the least and the most have in common, all between them have as well.
     shortest = min(map(len, values))
-    prefix = _shared(least, most, min(shortest - 1, _LONGEST_END))
+    prefix = min(_shared(least, most), shortest - 1, _LONGEST_END)
     backwards = [value[:prefix:-1] for value in values]
-    suffix = _shared(min(backwards), max(backwards), min(shortest - prefix - 1, _LONGEST_END))
+    suffix = min(_shared(min(backwards), max(backwards)), shortest - prefix - 1, _LONGEST_END)
     end = -suffix if suffix else None
     return wire.TopologyAssignmentSliceLevelValues(
         individual=wire.TopologyAssignmentSliceLevelIndividualValues(
@@ -135,12 +135,9 @@ def _level(values: list[str]) -> wire.TopologyAssignmentSliceLevelValues:
     )
 
 
-def _shared(first: str, second: str, most: int) -> int:
-    """How many characters two texts begin with together, up to a limit."""
-    length = 0
-    while length < most and first[length] == second[length]:
-        length += 1
-    return length
+def _shared(first: str, second: str) -> int:
+    """How many characters two texts begin with together."""
+    return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(first, second, strict=False)))
 
 
 def _values(level: wire.TopologyAssignmentSliceLevelValues, count: int) -> list[str]:

@@ -179,7 +179,8 @@ def _running_on(made: list[Admission], queued: QueuedWorkload, view: View) -> li
         taken = queued.flavors
         made = [each for each in made if all(each.flavors[name] == of for name, of in taken.items())] or made
     bound = {(each.name, slot.node) for each in queued.pod_sets for slot in each.slots if slot.node}
-    labels = {node: _labels(view, node) for _, node in bound}
+    nodes = {node: view.get(Key("", "Node", "", node)) for _, node in bound}
+    labels = {node: each.content.metadata.labels if each is not None else {} for node, each in nodes.items()}
     left = [
         each
         for each in made
@@ -190,8 +191,3 @@ def _running_on(made: list[Admission], queued: QueuedWorkload, view: View) -> li
         )
     ]
     return left or made
-
-
-def _labels(view: View, node: str) -> dict[str, str]:
-    stored = view.get(Key("", "Node", "", node))
-    return dict(stored.content.metadata.labels) if stored is not None else {}

@@ -68,7 +68,10 @@ def _absent(pods: Sequence[ReadPod], found: list[Problem]) -> int:
     if keys.POD_GROUP not in labels:
         return 0
     total = _total(annotations, found)
-    present = sum(pod.stage is not Stage.FAILED or not _is_retriable(pod) for pod in pods)
+    present = sum(
+        pod.stage is not Stage.FAILED or _annotations(pod).get(keys.POD_GROUP_RETRIABLE) == "false"
+        for pod in pods
+    )
     started = any(pod.stage in (Stage.RUNNING, Stage.LEAVING, Stage.SUCCEEDED) for pod in pods)
     if present < total and (started or annotations.get(keys.POD_GROUP_FAST) == "true"):
         return total - present
@@ -146,10 +149,6 @@ def _total(annotations: Mapping[str, str], found: list[Problem]) -> int:
     else:
         found.append(sentences.GROUP_COUNT_MISSING.at(_COUNT))
     return 0
-
-
-def _is_retriable(pod: ReadPod) -> bool:
-    return _annotations(pod).get(keys.POD_GROUP_RETRIABLE) != "false"
 
 
 def _annotations(pod: ReadPod) -> Mapping[str, str]:

@@ -184,8 +184,6 @@ def _without_flavor(pod_set: QueuedPodSet, queue: Queue) -> Iterator[str]:
         if any(resource in covered.resources for resource in pod_set.shape.resources):
             refusals: list[Refusal] = []
             if not eligible(pod_set, covered, queue, refusals):
-                yield from (_in_kueues_words(refusal) for refusal in refusals)
-
-
-def _in_kueues_words(refusal: Refusal) -> str:
-    return _WORDS[refusal.reason.code].format(flavor=refusal.flavor, **dict(refusal.reason.facts))
+                for refusal in refusals:
+                    facts = {"flavor": refusal.flavor, **dict(refusal.reason.facts)}
+                    yield _WORDS[refusal.reason.code].format(**facts)

@@ -137,7 +137,10 @@ class Registry:
             code = sentences.UNKNOWN_VERSION
             return code.at(("apiVersion",), kind=name, version=version, remedy=remedy)
         if group in self._known:
-            return None if name in self._known[group] else _unknown_kind(name, self._known[group])
+            if name in self._known[group]:
+                return None
+            remedy = OneOf.among(name, self._known[group])
+            return sentences.UNKNOWN_KIND.at(("kind",), kind=name, remedy=remedy)
         meant = nearest(group, [other for other, kind_name in self._kinds if kind_name == name])
         # A group that is merely similar, as "scheduling.x-k8s.io" is, belongs to another project.
         if meant and is_slip(group, meant):
@@ -224,7 +227,3 @@ def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
     for key, text in (("name", metadata.name), ("namespace", metadata.namespace)):
         if text and not is_name(text):
             yield sentences.INVALID_NAME.at(("metadata", key), name=text)
-
-
-def _unknown_kind(name: str, known: Iterable[str]) -> Problem:
-    return sentences.UNKNOWN_KIND.at(("kind",), kind=name, remedy=OneOf.among(name, known))
