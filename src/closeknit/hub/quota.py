@@ -150,11 +150,8 @@ class Accounts:
 
         Less than nothing where what runs already has more than there is.
         """
-        used, quota, kept = (
-            self._used(account, name, but),
-            account.quota.get(name, 0),
-            account.kept.get(name, 0),
-        )
+        used = self._used(account, name, but)
+        quota, kept = account.quota.get(name, 0), account.kept.get(name, 0)
         if account.within is None:
             return quota - used, account
         around, limiting = self._left(account.within, name, but)

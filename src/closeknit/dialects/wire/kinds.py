@@ -46,11 +46,8 @@ class OwnFile:
         metadata = {"name": plain or self.unnamed}
         return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": content}
 
-    def in_file(self, problem: Problem) -> Problem:
-        """A problem of the object, at the path that the author of the file sees."""
-        return problem.moved(self._path)
-
-    def _path(self, path: Path) -> Path:
+    def path_in_file(self, path: Path) -> Path:
+        """A path of the object, as the author of the file sees it."""
         if path == ("metadata", "name"):
             return self.name or (self.mark,)
         return path[1:] if path[:1] == ("spec",) else path
@@ -120,7 +117,7 @@ class Origin:
 
     def in_file(self, problem: Problem) -> Problem:
         """A problem of the object, at the path that its author sees, counted from the object."""
-        return problem if self.own_file is None else self.own_file.in_file(problem)
+        return problem if self.own_file is None else problem.moved(self.own_file.path_in_file)
 
     def located(self, problem: Problem, name: ObjectName | None) -> Located:
         """A problem of the object, with its place."""
