@@ -8,19 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.core.levels import Asked, Levels, Written, nested
 from closeknit.dialects.grove.topologies import MANAGED, Known
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, OneOf, Problem, parted
+from closeknit.hub.problems import Code, Field, OneOf, Problem, parted
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.topology import Topology
 
 SET = ""
 """Stands for the PodCliqueSet itself among the places of constraints."""
+
+
+CONDITION = "TopologyLevelsUnavailable"
+"""The condition of a PodCliqueSet that says what has become of its topology."""
+
+
+class Loss(StrEnum):
+    """The reason of that condition where a constraint is no longer kept."""
+
+    DOMAIN = "ClusterTopologyLevelsUnavailable"
+    TOPOLOGY = "ClusterTopologyNotFound"
+    NAME = "TopologyNameMissing"
+    SWITCH = "TopologyAwareSchedulingDisabled"
 
 
 class Lost(Enum):
@@ -123,8 +136,8 @@ def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE
         if refuses:
             off = tuple(sentences.SWITCHED_OFF.at(place.path) for place in used.values())
             return Constraints(None, empty, problems=off)
-        lost_all = tuple(sentences.LOST_SWITCH.at(place.path) for place in used.values())
-        return Constraints(None, empty, notes=lost_all)
+        lost_all = (_lost(sentences.LOST_SWITCH, place.path, Loss.SWITCH) for place in used.values())
+        return Constraints(None, empty, notes=tuple(lost_all))
     problems = [problem for place in used.values() for problem in _form_problems(place)]
     unnamed: list[Problem] = []
     name = topology_name(where, unnamed)
@@ -135,7 +148,7 @@ def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE
     if topology is None:
         if name is not None and refuses:
             problems.append(_no_topology(name, used, known))
-        notes = () if refuses else tuple(_lost(name, place) for place in used.values())
+        notes = () if refuses else tuple(_lost_topology(name, place) for place in used.values())
         return Constraints(None, empty, problems=tuple(problems), notes=notes)
     domains = {level.name: depth for depth, level in enumerate(topology.levels) if level.name}
     asked = {place: each.asked() for place, each in where.items()}
@@ -147,7 +160,8 @@ def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE
         problems.extend(refused)
     else:
         notes = tuple(
-            sentences.LOST_DOMAIN.at(each.path, topology=topology.name, domain=each.word) for each in unknown
+            _lost(sentences.LOST_DOMAIN, each.path, Loss.DOMAIN, topology=topology.name, domain=each.word)
+            for each in unknown
         )
     unavailable = tuple(sorted({each.word for each in unknown}))
     return Constraints(topology, levels, unavailable, tuple(problems), notes)
@@ -228,8 +242,12 @@ def _unknown(each: Written, topology: Topology, domains: tuple[str, ...]) -> Pro
     return sentences.UNKNOWN_DOMAIN.at(each.path, topology=topology.name, domain=each.word, remedy=remedy)
 
 
-def _lost(topology: str | None, place: Place) -> Problem:
+def _lost_topology(topology: str | None, place: Place) -> Problem:
     """What a running set has lost with the whole of its topology."""
     if topology is None:
-        return sentences.LOST_NAME.at(place.path)
-    return sentences.LOST_TOPOLOGY.at(place.path, name=topology)
+        return _lost(sentences.LOST_NAME, place.path, Loss.NAME)
+    return _lost(sentences.LOST_TOPOLOGY, place.path, Loss.TOPOLOGY, name=topology)
+
+
+def _lost(code: Code, path: Path, reason: Loss, **facts: str) -> Problem:
+    return code.at(path, condition=CONDITION, reason=reason, **facts)
