@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from closeknit.kube.embedded.amounts import canonical
-from closeknit.kube.embedded.schema import MISSING, Schema, filled, matches
+from closeknit.kube.embedded.schema import Schema, filled, matches
 from closeknit.kube.errors import Cause
 
 INVALID: Final = "FieldValueInvalid"
@@ -126,7 +126,7 @@ def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Find
     for name in doomed or ():
         del value[name]
     for name, part in schema.defaulted:
-        if name not in value and part.default is not MISSING:
+        if name not in value:
             value[name] = filled(part)
     for name in schema.required:
         if name not in value:

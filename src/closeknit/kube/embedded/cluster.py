@@ -236,8 +236,10 @@ class EmbeddedCluster:
         """Make an object, and return it as it is stored."""
         kind, version = self.core.kinds.of(resource)
         target = Target(kind=kind, version=version, options=_options(field_manager, dry_run=dry_run))
-        record = await self.write(writing.create(self.core, target, decoding.copied(obj)))
-        return self._answer(kind, version, record)
+        record = await writing.create(self.core, target, decoding.copied(obj))
+        made = kind.read_as(record.handed_over(), version)
+        await self._written()
+        return made
 
     async def replace(
         self,
@@ -412,7 +414,7 @@ class EmbeddedCluster:
     def _on_event(self, table: Table, event: Event) -> None:
         after = event.after
         if table.key == definitions.TABLE and after and "deletionTimestamp" not in after.obj["metadata"]:
-            self.core.kinds.add(definitions.kind_of(after.obj))
+            self.core.kinds.add(definitions.kind_of(msgspec.json.decode(after.raw)))
         for follower in self._followers:
             follower.notice(table, event)
 

@@ -11,7 +11,6 @@ from closeknit.kube.embedded import metadata
 from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, Findings, settle
 from closeknit.kube.embedded.core import Core, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
-from closeknit.kube.embedded.memo import encoded, key_of
 from closeknit.kube.embedded.schema import prune
 from closeknit.kube.errors import BadRequestError, Cause, invalid
 
@@ -50,24 +49,6 @@ def read(kind: Kind, version: str, obj: Object, options: WriteOptions) -> tuple[
         obj["metadata"] = {}
     if not isinstance(obj["metadata"], dict):
         raise BadRequestError(f"{resource.kind}: metadata must be an object.")
-    spec = obj.get("spec")
-    if spec.__class__ is not dict or "spec" in kind.schemas[version].required:
-        return obj, _walk(kind, version, obj, options)
-    key = key_of(spec, version)
-    if (prepared := kind.specs.get(key)) is not None:
-        del obj["spec"]
-        causes = _walk(kind, version, obj, options)
-        obj["spec"] = _decode(prepared)
-        return obj, causes
-    warned = len(options.warnings)
-    causes = _walk(kind, version, obj, options)
-    if not causes and len(options.warnings) == warned and options.field_validation != "Ignore":
-        kind.specs.put(key, encoded(obj["spec"]))
-    return obj, causes
-
-
-def _walk(kind: Kind, version: str, obj: Object, options: WriteOptions) -> list[Cause]:
-    """Drop what is unknown, fill in defaults, check, and spell quantities in one way."""
     found = Findings(canonical=kind.builtin)
     settle(kind.schemas[version], obj, "", found)
     if found.unknown:
@@ -78,7 +59,7 @@ def _walk(kind: Kind, version: str, obj: Object, options: WriteOptions) -> list[
         obj["metadata"]["ownerReferences"] = [
             owner for index, owner in enumerate(owners) if owner not in owners[:index]
         ]
-    return found.causes
+    return obj, found.causes
 
 
 def _report(kind: Kind, version: str, unknown: list[str], options: WriteOptions) -> None:

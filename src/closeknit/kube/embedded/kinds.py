@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from closeknit.kube.embedded.memo import Memo
 from closeknit.kube.embedded.schema import Schema
 from closeknit.kube.embedded.store import TableKey
 from closeknit.kube.errors import Cause, NotFoundError
@@ -89,8 +88,6 @@ class Kind:
     propagation: Propagation = Propagation.BACKGROUND
     returns_deleted: bool = False
     """Whether a deletion is answered with the object rather than with a Status."""
-    specs: Memo[bytes] = field(default_factory=Memo)
-    """Specs that had nothing wrong with them, as they were sent and as they became."""
     to_storage: Mapping[str, Callable[[Object], Object]] = field(default_factory=dict)
     from_storage: Mapping[str, Callable[[Object], Object]] = field(default_factory=dict)
 

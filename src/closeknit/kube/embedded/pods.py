@@ -9,7 +9,6 @@ from closeknit.kube.embedded.amounts import value_of
 from closeknit.kube.embedded.checking import bad_value, duplicate, forbidden, required
 from closeknit.kube.embedded.core import Core
 from closeknit.kube.embedded.kinds import Object, Rules
-from closeknit.kube.embedded.memo import Memo, encoded
 from closeknit.kube.embedded.metadata import key_problem, label_problems, name_problem
 from closeknit.kube.errors import Cause, ForbiddenError
 
@@ -161,10 +160,6 @@ def _toleration_problems(spec: Mapping[str, Any], path: str) -> Iterator[Cause]:
 class PodRules(Rules):
     """Pods."""
 
-    def __init__(self) -> None:
-        self._clean: Memo[bool] = Memo()
-        """Specs with nothing wrong."""
-
     def default(self, obj: Object) -> None:
         """As for any pod's spec."""
         spec = obj.setdefault("spec", {})
@@ -198,13 +193,7 @@ class PodRules(Rules):
 
     def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
         """As for any pod's spec."""
-        spec = obj.get("spec") or {}
-        key = encoded(spec)
-        if self._clean.get(key) is None:
-            found = list(spec_problems(spec, "spec"))
-            if not found:
-                self._clean.put(key, value=True)
-            yield from found
+        return spec_problems(obj.get("spec") or {}, "spec")
 
     def change_problems(self, obj: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
         """Of a pod that is there, little of the spec may change."""

@@ -74,7 +74,7 @@ class Schema:
         self.has_quantities = bool(document.get("x-quantity"))
         self.limited = not _LIMITS.isdisjoint(document)
         self.defaulted: tuple[tuple[str, Schema], ...] = ()
-        """The fields that have defaults, or have some within them."""
+        """The fields that have defaults of their own."""
         self.plain: type | None = None
         """The type whose every value is allowed, if there is one: most checks are then one comparison."""
         self.simple = False
@@ -114,9 +114,7 @@ def parse(document: Mapping[str, Any], memo: dict[int, Schema] | None = None) ->
         node.items = parse(items, known)
     node.has_defaults = any(part.default is not MISSING or part.has_defaults for part in _parts(node))
     node.defaulted = tuple(
-        (name, part)
-        for name, part in node.properties.items()
-        if part.default is not MISSING or part.has_defaults
+        (name, part) for name, part in node.properties.items() if part.default is not MISSING
     )
     node.has_quantities = node.has_quantities or any(part.has_quantities for part in _parts(node))
     return node
@@ -182,7 +180,7 @@ def filled(schema: Schema) -> Any:
 def _fill(schema: Schema, value: Any) -> None:
     if isinstance(value, dict):
         for name, part in schema.defaulted:
-            if name not in value and part.default is not MISSING:
+            if name not in value:
                 value[name] = filled(part)
         for name, item in value.items():
             if (inner := schema.child(name)) is not None and inner.has_defaults:
