@@ -112,6 +112,8 @@ def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Find
             found.unknown.append(f"{path}.{name}" if path else name)
         elif item.__class__ is part.plain:
             continue
+        elif part.sparse and not item and (item is None or _IS[part.type](item)):
+            pass
         elif part.simple and item.__class__ is dict:
             _settle_object(part, item, f"{path}.{name}" if path else name, found)
             continue

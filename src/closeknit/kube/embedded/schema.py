@@ -48,6 +48,7 @@ class Schema:
         "properties",
         "required",
         "simple",
+        "sparse",
         "type",
         "unique",
     )
@@ -66,6 +67,8 @@ class Schema:
         self.unique: bool = self.list_type != "atomic" and not document.get("x-repeatable")
         """Whether a list refuses an item whose key is there already."""
         self.list_keys: tuple[str, ...] = tuple(document.get("x-kubernetes-list-map-keys") or ())
+        self.sparse: bool = bool(document.get("x-sparse"))
+        """Whether it goes where it is empty."""
         self.map_type: str = document.get("x-kubernetes-map-type") or "granular"
         self.properties: dict[str, Schema] = {}
         self.additional: Schema | None = None

@@ -10,7 +10,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from closeknit.kube.embedded import decoding, deleting, subresources, writing
-from closeknit.kube.embedded.cluster import VERSION, EmbeddedCluster, change_of, deleted_status
+from closeknit.kube.embedded.cluster import VERSION, EmbeddedCluster, change_of, deleted_status, key_of
 from closeknit.kube.embedded.core import Target, WriteOptions
 from closeknit.kube.embedded.http import answers, bodies, discovery, openapi
 from closeknit.kube.embedded.http.paths import (
@@ -35,6 +35,7 @@ from closeknit.kube.errors import (
     UnauthorizedError,
 )
 from closeknit.kube.port import ApplyPatch
+from closeknit.kube.resources import PODS
 
 _log = logging.getLogger(__name__)
 _HEALTH: Final = frozenset({"/healthz", "/livez", "/readyz"})
@@ -59,6 +60,8 @@ class Handler:
                 return web.Response(text="ok")
             self._authenticate(request)
             route = route_of(request.rel_url.raw_path)
+            if route is not None and route == _bindings(route.namespace) and request.method == "POST":
+                return await self._bind(request, route)
             if route is not None and (found := self._kind(route)) is not None:
                 return await self._resource(request, route, *found)
             return self._about(request, route)
@@ -200,9 +203,9 @@ class Handler:
         return answers.bytes_answer(answers.many(kind, version, found, form, self._cluster.core.clock.now()))
 
     async def _post(self, request: web.BaseRequest, route: Route, kind: Kind, version: str) -> web.Response:
-        body = bodies.read_object(await bodies.body_of(request), request.content_type)
         if route.subresource == "binding":
-            return await self._bind(request, route, kind, body)
+            return await self._bind(request, route)
+        body = bodies.read_object(await bodies.body_of(request), request.content_type)
         if route.subresource == "eviction":
             return await self._evict(request, route, kind, body)
         if route.subresource:
@@ -212,12 +215,11 @@ class Handler:
         record = await self._cluster.write(writing.create(self._cluster.core, target, body))
         return self._one(request, kind, version, record, target=target, status=201)
 
-    async def _bind(
-        self, request: web.BaseRequest, route: Route, kind: Kind, body: Mapping[str, Any]
-    ) -> web.Response:
-        await self._cluster.bind_as(
-            (route.namespace, route.name), body, dry_run=dry_run(request.query.get("dryRun", ""))
-        )
+    async def _bind(self, request: web.BaseRequest, route: Route) -> web.Response:
+        """Put a pod on a node. Which pod, the path may leave to the body."""
+        body = bodies.read_object(await bodies.body_of(request), request.content_type)
+        pod = (route.namespace, route.name or key_of(self._cluster.core.kinds.of(PODS)[0], body)[1])
+        await self._cluster.bind_as(pod, body, dry_run=dry_run(request.query.get("dryRun", "")))
         return answers.json_answer(_success(), status=201)
 
     async def _evict(
@@ -303,6 +305,10 @@ class Handler:
         body = answers.one(kind, version, record, form, self._cluster.core.clock.now())
         warnings = target.options.warnings if target is not None else ()
         return answers.bytes_answer(body, status=status, warnings=warnings)
+
+
+def _bindings(namespace: str) -> Route:
+    return Route("", "v1", "bindings", namespace)
 
 
 def _place(kind: Kind, route: Route, body: Object) -> None:
