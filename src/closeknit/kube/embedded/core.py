@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
@@ -58,6 +58,10 @@ class Target:
     key: Key = ("", "")
     subresource: str = ""
     options: WriteOptions = field(default_factory=WriteOptions)
+
+    def of(self, key: Key) -> Target:
+        """The same, about another object."""
+        return replace(self, key=key)
 
     def writer(self, time: str, *, manager: str = "", operation: str = "Update") -> Writer:
         """Who owns what is written."""

@@ -35,6 +35,23 @@ async def delete(core: Core, target: Target, options: DeleteOptions) -> tuple[Re
     return remove(core, kind, record, options)
 
 
+def success(kind: Kind, record: Record) -> Object:
+    """The answer to the deletion of an object that is gone."""
+    details = {
+        "name": record.key[1],
+        "group": kind.group,
+        "kind": kind.key[1],
+        "uid": record.obj["metadata"]["uid"],
+    }
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {name: value for name, value in details.items() if value},
+    }
+
+
 def _require(kind: Kind, record: Record, options: DeleteOptions) -> None:
     meta = record.obj["metadata"]
     for word, given, found in (
