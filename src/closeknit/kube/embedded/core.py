@@ -13,6 +13,7 @@ from closeknit.kube.embedded.apply import Writer
 from closeknit.kube.embedded.kinds import Kind, Kinds
 from closeknit.kube.embedded.store import Key, Record, Store, Table
 
+_SECOND: Final = timedelta(seconds=1)
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -89,10 +90,10 @@ class Core:
 
     def now(self) -> str:
         """The time as objects carry it, in whole seconds."""
-        second = self.clock.now().replace(microsecond=0)
-        if second != self._second:
-            self._second = second
-            self._stamp = timestamp(second)
+        now = self.clock.now()
+        if self._second is None or not self._second <= now < self._second + _SECOND:
+            self._second = now.replace(microsecond=0)
+            self._stamp = timestamp(self._second)
         return self._stamp
 
     def later(self, seconds: int) -> str:

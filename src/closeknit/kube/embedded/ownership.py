@@ -221,10 +221,10 @@ def _compare_lists(schema: Schema, old: list[Any], new: list[Any], into: _Sets) 
 
 def everything(schema: Schema, value: Any) -> Fields:
     """All fields of a value that is new, itself included."""
-    if not value or is_atomic(schema, value):
-        return {}
-    fields: Fields = {SELF: {}}
     if value.__class__ is dict:
+        if not value or schema.map_type == "atomic":
+            return {}
+        fields: Fields = {SELF: {}}
         properties, additional = schema.properties, schema.additional
         for name, item in value.items():
             # Most values are plain, and a call for each of them would be felt.
@@ -232,11 +232,11 @@ def everything(schema: Schema, value: Any) -> Fields:
                 fields["f:" + name] = everything(properties.get(name) or additional or ANYTHING, item)
             else:
                 fields["f:" + name] = {}
-    else:
+        return fields
+    if value.__class__ is list and value and schema.list_type != "atomic":
         items = schema.items or ANYTHING
-        for item in value:
-            fields[item_key(schema, item)] = everything(items, item)
-    return fields
+        return {SELF: {}} | {item_key(schema, item): everything(items, item) for item in value}
+    return {}
 
 
 def _tidy(fields: Fields) -> None:

@@ -105,19 +105,11 @@ def _container_problems(container: Mapping[str, Any], path: str) -> Iterator[Cau
 
 def _amount_problems(resources: Mapping[str, Any], path: str) -> Iterator[Cause]:
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-    for field, amounts in (("limits", limits), ("requests", requests)):
-        for resource, amount in amounts.items():
-            where = f"{path}.resources.{field}"
-            if problem := key_problem(resource):
-                yield bad_value(where, resource, problem)
-            elif "/" not in resource and resource not in _STANDARD and not resource.startswith("hugepages-"):
-                yield bad_value(
-                    where, resource, "must be a standard resource for containers, or fully qualified"
-                )
-            if str(amount).startswith("-") and value_of(amount) < 0:
-                yield bad_value(f"{where}[{resource}]", str(amount), "must be greater than or equal to 0")
-            elif "/" in resource and value_of(amount).denominator != 1:
-                yield bad_value(f"{where}[{resource}]", str(amount), "must be an integer")
+    wrong = list(_each_amount(limits, f"{path}.resources.limits"))
+    yield from wrong
+    if requests == limits and not wrong:
+        return
+    yield from _each_amount(requests, f"{path}.resources.requests")
     for resource, amount in requests.items():
         limit = limits.get(resource)
         if limit is None:
@@ -134,6 +126,18 @@ def _amount_problems(resources: Mapping[str, Any], path: str) -> Iterator[Cause]
         elif "/" in resource and value_of(amount) != value_of(limit):
             detail = f"must be equal to {resource} limit of {limit}"
             yield bad_value(f"{path}.resources.requests", str(amount), detail)
+
+
+def _each_amount(amounts: Mapping[str, Any], path: str) -> Iterator[Cause]:
+    for resource, amount in amounts.items():
+        if problem := key_problem(resource):
+            yield bad_value(path, resource, problem)
+        elif "/" not in resource and resource not in _STANDARD and not resource.startswith("hugepages-"):
+            yield bad_value(path, resource, "must be a standard resource for containers, or fully qualified")
+        if str(amount).startswith("-") and value_of(amount) < 0:
+            yield bad_value(f"{path}[{resource}]", str(amount), "must be greater than or equal to 0")
+        elif "/" in resource and value_of(amount).denominator != 1:
+            yield bad_value(f"{path}[{resource}]", str(amount), "must be an integer")
 
 
 _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})

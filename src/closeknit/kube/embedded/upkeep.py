@@ -87,7 +87,8 @@ class Upkeep:
 
     async def written(self) -> None:
         """Return when a write counts, along with what follows from it."""
-        await self.settle()
+        if self._keeper is not None:
+            await self._keeper.settled()
         while self._sweep():
             await self.settle()
         # A writer that never waits for anything must not keep watchers from their turn.

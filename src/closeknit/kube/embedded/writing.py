@@ -33,6 +33,7 @@ _SERVERS_OWN: Final = (
     "deletionGracePeriodSeconds",
     "generation",
 )
+_NOT_FOR_NEW: Final = (*_SERVERS_OWN, "selfLink", "managedFields")
 
 
 async def create(
@@ -69,7 +70,7 @@ async def create(
         meta["name"] = meta["generateName"][:58] + core.suffix()
         key = (key[0], meta["name"])
     if owners is None:
-        owners = applying.updated(kind, {}, obj, [], target.writer(core.now()))
+        owners = applying.updated(kind, {}, obj, [], target.writer(meta["creationTimestamp"]))
     meta["managedFields"] = owners
     if options.dry_run:
         return Record(key, 0, obj)
@@ -83,7 +84,7 @@ def _stored(record: Record | None) -> Record:
 
 def _prepare_new(core: Core, kind: Kind, obj: Object) -> None:
     meta = obj["metadata"]
-    for name in (*_SERVERS_OWN, "selfLink", "managedFields"):
+    for name in _NOT_FOR_NEW:
         meta.pop(name, None)
     if kind.namespaced:
         meta["namespace"] = meta.get("namespace") or "default"
