@@ -78,6 +78,12 @@ def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
         if value.__class__ is float and schema.has_quantities:
             # A quantity may be written as any number.
             value = repr(value)
+        if (
+            found.canonical
+            and schema.has_quantities
+            and (spelled := _spelled(schema.document["pattern"], value))
+        ):
+            return spelled
         if value.__class__ is not int and not isinstance(value, str):
             found.causes.append(_wrong_type(path, value, "integer,string"))
             return value
@@ -91,11 +97,15 @@ def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
     elif value.__class__ is list:
         _settle_list(schema, value, path, found)
     if schema.limited:
-        before = len(found.causes)
         _check_limits(schema.document, value, path, found.causes)
-        if found.canonical and schema.has_quantities and len(found.causes) == before and schema.int_or_string:
-            return canonical(value)
     return value
+
+
+def _spelled(pattern: str, value: Any) -> str:
+    """A quantity in the one spelling that is kept; empty where it is none."""
+    if value.__class__ is int or (value.__class__ is str and matches(pattern, value)):
+        return canonical(value)
+    return ""
 
 
 _META: Final = ("apiVersion", "kind", "metadata")
