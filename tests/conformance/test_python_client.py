@@ -290,7 +290,7 @@ def test_a_watch_without_a_version_begins_with_what_is_there_and_ends_in_time(re
         reached.core.list_namespaced_config_map,
         reached.namespace,
         label_selector="app=a",
-        timeout_seconds=1,
+        timeout_seconds=2,
     )
 
     assert [(event["type"], event["object"].metadata.name) for event in events] == [
@@ -480,7 +480,7 @@ def test_a_custom_kind_is_watched(reached: Reached, groups: dynamic.Resource) ->
     watching = watch.Watch()
     seen = []
     for event in groups.watch(
-        namespace=namespace, name="a", resource_version=start, timeout=30, watcher=watching
+        namespace=namespace, name="a", resource_version=start, timeout=60, watcher=watching
     ):
         seen.append((event["type"], event["object"].metadata.name))
         if len(seen) == 2:
