@@ -57,14 +57,16 @@ def quoted(value: Any) -> str:
 class Findings:
     """What a walk has found."""
 
-    __slots__ = ("canonical", "causes", "unknown")
+    __slots__ = ("canonical", "causes", "complete", "unknown")
 
-    def __init__(self, *, canonical: bool = False) -> None:
+    def __init__(self, *, canonical: bool = False, complete: bool = True) -> None:
         self.unknown: list[str] = []
         """Paths of fields that no schema knows."""
         self.causes: list[Cause] = []
         self.canonical = canonical
         """Whether quantities are put into one spelling."""
+        self.complete = complete
+        """Whether it is a whole object: what is left out gets its default, and what is empty goes."""
 
 
 def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
@@ -122,7 +124,7 @@ def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Find
             found.unknown.append(f"{path}.{name}" if path else name)
         elif item.__class__ is part.plain:
             continue
-        elif part.sparse and not item and (item is None or _IS[part.type](item)):
+        elif part.sparse and not item and (item is None or (found.complete and _IS[part.type](item))):
             pass
         elif part.simple and item.__class__ is dict:
             _settle_object(part, item, f"{path}.{name}" if path else name, found)
@@ -137,7 +139,7 @@ def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Find
         doomed.append(name)
     for name in doomed or ():
         del value[name]
-    for name, part in schema.defaulted:
+    for name, part in schema.defaulted if found.complete else ():
         if name not in value:
             value[name] = filled(part)
     for name in schema.required:

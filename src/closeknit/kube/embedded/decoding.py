@@ -11,12 +11,10 @@ from closeknit.kube.embedded import metadata
 from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, Findings, settle
 from closeknit.kube.embedded.core import Core, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
-from closeknit.kube.embedded.schema import prune
 from closeknit.kube.errors import BadRequestError, Cause, invalid
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
-MAX_DEPTH: Final = 200
 
 
 def copied(obj: Mapping[str, Any]) -> Object:
@@ -71,9 +69,9 @@ def _report(kind: Kind, version: str, unknown: list[str], options: WriteOptions)
 
 def refuse_undeclared(kind: Kind, version: str, obj: Object, options: WriteOptions) -> None:
     """Refuse an applied configuration with fields that the kind does not have: nobody could own them."""
-    unknown: list[str] = []
-    prune(kind.schemas[version], obj, "", unknown)
-    if not unknown:
+    found = Findings(canonical=kind.builtin, complete=False)
+    settle(kind.schemas[version], obj, "", found)
+    if not (unknown := found.unknown):
         return
     if options.field_validation == "Strict":
         raise _strictly(kind, version, unknown)

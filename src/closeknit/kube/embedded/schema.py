@@ -131,45 +131,6 @@ def _parts(node: Schema) -> Iterator[Schema]:
         yield node.items
 
 
-def prune(schema: Schema, value: Any, path: str, unknown: list[str]) -> None:
-    """Drop, in place, fields that no schema knows, whose paths are listed, and nulls that mean nothing."""
-    if isinstance(value, dict):
-        _prune_object(schema, value, path, unknown)
-    elif isinstance(value, list) and schema.items is not None:
-        for index, item in enumerate(value):
-            if item.__class__ is dict or item.__class__ is list:
-                prune(schema.items, item, f"{path}[{index}]", unknown)
-
-
-_META: Final = ("apiVersion", "kind", "metadata")
-
-
-def _prune_object(schema: Schema, value: dict[str, Any], path: str, unknown: list[str]) -> None:
-    properties = schema.properties
-    additional = schema.additional
-    doomed: list[str] | None = None
-    for name, item in value.items():
-        part = properties.get(name) or additional
-        if item.__class__ is str and part is not None:
-            continue
-        if part is None:
-            if schema.preserve or not schema.type or (schema.embedded and name in _META):
-                continue
-            unknown.append(f"{path}.{name}" if path else name)
-        elif item is None:
-            if part.nullable or (part.preserve and not part.type):
-                continue
-        else:
-            if item.__class__ is dict or item.__class__ is list:
-                prune(part, item, f"{path}.{name}" if path else name, unknown)
-            continue
-        if doomed is None:
-            doomed = []
-        doomed.append(name)
-    for name in doomed or ():
-        del value[name]
-
-
 def filled(schema: Schema) -> Any:
     """A default, with the defaults within it."""
     value = schema.default
