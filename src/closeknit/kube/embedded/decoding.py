@@ -11,7 +11,7 @@ from closeknit.kube.embedded import metadata
 from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, Findings, settle
 from closeknit.kube.embedded.core import Core, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
-from closeknit.kube.errors import BadRequestError, Cause, invalid
+from closeknit.kube.errors import BadRequestError, Cause
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
@@ -99,7 +99,7 @@ def _refuse_unreadable(kind: Kind, version: str, obj: Object, causes: list[Cause
         raise BadRequestError(
             f'{kind.name} in version "{version}" cannot be handled as a {kind.name}: {said}'
         )
-    raise invalid(causes, group=kind.group, kind=kind.name, name=str(obj["metadata"].get("name", "")))
+    raise kind.invalid(causes, str(obj["metadata"].get("name", "")))
 
 
 def refuse_invalid(
@@ -112,5 +112,4 @@ def refuse_invalid(
     if old is not None:
         found.extend(kind.rules.change_problems(obj, old))
     if found:
-        unique = tuple(dict.fromkeys(found))
-        raise invalid(unique, group=kind.group, kind=kind.name, name=str(obj["metadata"].get("name", "")))
+        raise kind.invalid(dict.fromkeys(found), str(obj["metadata"].get("name", "")))

@@ -137,7 +137,7 @@ async def write_scale(core: Core, target: Target, change: Callable[[Object], Obj
             raise invalid(causes, group="autoscaling", kind="Scale", name=key[1])
         given = meta.get("resourceVersion") if isinstance(meta, Mapping) else None
         if given and given != obj["metadata"]["resourceVersion"]:
-            raise writing.modified(kind, key[1])
+            raise kind.modified(key[1])
         inner = obj
         for step in scale.spec_replicas[:-1]:
             inner = inner.setdefault(step, {})
