@@ -77,7 +77,7 @@ def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
     if value is None and (schema.nullable or (schema.preserve and not schema.type)):
         return value
     if schema.int_or_string:
-        if value.__class__ is float and schema.has_quantities:
+        if value.__class__ is float and schema.has_quantities and found.complete:
             # A quantity may be written as any number.
             value = repr(value)
         if (

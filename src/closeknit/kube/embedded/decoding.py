@@ -69,7 +69,7 @@ def _report(kind: Kind, version: str, unknown: list[str], options: WriteOptions)
 
 def refuse_undeclared(kind: Kind, version: str, obj: Object, options: WriteOptions) -> None:
     """Refuse an applied configuration with fields that the kind does not have: nobody could own them."""
-    found = Findings(canonical=kind.builtin, complete=False)
+    found = Findings(complete=False)
     settle(kind.schemas[version], obj, "", found)
     if not (unknown := found.unknown):
         return
