@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from itertools import islice
 from typing import Any, TypeAlias
 
 from bench.kube.shapes import NAMESPACE, LightPod
@@ -42,8 +43,12 @@ async def fill(
     objects: Iterable[Mapping[str, Any]],
     clock: Clock = time.perf_counter,
 ) -> float:
-    """Make objects; seconds."""
-    return await timed(each(objects, lambda obj: api.create(resource, obj)), clock)
+    """Make objects; seconds, without those that it takes to think the objects up."""
+    seconds = 0.0
+    waiting = iter(objects)
+    while share := list(islice(waiting, 1000)):
+        seconds += await timed(each(share, lambda obj: api.create(resource, obj)), clock)
+    return seconds
 
 
 async def bind(api: KubernetesApi, pods: Sequence[str], node: str, clock: Clock = time.perf_counter) -> float:
