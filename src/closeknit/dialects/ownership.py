@@ -41,13 +41,10 @@ class Claim(NamedTuple):
 
 def pods_by_claim(families: Sequence[Family]) -> Index:
     """The index that finds pods by what claims them."""
+    claiming = [(family.name, family.owner_of) for family in families if family.owner_of is not None]
 
     def claims(pod: Stored[core_v1.Pod]) -> Iterable[Claim]:
-        named = [
-            Claim(key, family.name)
-            for family in families
-            if family.owner_of is not None and (key := family.owner_of(pod)) is not None
-        ]
+        named = [Claim(key, name) for name, owner_of in claiming if (key := owner_of(pod)) is not None]
         return named or (_unclaimed(pod),)
 
     return Index(_CLAIM, core_v1.Pod, claims)

@@ -94,7 +94,7 @@ def load_documents(families: Sequence[Family], documents: Iterable[Document], *,
     skipped: list[Skipped] = []
     origins: dict[Key, Origin] = {}
     indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
-    view = View(Store(indexes), families, lenient=lenient)
+    store = Store(indexes)
     for found in registry.objects(documents, lenient=lenient):
         match found:
             case Located():
@@ -103,8 +103,8 @@ def load_documents(families: Sequence[Family], documents: Iterable[Document], *,
                 skipped.append(found)
             case Found():
                 origins[found.key] = found.origin
-                view.put(stored(found))
-    return Loaded(view, origins, tuple(problems), tuple(skipped))
+                store.put(stored(found))
+    return Loaded(View(store, families, lenient=lenient), origins, tuple(problems), tuple(skipped))
 
 
 def stored(found: Found) -> Stored[core_v1.Pod] | Unreadable:
