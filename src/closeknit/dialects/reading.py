@@ -11,9 +11,9 @@ from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
+from closeknit.dialects.disambiguation import Topologies, Workloads
 from closeknit.dialects.family import Family
 from closeknit.dialects.ownership import Claim, claim_of, objects_for, pod_of, pods_by_claim
-from closeknit.dialects.shared_names import Topologies, Workloads
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
@@ -67,7 +67,6 @@ class Gathered:
     """What files ask for, before those of one name are told apart."""
 
     loaded: Loaded
-    topologies: Topologies
     nodes: Mapping[str, Node]
     pods: Sequence[tuple[Claim, ReadPod]]
     workloads: Sequence[Workload]
@@ -118,11 +117,12 @@ def stored(found: Found) -> Stored[core_v1.Pod] | Unreadable:
 def read_with(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Reading:
     """Read sources in these families; the promises are those of ``closeknit.dialects.read``."""
     found = gather(load(families, sources, lenient=lenient))
-    workloads = Workloads(families, found.topologies, found.workloads)
+    topologies = Topologies(found.loaded.view)
+    workloads = Workloads(families, topologies, found.workloads)
     held = ((workloads.holder(claim), pod) for claim, pod in found.pods)
     return Reading(
         cluster=Cluster(
-            topologies=found.topologies.everything(),
+            topologies=topologies.everything(),
             nodes=tuple(found.nodes[name] for name in sorted(found.nodes)),
             holdings=(
                 *_holdings(held),
@@ -149,9 +149,8 @@ def gather(loaded: Loaded) -> Gathered:
     view, families = loaded.view, loaded.view.families
     reported: list[Reported] = []
     nodes = _nodes(view, reported)
-    by_family = {family.name: view.derive(family.topologies) for family in families}
-    for each in by_family.values():
-        reported.extend(each.problems)
+    for family in families:
+        reported.extend(view.derive(family.topologies).problems)
     pods = _pods(view, reported)
     workloads: list[Workload] = []
     holdings: list[tuple[str, Holding]] = []
@@ -161,7 +160,6 @@ def gather(loaded: Loaded) -> Gathered:
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
     return Gathered(
         loaded=loaded,
-        topologies=Topologies(families, {name: each.topologies for name, each in by_family.items()}),
         nodes=nodes,
         pods=pods,
         workloads=workloads,

@@ -11,7 +11,7 @@ from closeknit.dialects.dynamo.deployments import Deployment
 from closeknit.dialects.dynamo.overrides import is_overridden
 from closeknit.dialects.dynamo.topologies import known_to_dynamo
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.grove.constraints import Lost, constraints
+from closeknit.dialects.grove.constraints import constraints
 from closeknit.dialects.grove.status import topology_levels
 from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.store.objects import Stored
@@ -55,7 +55,7 @@ def constraints_enforced(given: Deployment, made: PodCliqueSet | None, topologie
             message = "Topology aware scheduling is switched off"
             return Condition(_TYPE, "False", "TopologyLevelsUnavailable", message)
         case _:
-            message = _lost(constraints(made, topologies, Lost.LEAVE_OUT).unavailable)
+            message = _lost(constraints(made, topologies, running=True).unavailable)
             return Condition(_TYPE, "False", "TopologyLevelsUnavailable", message)
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from closeknit.apis import grove_io_v1alpha1 as wire
-from closeknit.dialects.core.levels import Asked, Levels, Written, nested
+from closeknit.dialects.core.levels import LevelField, Levels, PartFields, nested
 from closeknit.dialects.grove.topologies import MANAGED, Known
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, parted
@@ -21,18 +20,6 @@ from closeknit.hub.topology import Topology
 
 SET = ""
 """Stands for the PodCliqueSet itself among the places of constraints."""
-
-
-class Lost(Enum):
-    """What to do about a domain that the topology does not have."""
-
-    REFUSE = "refuse"
-    """A new PodCliqueSet that names one is a mistake."""
-    LEAVE_OUT = "leave out"
-    """One that runs already goes on without the constraint, and its status says so.
-
-    The same holds where its topology is gone or was never named; and where the levels have changed
-    places, what is now coarser than the constraint around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +32,17 @@ class Place:
     parent: str | None
     """The place that this one inherits from; None for the PodCliqueSet."""
 
-    def asked(self) -> Asked:
-        """The domains that the constraint names."""
+    def fields(self) -> PartFields:
+        """The fields that name domains."""
         if self.given is None:
-            return Asked(self.parent)
-        required = preferred = None
+            return PartFields(self.parent)
         pack = self.given.pack or wire.TopologyPackConstraint()
-        if pack.required:
-            required = Written((*self.path, "pack", "required"), pack.required)
-        elif self.given.pack_domain:
-            required = Written((*self.path, "packDomain"), self.given.pack_domain)
-        if pack.preferred:
-            preferred = Written((*self.path, "pack", "preferred"), pack.preferred)
-        return Asked(self.parent, required, preferred)
+        required = LevelField((*self.path, "pack", "required"), pack.required)
+        if not pack.required:
+            required = LevelField((*self.path, "packDomain"), self.given.pack_domain)
+        return PartFields(
+            self.parent, required, LevelField((*self.path, "pack", "preferred"), pack.preferred)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,45 +96,48 @@ def of_group(name: str) -> str:
     return f"group {name}"
 
 
-def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE) -> Constraints:
-    """Read every constraint, with everything that is wrong with any of them."""
+def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False) -> Constraints:
+    """Read every constraint, with everything that is wrong with any of them.
+
+    A new set that names a domain which its topology does not have is a mistake. One that is ``running`` goes
+    on without the constraint, and its status says so. The same holds where its topology is gone or was
+    never named; and where the levels have changed places, what is now coarser than the constraint around it.
+    """
     where = places(given)
     used = {name: place for name, place in where.items() if place.given is not None}
-    empty = {name: Levels() for name in where}
+    empty = dict.fromkeys(where, Levels())
     if not used:
         return Constraints(None, empty)
-    refuses = lost is Lost.REFUSE
     if not known.enabled:
-        if refuses:
-            off = tuple(sentences.SWITCHED_OFF.at(place.path) for place in used.values())
-            return Constraints(None, empty, problems=off)
-        lost_all = tuple(sentences.LOST_SWITCH.at(place.path) for place in used.values())
-        return Constraints(None, empty, notes=lost_all)
+        code = sentences.LOST_SWITCH if running else sentences.SWITCHED_OFF
+        off = tuple(code.at(place.path) for place in used.values())
+        return Constraints(None, empty, notes=off) if running else Constraints(None, empty, problems=off)
     problems = [problem for place in used.values() for problem in _form_problems(place)]
     unnamed: list[Problem] = []
     name = topology_name(where, unnamed)
-    if refuses:
+    if not running:
         problems.extend(unnamed)
         name = name or _likely(used, known)
     topology = known.topologies.get(name) if name is not None else None
     if topology is None:
-        if name is not None and refuses:
+        if name is not None and not running:
             problems.append(_no_topology(name, used, known))
-        notes = () if refuses else tuple(_lost(name, place) for place in used.values())
-        return Constraints(None, empty, problems=tuple(problems), notes=notes)
-    domains = {level.name: depth for depth, level in enumerate(topology.levels) if level.name}
-    asked = {place: each.asked() for place, each in where.items()}
-    unknown = [each for place in asked.values() for each in place.words() if each.word not in domains]
-    levels, coarser = nested(asked, topology, domains)
-    if refuses:
-        problems.extend(_unknown(each, topology, tuple(domains)) for each in unknown)
-        refused, notes = parted(coarser)
-        problems.extend(refused)
+        lost = tuple(_lost(name, place) for place in used.values()) if running else ()
+        return Constraints(None, empty, problems=tuple(problems), notes=lost)
+    depths = {level.name: depth for depth, level in enumerate(topology.levels) if level.name}
+    levels, unknown, coarser = nested(
+        {name: place.fields() for name, place in where.items()}, topology, depths
+    )
+    refused, notes = parted(coarser)
+    if running:
+        code = sentences.LOST_DOMAIN
+        notes = tuple(code.at(each.path, topology=topology.name, domain=each.value) for each in unknown)
     else:
-        notes = tuple(
-            sentences.LOST_DOMAIN.at(each.path, topology=topology.name, domain=each.word) for each in unknown
-        )
-    unavailable = tuple(sorted({each.word for each in unknown}))
+        for each in unknown:
+            remedy, code = OneOf(each.value, tuple(depths)), sentences.UNKNOWN_DOMAIN
+            problems.append(code.at(each.path, topology=topology.name, domain=each.value, remedy=remedy))
+        problems.extend(refused)
+    unavailable = tuple(sorted({each.value for each in unknown}))
     return Constraints(topology, levels, unavailable, tuple(problems), notes)
 
 
@@ -221,11 +209,6 @@ def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
     if name in known.unusable:
         return core.HAS_PROBLEMS.at(path, kind="Topology", name=name)
     return code.at(path, name=name, remedy=OneOf(name, tuple(known.topologies)))
-
-
-def _unknown(each: Written, topology: Topology, domains: tuple[str, ...]) -> Problem:
-    remedy = OneOf(each.word, domains)
-    return sentences.UNKNOWN_DOMAIN.at(each.path, topology=topology.name, domain=each.word, remedy=remedy)
 
 
 def _lost(topology: str | None, place: Place) -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from closeknit.apis import job_keys
@@ -75,22 +75,22 @@ def leader_worker_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
         if key in annotations
     )
     layout = _layout(owner, size, found)
-    outer = constraint_of(annotations, ANNOTATIONS)
     # What is wrong with the set is wrong with each of its groups, and is told once.
     for group in range(1 if found else replicas):
         stem = f"{owner.stored.name}-{group}"
-        subgroups = tuple(_subgroups(owner, layout, group, stem))
         # Leaders belong to one StatefulSet, the workers of each group to another.
-        controllers = (owner.stored.name, stem)
-        yield owner.implicit_group(
-            Outline(subgroups, outer, min_member=size),
-            found,
+        stateful_sets = (owner.stored.name, stem)
+        outline = Outline(
+            tuple(_subgroups(owner, layout, group, stem)),
             controllers=tuple(
-                Key("apps", "StatefulSet", owner.stored.namespace, name) for name in controllers
+                Key("apps", "StatefulSet", owner.stored.namespace, name) for name in stateful_sets
             ),
-            leaf_of=_LeafOf(layout, group),
+            labels={job_keys.LEADER_WORKER_SET: owner.stored.name},
+            constraint=constraint_of(annotations, ANNOTATIONS),
+            min_member=size,
             suffix=f"-group-{group}",
         )
+        yield owner.implicit_group(outline, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,25 +168,10 @@ def _subgroups(owner: Owner, layout: _Layout, group: int, stem: str) -> Iterator
             minimum_path=_SIZE,
             parent="segment-0" if inside and not is_segment else "",
             constraint=layout.constraint if is_segment else NO_CONSTRAINT,
-            labels={job_keys.LEADER_WORKER_SET: owner.stored.name, job_keys.GROUP_INDEX: str(group)},
+            labels={job_keys.GROUP_INDEX: str(group)},
             index_label=job_keys.WORKER_INDEX,
             first=pods[name][0],
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _LeafOf:
-    """Finds the leaf of a pod by the numbers that its controller gave it."""
-
-    layout: _Layout
-    group: int
-
-    def __call__(self, labels: Mapping[str, str]) -> str | None:
-        worker = labels.get(job_keys.WORKER_INDEX, "")
-        known = worker.isdecimal() and len(worker) <= 9
-        if labels.get(job_keys.GROUP_INDEX) != str(self.group) or not known:
-            return None
-        return self.layout.subgroup(int(worker))
 
 
 def _segment_size(owner: Owner, worker: Template, size: int, found: list[Problem]) -> int | None:

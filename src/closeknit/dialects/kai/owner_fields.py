@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from closeknit.dialects.kai.constraints import Fields
 from closeknit.dialects.kai.implicit_groups import NO_CONSTRAINT, Constraint, ImplicitGroup, Outline, Template
 from closeknit.dialects.kai.rules import value_problems
 from closeknit.dialects.store.objects import Stored
-from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, Range
 from closeknit.hub.sentences import core
@@ -81,15 +80,7 @@ class Owner:
             for key in sorted(asked):
                 yield sentences.QUEUES_IN_KUEUE.at(("metadata",), key=key)
 
-    def implicit_group(
-        self,
-        outline: Outline,
-        found: list[Problem],
-        *,
-        controllers: tuple[Key, ...],
-        leaf_of: Callable[[Mapping[str, str]], str | None],
-        suffix: str = "",
-    ) -> ImplicitGroup:
+    def implicit_group(self, outline: Outline, found: list[Problem]) -> ImplicitGroup:
         """The PodGroup of this outline, with all that the owner says beside it."""
         priority, priority_path = self._priority()
         problems = list(found)
@@ -97,7 +88,7 @@ class Owner:
         uid = f"-{self.metadata.uid}" if self.metadata.uid else ""
         return ImplicitGroup(
             owner=self.stored.object,
-            name=f"pg-{self.stored.name}{uid}{suffix}",
+            name=f"pg-{self.stored.name}{uid}{outline.suffix}",
             queue=self._queue(),
             queue_path=(*LABELS, keys.QUEUE),
             priority_class=priority,
@@ -105,9 +96,6 @@ class Owner:
             outline=outline,
             problems=tuple(dict.fromkeys(problems)),
             passed_on=passed_on,
-            controllers=controllers,
-            leaf_of=leaf_of,
-            suffix=suffix,
         )
 
     def _queue(self) -> str:

@@ -71,7 +71,7 @@ def implicit_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...]:
     return tuple(
         made
         for made in OWNERS[stored.shape][1](owner)
-        if not view.has(made.key) and not any(name.endswith(made.suffix) for name in owned)
+        if not view.has(made.key) and not any(name.endswith(made.outline.suffix) for name in owned)
     )
 
 

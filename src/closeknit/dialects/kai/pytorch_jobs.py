@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
@@ -55,7 +55,6 @@ def pytorch_job_groups(owner: Owner) -> Iterator[ImplicitGroup]:
     if masters:
         template = _template(_MASTER, roles[_MASTER])
         subgroups.append(_leaf(owner, _MASTER, template, (0, masters), minimum=masters, path=path))
-    size: int | None = None
     if workers:
         needed = min(max(0, least - masters), workers)
         template = _template(_WORKER, roles[_WORKER])
@@ -64,13 +63,14 @@ def pytorch_job_groups(owner: Owner) -> Iterator[ImplicitGroup]:
         if size is not None:
             subgroups.append(Parent(_WORKER, len(leaves)))
         subgroups.extend(leaves)
-    constraint = constraint_of(job.metadata.annotations, ANNOTATIONS)
-    yield owner.implicit_group(
-        Outline(tuple(subgroups), constraint, min_member=least),
-        found,
+    outline = Outline(
+        tuple(subgroups),
         controllers=(owner.stored.key,),
-        leaf_of=_LeafOf(size),
+        labels={job_keys.TRAINING_JOB: owner.stored.name},
+        constraint=constraint_of(job.metadata.annotations, ANNOTATIONS),
+        min_member=least,
     )
+    yield owner.implicit_group(outline, found)
 
 
 def _roles(job: PyTorchJob) -> dict[str, ReplicaSpec]:
@@ -135,21 +135,7 @@ def _leaf(
         pods=tuple(f"{owner.stored.name}-{role}-{i}" for i in range(*numbers)),
         minimum=minimum,
         minimum_path=path,
-        labels={job_keys.TRAINING_JOB: owner.stored.name, job_keys.REPLICA_TYPE: role},
+        labels={job_keys.REPLICA_TYPE: role},
         index_label=job_keys.REPLICA_INDEX,
         first=numbers[0],
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _LeafOf:
-    """Finds the leaf of a pod by its role and number."""
-
-    segment: int | None
-
-    def __call__(self, labels: Mapping[str, str]) -> str | None:
-        role, number = labels.get(job_keys.REPLICA_TYPE), labels.get(job_keys.REPLICA_INDEX, "")
-        if role != _WORKER or self.segment is None:
-            return role
-        known = number.isdecimal() and len(number) < 10
-        return f"{_WORKER}-{int(number) // self.segment}" if known else None

@@ -99,11 +99,11 @@ def _pod_group(owner: Stored[Any], made: ImplicitGroup) -> Object:
 
 def _pods(owner: Stored[Any], made: ImplicitGroup) -> Iterator[Object]:
     """Every pod: its template as written, with what its controller and KAI add."""
-    for leaf in made.outline.leaves():
+    for leaf in made.leaves():
         template = value_at(owner.written, leaf.template.path)
         given = template.get("metadata") or {}
         spec = {**template.get("spec", {}), "schedulerName": SCHEDULER}
-        labels = {**given.get("labels", {}), **leaf.labels}
+        labels = {**given.get("labels", {}), **made.outline.labels, **leaf.labels}
         if leaf.name:
             labels[SUBGROUP_LABEL] = leaf.name
         annotations = {**given.get("annotations", {}), GROUP_ANNOTATION: made.name}
