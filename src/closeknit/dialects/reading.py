@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from closeknit.apis import core_v1
@@ -50,10 +50,12 @@ class Loaded:
 
     view: View
     origins: Mapping[Key, Origin]
-    """Where each object was written."""
+    """The place of each object in the files."""
     problems: tuple[Located, ...]
     """What is wrong with the text and the shape of documents."""
     skipped: tuple[Skipped, ...]
+    sources: Sequence[str] = ()
+    """The names of the files, in their order."""
 
     def located(self, reported: Reported) -> Located:
         """A problem of an object, with its place."""
@@ -61,10 +63,15 @@ class Loaded:
         assert entry is not None
         return self.origins[reported.key].located(reported.problem, entry.object)
 
+    def in_order(self, problems: Iterable[Located]) -> tuple[Located, ...]:
+        """Problems in the order of the documents they were found in."""
+        places = {source: i for i, source in reversed(list(enumerate(self.sources)))}
+        return tuple(sorted(problems, key=lambda found: (places[found.source], found.document)))
+
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What files ask for, before those of one name are told apart."""
+    """What files ask for, before names are made unique."""
 
     loaded: Loaded
     nodes: Mapping[str, Node]
@@ -76,11 +83,19 @@ class Gathered:
     problems: Sequence[Located]
 
 
-def load(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Loaded:
-    """Put every object of the sources into a store."""
+def load(
+    families: Sequence[Family],
+    sources: Sequence[Source],
+    *,
+    lenient: bool = False,
+    existing: Collection[Key] = (),
+) -> Loaded:
+    """Put every object of the sources into a store; ``existing`` is that of ``closeknit.dialects.read``."""
     unread: list[Located] = []
     loaded = load_documents(families, _documents(sources, unread), lenient=lenient)
-    return replace(loaded, problems=(*unread, *loaded.problems))
+    loaded.view.existing = frozenset(existing)
+    names = [source.name for source in sources]
+    return replace(loaded, problems=(*unread, *loaded.problems), sources=names)
 
 
 def load_documents(families: Sequence[Family], documents: Iterable[Document], *, lenient: bool) -> Loaded:
@@ -114,11 +129,11 @@ def stored(found: Found) -> Stored[core_v1.Pod] | Unreadable:
     return Stored(found.key, found.object, found.content, found.problems, found.written, bare)
 
 
-def read_with(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Reading:
-    """Read sources in these families; the promises are those of ``closeknit.dialects.read``."""
-    found = gather(load(families, sources, lenient=lenient))
-    topologies = Topologies(found.loaded.view)
-    workloads = Workloads(families, topologies, found.workloads)
+def reading_of(loaded: Loaded) -> Reading:
+    """Everything that was found in files; the promises are those of ``closeknit.dialects.read``."""
+    found = gather(loaded)
+    topologies = Topologies(loaded.view)
+    workloads = Workloads(loaded.view.families, topologies, found.workloads)
     held = ((workloads.holder(claim), pod) for claim, pod in found.pods)
     return Reading(
         cluster=Cluster(
@@ -133,15 +148,9 @@ def read_with(families: Sequence[Family], sources: Sequence[Source], *, lenient:
             ),
         ),
         workloads=tuple(sorted(workloads.everything(), key=queue_order)),
-        problems=in_order(found.problems, sources),
-        skipped=found.loaded.skipped,
+        problems=loaded.in_order(found.problems),
+        skipped=loaded.skipped,
     )
-
-
-def in_order(problems: Iterable[Located], sources: Sequence[Source]) -> tuple[Located, ...]:
-    """Problems in the order of the documents they were found in."""
-    places = {source.name: i for i, source in reversed(list(enumerate(sources)))}
-    return tuple(sorted(problems, key=lambda found: (places[found.source], found.document)))
 
 
 def gather(loaded: Loaded) -> Gathered:

@@ -1,7 +1,7 @@
 """Required and preferred levels of parts that lie one within another.
 
 A part's required level is equal to or finer than its parent's. A preference is never a reason to refuse: one
-that is coarser than what is required anyway says nothing, and one that is coarser than its parent's
+that is coarser than what is required anyway has no effect, and one that is coarser than its parent's
 preference counts where that one cannot be had. Both get a note.
 """
 
@@ -70,9 +70,9 @@ def nested(
 
     ``parts`` lists parents first. ``depths`` gives the level of the topology for each name that a field may
     hold, and ``called`` is what the author of the fields calls a level. A requirement that is coarser is
-    left out of the levels, and so is a preference that says nothing: both hold anyway, because what lies
-    around them is finer. Among the problems are notes. ``hub.request`` checks the same for requests that
-    no manifest was written for.
+    left out of the levels, and so is a preference without effect: both hold anyway, because what lies
+    around them is finer. Among the problems are notes. ``hub.request`` checks the same for requests
+    without a manifest.
     """
     levels: dict[str, Levels] = {}
     problems: list[Problem] = []

@@ -1,4 +1,4 @@
-"""Pods of one leaf: how the hub's tree says that any so many of them must run.
+"""Pods of one leaf, any so many of which must run, in the hub's tree.
 
 A pod set counts equal pods, and a group counts its members. Where pods differ in shape and not all of them
 must run, one that asks for no more than any other may as well be among those that must: wherever the
@@ -22,7 +22,7 @@ from closeknit.hub.request import Group, PodSet
 FEW = 16
 """Where there is a choice among no more pods than this, all of them are members by themselves.
 
-The tree is plainer that way: no group appears that nobody wrote.
+The tree is plainer that way: it has no groups that the manifest does not have.
 """
 MOST_CHOICES = 64
 """How many pods of a leaf may be members by themselves; each makes the search longer."""

@@ -120,7 +120,7 @@ _encoded = msgspec.json.Encoder().encode
 
 @lru_cache(maxsize=4096)
 def _read_template(written: bytes) -> ReadTemplate:
-    """Pods that are written alike are read once."""
+    """Pods with equal specs are read once."""
     spec = msgspec.json.decode(written, type=core_v1.PodSpec)
     found: list[Problem] = []
     if not spec.containers:
@@ -144,7 +144,7 @@ def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
 
 
 def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:
-    """What is wrong with pods whoever they belong to, told for their workload."""
+    """What is wrong with pods whoever they belong to, reported for their workload."""
     for pod in pods:
         yield from (problem.of("Pod", pod.name) for problem in (*pod.stored.problems, *pod.problems))
 

@@ -25,7 +25,7 @@ from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import grove as sentences
 
 ASSUMED_POD = pod_spec(ONE_GPU.pod_set("assumed"))
-"""The pod of a clique that does not say what its pods are: one GPU, as everywhere where pods are assumed."""
+"""The pod of a clique without ``podSpec``: one GPU, as everywhere where pods are assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def blueprint(given: wire.PodCliqueSet, namespace: str, topologies: Known, *, le
         levels = close.levels[of_clique(template.name)]
         cliques[template.name] = Clique(template.name, replicas, least, levels, shape, raw, template)
     if unruly:
-        # Names and numbers must be in order before anything can be said of what becomes of them.
+        # What is made of a set depends on its names and numbers, so these must be in order first.
         return Drawn(None, tuple(problems), close.notes)
     made = _assembled(given, namespace, close, cliques)
     if (pods := _pods(made)) > MOST_PODS:

@@ -63,7 +63,7 @@ def compile_pod_gang(stored: Stored[PodGang], view: View) -> Compiled:
 
 
 def compiled_gang(view: View, key: Key) -> Compiled:
-    """What a PodGang in the store asks for; nothing where a set or a PodGroup speaks for it."""
+    """What a PodGang in the store asks for; nothing where a set or a PodGroup asks for the same pods."""
     stored = view.get(key)
     if stored is None or not is_on_its_own(view, stored):
         return Compiled()

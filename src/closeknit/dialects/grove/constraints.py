@@ -1,6 +1,6 @@
 """The constraints of a PodCliqueSet at its three places, as levels of one topology.
 
-Each place may say ``pack.required``, ``pack.preferred`` and, in the earlier spelling of the
+Each place may have ``pack.required``, ``pack.preferred`` and, in the earlier spelling of the
 first, ``packDomain``.
 """
 
@@ -57,7 +57,7 @@ class Constraints:
     """The domains that the topology does not have, sorted."""
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
-    """What says nothing, and what a set that runs already has lost."""
+    """Preferences without effect, and what a set that runs already has lost."""
 
 
 def places(given: wire.PodCliqueSet) -> dict[str, Place]:
@@ -100,8 +100,9 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
     """Read every constraint, with everything that is wrong with any of them.
 
     A new set that names a domain which its topology does not have is a mistake. One that is ``running`` goes
-    on without the constraint, and its status says so. The same holds where its topology is gone or was
-    never named; and where the levels have changed places, what is now coarser than the constraint around it.
+    on without the constraint, and its status has a condition for it. The same holds where its topology is
+    gone or was never named; and where the levels have changed places, what is now coarser than the
+    constraint around it.
     """
     where = places(given)
     used = {name: place for name, place in where.items() if place.given is not None}
@@ -142,7 +143,7 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
 
 
 def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | None:
-    """The topology that all constraints speak of, own or inherited; a PodCliqueSet can speak of one only.
+    """The topology that all constraints name, themselves or by inheritance; a PodCliqueSet can name one only.
 
     In the earlier spelling there was only one topology, so it need not be named.
     """
@@ -178,7 +179,7 @@ def _likely(used: Mapping[str, Place], known: Known) -> str | None:
 
 
 def _inherited(place: Place, where: Mapping[str, Place]) -> str:
-    """The name of the topology that the nearest place above with a constraint speaks of; empty for none."""
+    """The topology that the nearest constraint above names; empty for none."""
     above = place.parent
     while above is not None:
         given = where[above].given
@@ -201,7 +202,7 @@ def _form_problems(place: Place) -> Iterator[Problem]:
 
 
 def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
-    """A topology that cannot be used, told where it is named or at the first constraint that means it."""
+    """A topology that cannot be used, reported where it is named or at the first constraint that means it."""
     named = (each for each in used.values() if each.given is not None and each.given.topology_name == name)
     place = next(named, None)
     code = sentences.NO_BINDING if place else sentences.NO_BINDING_MEANT

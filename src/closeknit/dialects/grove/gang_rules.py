@@ -70,7 +70,7 @@ def size_problems(given: wire.PodGang) -> Iterator[Problem]:
 def gang_constraints(given: wire.PodGang, known: KnownTopologies) -> GangConstraints:
     """Read every constraint, with everything that is wrong with any of them.
 
-    A gang speaks in node labels, and names the topology that they belong to by an annotation.
+    A gang names levels by node label, and the topology that they belong to by an annotation.
     """
     parts = _parts(given)
     if not any(any(part.set_fields()) for part in parts.values()):

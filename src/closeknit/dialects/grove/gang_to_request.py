@@ -28,7 +28,7 @@ def pods_by_group(
 ) -> dict[str, list[ReadPod]]:
     """The pods of each pod group; those that belong to none are added to ``strays``, with the reason.
 
-    A reference tells the pod group, or else the pod's own label.
+    The pod group is the one that refers to the pod, or else that of the pod's own label.
     """
     referenced = {one.name: group.name for group in given.spec.podgroups for one in group.pod_references}
     names = tuple(group.name for group in given.spec.podgroups)
@@ -62,7 +62,7 @@ def gang_request(
 ) -> Request:
     """The request of a gang that is in order; all of it is placed at once.
 
-    ``not_there`` says what pods ask for of whose group none is there.
+    ``not_there`` holds what pods are assumed to ask for where a group has none.
     """
     config_of = {
         each: config.name

@@ -49,7 +49,7 @@ def own_name_problems(name: str, longest: int) -> Iterator[Problem]:
     """Why an object of this name cannot be had, because its name becomes part of others.
 
     Pods have it in their host names and subgroups in their own, and neither may hold a dot. What no object
-    may be called is told already, whoever reads it.
+    may be called is reported already, whoever reads it.
     """
     usual = len(name) <= 253 and _OBJECT_NAME.fullmatch(name)
     if usual and ("." in name or len(name) > longest):

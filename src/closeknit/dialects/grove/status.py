@@ -24,7 +24,7 @@ def set_status(stored: Stored[wire.PodCliqueSet], view: View) -> Status:
 
 
 def topology_levels(given: wire.PodCliqueSet, topologies: Known) -> Condition:
-    """Whether all levels that a PodCliqueSet speaks of are there.
+    """Whether all levels that a PodCliqueSet names are there.
 
     A topology that is gone leaves the answer unknown, and so does one that nobody named.
     """
@@ -86,7 +86,7 @@ def scheduler_topology_drift(given: wire.ClusterTopologyBinding, kai: Mapping[st
 
 
 def drift_event(before: Condition | None, after: Condition) -> Event | None:
-    """What to tell about a change, and only about a change; that all is well from the start goes unsaid."""
+    """The event of a change of the condition; none where all is in sync from the start."""
     status = before.status if before is not None else "False"
     if status == after.status:
         return None

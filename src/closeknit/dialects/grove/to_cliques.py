@@ -64,7 +64,7 @@ def clique_labels(made: Blueprint, instance: CliqueInstance) -> dict[str, str]:
 
 
 def clique_annotations(instance: CliqueInstance) -> dict[str, str]:
-    """The annotations of a PodClique; which topology counts is for the gang to say."""
+    """The annotations of a PodClique; the topology is an annotation of the gang."""
     annotations = instance.clique.given.annotations
     return {key: value for key, value in annotations.items() if key != keys.TOPOLOGY_NAME}
 

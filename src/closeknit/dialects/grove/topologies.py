@@ -126,7 +126,7 @@ def kai_names(view: View) -> dict[str, str]:
 def configuration_problems(given: OperatorConfiguration, *, bound: bool) -> Iterator[Problem]:
     """Everything for which the operator would refuse to start.
 
-    ``bound`` says that topologies are described elsewhere, which is how it is done today.
+    ``bound`` is whether other objects describe topologies, which is how it is done today.
     """
     switch = given.topology_aware_scheduling
     if not switch.enabled:

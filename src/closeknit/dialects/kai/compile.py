@@ -1,4 +1,4 @@
-"""PodGroups as workloads, those that were written and those that KAI would make of Jobs and the like."""
+"""PodGroups as workloads: those in the store, and those that KAI would make of Jobs and the like."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def compile_owner(stored: Stored[Any], view: View) -> Compiled:
     """What a Job, JobSet, LeaderWorkerSet or PyTorchJob asks for, if KAI groups its pods."""
     read = [each for _, each in view.derive(read_implicit_groups, stored.key)]
     overruled = () if view.lenient else as_owner(stored).overruled()
-    # One owner may have many PodGroups, and what is wrong with it is told once.
+    # One owner may have many PodGroups, and a problem of the owner is reported once.
     problems = dict.fromkeys(problem for each in read for problem in each.problems)
     return Compiled(tuple(each.workload for each in read), (*overruled, *problems))
 
@@ -81,7 +81,8 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     name = workload_name(stored.namespace, stored.name)
     found: list[Problem] = []
     subgroups = tree(group.spec, found)
-    found.extend(minimum_problems(group.spec, subgroups))
+    exists = bool(group.metadata.uid) or key in view.existing
+    found.extend(minimum_problems(group.spec, subgroups, exists=exists))
     known = view.derive(known_topologies, FAMILY, Topology)
     levels = constraints(group.spec, subgroups, known, {}, found)
     found.extend(field_problems(stored.written))

@@ -49,8 +49,8 @@ def constraints(
 ) -> Constraints:
     """Every constraint; what is wrong with them is complete even where the tree is not.
 
-    ``elsewhere`` says where the constraints of the PodGroup (the empty name) and of its subgroups stand,
-    where that is not the PodGroup itself.
+    ``elsewhere`` gives the fields that hold the constraints of the PodGroup (the empty name) and of its
+    subgroups, where these are fields of another object.
     """
     given = {"": (elsewhere.get("") or Fields.of(("spec",)), spec.topology_constraint)} | {
         name: (elsewhere.get(name) or Fields.of(each.path), each.given.topology_constraint)
@@ -72,7 +72,7 @@ def constraints(
 def _one_topology(
     given: Iterable[tuple[Fields, wire.TopologyConstraint]], known: KnownTopologies, found: list[Problem]
 ) -> Topology | None:
-    """The topology that all constraints speak of; a request cannot speak of two."""
+    """The topology that all constraints name; a request cannot name two."""
     first: tuple[str, Path] | None = None
     for fields, constraint in given:
         name, path = constraint.topology, fields.topology

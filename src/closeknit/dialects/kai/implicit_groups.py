@@ -29,7 +29,7 @@ def pod_group_key(namespace: str, name: str) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What pods of one kind have in common, and where the owner says so."""
+    """A pod template of an owner, and its path there."""
 
     path: Path
     given: PodTemplateSpec
@@ -96,7 +96,7 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What an owner's own kind says about its PodGroup."""
+    """The part of a PodGroup that depends on the owner's kind."""
 
     subgroups: tuple[Leaf | Parent, ...]
     controllers: tuple[Key, ...]
@@ -124,7 +124,7 @@ class ImplicitGroup:
     problems: tuple[Problem, ...]
     """What is wrong with the owner."""
     passed_on: Mapping[str, str]
-    """Fields of the PodGroup that say nothing about placement."""
+    """Fields of the PodGroup that do not affect placement."""
 
     def leaves(self) -> list[Leaf]:
         """All that has pods."""
@@ -148,7 +148,7 @@ class ImplicitGroup:
         )
 
     def fields(self) -> dict[str, Fields]:
-        """Where the constraints are written; the empty name stands for the PodGroup itself."""
+        """The owner's fields that hold the constraints; the empty name stands for the PodGroup itself."""
         places = {"": self.outline.constraint}
         places |= {each.name: each.constraint for each in self.outline.subgroups if each.name}
         return {name: each.fields for name, each in places.items() if each.fields is not None}
@@ -157,7 +157,7 @@ class ImplicitGroup:
 def leaf_by_labels(leaves: Sequence[Leaf]) -> Callable[[Mapping[str, str]], str | None]:
     """Finds the leaf of a pod by its labels; None where it belongs to no leaf.
 
-    Leaves with the same labels are told apart by the pod's number.
+    Of leaves with the same labels, the pod's number decides.
     """
     by_labels: dict[tuple[str | None, ...], list[Leaf]] = {}
     keys = tuple(leaves[0].labels) if leaves else ()

@@ -40,7 +40,7 @@ def job_owner(job: Stored[Job]) -> Owner:
 
 
 def job_groups(owner: Owner) -> Iterator[ImplicitGroup]:
-    """A Job needs one pod at a time unless it says more. All its pods keep to its constraint."""
+    """A Job needs one pod at a time unless an annotation asks for more. Its constraint holds for all pods."""
     job, name = owner.stored.content, owner.stored.name
     owned = any(one.controller and one.kind not in _GROUPED_WITH for one in job.metadata.owner_references)
     if owned or is_finished(job.status):
@@ -62,7 +62,7 @@ def job_groups(owner: Owner) -> Iterator[ImplicitGroup]:
         (leaf,),
         controllers=(owner.stored.key,),
         labels={job_keys.JOB_NAME: name},
-        constraint=constraint_of(annotations, ANNOTATIONS),
+        constraint=owner.constraint(),
         min_member=minimum,
     )
     yield owner.implicit_group(outline, found)
@@ -121,7 +121,7 @@ def job_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
         tuple(subgroups),
         controllers=tuple(controllers),
         labels={job_keys.JOB_SET: owner.stored.name},
-        constraint=constraint_of(annotations, ANNOTATIONS),
+        constraint=owner.constraint(),
         min_member=None if subgroups else 0,
         min_sub_group=least if subgroups else None,
     )

@@ -31,13 +31,13 @@ class Members:
     by_leaf: Mapping[str, Sequence[ReadPod]]
     """The empty name stands for a PodGroup without subgroups."""
     problems: tuple[Problem, ...] = ()
-    """What is wrong with pods, told for their PodGroup."""
+    """Problems of pods, reported for their PodGroup."""
     reported: tuple[Reported, ...] = ()
-    """Of these, what is wrong with them as members, told for the pods themselves."""
+    """Of these, problems of pods as members, reported for the pods themselves."""
 
 
 def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, lenient: bool) -> Members:
-    """The pods of each leaf, and what is wrong with pods that fit none or ask what cannot be said."""
+    """The pods of each leaf; pods that fit no leaf or ask for what no request can express are problems."""
     by_leaf: dict[str, list[ReadPod]] = {}
     wrong: list[tuple[ReadPod, Problem]] = []
     for pod in pods:

@@ -1,4 +1,4 @@
-"""What the labels, annotations and counts of an owner say about the PodGroup that KAI makes of it."""
+"""The labels, annotations and counts of an owner that KAI makes a PodGroup from."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Owner:
 
     @property
     def is_grouped_by_kai(self) -> bool:
-        """Whether it speaks to KAI and leaves the grouping to it.
+        """Whether it names KAI as its scheduler or carries a label of KAI's, and leaves the grouping to it.
 
         What queues in Kueue is Kueue's, whoever places it afterwards.
         """
@@ -80,8 +80,18 @@ class Owner:
             for key in sorted(asked):
                 yield sentences.QUEUES_IN_KUEUE.at(("metadata",), key=key)
 
+    def constraint(self) -> Constraint:
+        """That of all its pods."""
+        return constraint_of(self.metadata.annotations, ANNOTATIONS)
+
+    def segment_constraint(self, template: Template) -> Constraint:
+        """That of each segment of a template's pods."""
+        levels = (keys.SEGMENT_REQUIRED, keys.SEGMENT_PREFERRED)
+        annotations = template.given.metadata.annotations
+        return constraint_of(annotations, template.annotations, levels, self.metadata.annotations)
+
     def implicit_group(self, outline: Outline, found: list[Problem]) -> ImplicitGroup:
-        """The PodGroup of this outline, with all that the owner says beside it."""
+        """The PodGroup of this outline, with the fields that do not depend on the owner's kind."""
         priority, priority_path = self._priority()
         problems = list(found)
         passed_on = dict(self._passed_on(problems))
@@ -116,7 +126,7 @@ class Owner:
         return DEFAULT_PRIORITY, ()
 
     def _passed_on(self, found: list[Problem]) -> Iterator[tuple[str, str]]:
-        """What the PodGroup gets too. KAI passes over what it does not understand; here it is told."""
+        """Further fields of the PodGroup. KAI ignores values that it cannot parse; here they are problems."""
         for key, field, place in (
             (keys.PREEMPTIBILITY, "preemptibility", "labels"),
             (keys.PREEMPTION_DELAY, "preemptionDelay", "annotations"),
@@ -142,7 +152,6 @@ class Owner:
 def constraint_of(
     annotations: Mapping[str, str],
     path: Path,
-    *,
     levels: tuple[str, str] = (keys.REQUIRED, keys.PREFERRED),
     inherited: Mapping[str, str] | None = None,
 ) -> Constraint:
@@ -191,7 +200,15 @@ def count(value: int | None, default: int, path: Path, found: list[Problem]) -> 
     return number
 
 
-def segments(pods: int, size: int, path: Path, found: list[Problem]) -> int | None:
+def segment_size(
+    annotations: Mapping[str, str], path: Path, least: int, pods: int, found: list[Problem]
+) -> int | None:
+    """How many of these pods make a segment, by annotation; None without segments."""
+    size = whole_number(annotations, keys.SEGMENT_SIZE, path, (least, pods), found)
+    return None if size is None else limited_segments(pods, size, (*path, keys.SEGMENT_SIZE), found)
+
+
+def limited_segments(pods: int, size: int, path: Path, found: list[Problem]) -> int | None:
     """The size of a segment; None where there would be too many of them."""
     number = -(-pods // size)
     if number > MOST_SEGMENTS:

@@ -25,7 +25,7 @@ class Index:
 
 
 class Store:
-    """Objects by key. Every change says which questions have another answer now."""
+    """Objects by key. Every change returns the questions that have another answer now."""
 
     def __init__(self, indexes: Iterable[Index] = ()) -> None:
         self._entries: dict[Key, Entry] = {}

@@ -86,6 +86,8 @@ class View:
         self.lenient = lenient
         """Whether unknown fields, names that only a whole cluster resolves, and constraints that no
         request expresses are passed over."""
+        self.existing: frozenset[Key] = frozenset()
+        """Objects that a cluster has admitted already, so that the store holds updates of them."""
         self.worked_out: Counter[object] = Counter()
         """How often each function was run; for tests and benchmarks."""
         self._revision = 0
@@ -166,7 +168,7 @@ class View:
         return self._store.get(key) is not None
 
     def is_readable(self, key: Key) -> bool:
-        """Whether there is such an object, and it can be read; what it says is not asked."""
+        """Whether there is such an object, and it can be read; its content is not asked for."""
         self._ask(("exists", key))
         return isinstance(self._store.get(key), Stored)
 
