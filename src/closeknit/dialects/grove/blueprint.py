@@ -126,13 +126,16 @@ def blueprint(given: wire.PodCliqueSet, namespace: str, topologies: Known, *, le
 def _assembled(
     given: wire.PodCliqueSet, namespace: str, close: Constraints, cliques: dict[str, Clique]
 ) -> Blueprint:
+    position = {name: i for i, name in enumerate(cliques)}
     groups = tuple(
         ScalingGroup(
             name=config.name,
             replicas=1 if config.replicas is None else config.replicas,
             least=1 if config.min_available is None else config.min_available,
             levels=close.levels[of_group(config.name)],
-            cliques=tuple(cliques.pop(name) for name in _ordered(config, given)),
+            cliques=tuple(
+                cliques.pop(name) for name in sorted(config.clique_names, key=position.__getitem__)
+            ),
             given=config,
         )
         for config in given.spec.template.pod_clique_scaling_groups
@@ -148,12 +151,6 @@ def _assembled(
         given=given,
         unavailable=close.unavailable,
     )
-
-
-def _ordered(config: wire.PodCliqueScalingGroupConfig, given: wire.PodCliqueSet) -> list[str]:
-    """The cliques of a scaling group, in the order in which the template describes them."""
-    members = set(config.clique_names)
-    return [clique.name for clique in given.spec.template.cliques if clique.name in members]
 
 
 def _pods(made: Blueprint) -> int:

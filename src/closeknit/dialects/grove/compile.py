@@ -87,7 +87,7 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     request = None
     if not broken:
         name = workload_name(stored.namespace, stored.name)
-        request = gang_request(given, name, close.topology, close.levels, members, not_there=not_there)
+        request = gang_request(given, name, close, members, not_there=not_there)
     workload = Workload(stored.object, DIALECT, request, broken, priority, since, notes=close.notes)
     elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)
     return Compiled((workload,), tuple(own), elsewhere)

@@ -47,14 +47,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """All constraints of a PodCliqueSet."""
+    """All constraints of a PodCliqueSet or a PodGang."""
 
     topology: Topology | None
     """None where nothing is constrained, or the topology cannot be used."""
     levels: Mapping[str, Levels]
     """By place; empty ones for places without a constraint."""
     unavailable: tuple[str, ...] = ()
-    """The domains that the topology does not have, sorted."""
+    """The domains of a set that its topology does not have, sorted."""
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
     """Preferences without effect, and what a set that runs already has lost."""

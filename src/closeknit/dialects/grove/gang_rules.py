@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import TOPOLOGY_NAME
@@ -11,6 +10,7 @@ from closeknit.apis.kai_keys import TOPOLOGY
 from closeknit.dialects.compiling import KnownTopologies
 from closeknit.dialects.core.levels import LevelField, Levels, PartFields, nested
 from closeknit.dialects.core.pods import MOST_PODS
+from closeknit.dialects.grove.constraints import Constraints
 from closeknit.dialects.grove.names import part_name_problems
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, parted
@@ -23,17 +23,6 @@ GANG = ""
 """Stands for the PodGang itself among the places of constraints."""
 _GROUPS: Path = ("spec", "podgroups")
 _CONFIGS: Path = ("spec", "topologyConstraintGroupConfigs")
-
-
-@dataclass(frozen=True, slots=True)
-class GangConstraints:
-    """The constraints of a gang."""
-
-    topology: str | None = None
-    levels: Mapping[str, Levels] = field(default_factory=dict)
-    """By the name of the pod group or configuration."""
-    problems: tuple[Problem, ...] = ()
-    notes: tuple[Problem, ...] = ()
 
 
 def gang_rules(given: wire.PodGang, namespace: str) -> Iterator[Problem]:
@@ -67,14 +56,15 @@ def size_problems(given: wire.PodGang) -> Iterator[Problem]:
         yield sentences.TOO_MANY_PODS.at(_GROUPS, pods=pods, most=MOST_PODS, kind="PodGang")
 
 
-def gang_constraints(given: wire.PodGang, known: KnownTopologies) -> GangConstraints:
+def gang_constraints(given: wire.PodGang, known: KnownTopologies) -> Constraints:
     """Read every constraint, with everything that is wrong with any of them.
 
     A gang names levels by node label, and the topology that they belong to by an annotation.
     """
     parts = _parts(given)
+    empty = dict.fromkeys(parts, Levels())
     if not any(any(part.set_fields()) for part in parts.values()):
-        return GangConstraints(None, dict.fromkeys(parts, Levels()))
+        return Constraints(None, empty)
     name, path = topology_of(given)
     topology = known.usable.get(name)
     if topology is None:
@@ -84,11 +74,12 @@ def gang_constraints(given: wire.PodGang, known: KnownTopologies) -> GangConstra
             wrong = core.HAS_PROBLEMS.at(path, kind="Topology", name=name)
         elif not name:
             wrong = core.TOPOLOGY_MISSING.at(path, allowed=remedy)
-        return GangConstraints(problems=(wrong,))
+        return Constraints(None, empty, problems=(wrong,))
     depths = {label: depth for depth, label in enumerate(topology.labels)}
     levels, unknown, coarser = nested(parts, topology, depths, "level")
     refused, notes = parted(coarser)
-    return GangConstraints(name, levels, (*(_unknown(each, topology) for each in unknown), *refused), notes)
+    problems = (*(_unknown(each, topology) for each in unknown), *refused)
+    return Constraints(topology, levels, problems=problems, notes=notes)
 
 
 def topology_of(given: wire.PodGang) -> tuple[str, Path]:

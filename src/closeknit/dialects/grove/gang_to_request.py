@@ -13,9 +13,9 @@ from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import POD_CLIQUE
 from closeknit.apis.kai_keys import SUBGROUP_LABEL
 from closeknit.dialects.core.assumed_pods import Assumed
-from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, pods_of_leaf
 from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
+from closeknit.dialects.grove.constraints import Constraints
 from closeknit.dialects.grove.gang_rules import GANG
 from closeknit.dialects.grove.names import pod_name
 from closeknit.hub.problems import OneOf, Problem
@@ -54,8 +54,7 @@ def _stray(gang: str, key: str, name: str, names: tuple[str, ...]) -> Problem:
 def gang_request(
     given: wire.PodGang,
     name: str,
-    topology: str | None,
-    levels: Mapping[str, Levels],
+    constraints: Constraints,
     pods: Mapping[str, Sequence[ReadPod]],
     *,
     not_there: Assumed,
@@ -64,6 +63,7 @@ def gang_request(
 
     ``not_there`` holds what pods are assumed to ask for where a group has none.
     """
+    topology, levels = constraints.topology, constraints.levels
     config_of = {
         each: config.name
         for config in given.spec.topology_constraint_group_configs
@@ -83,7 +83,7 @@ def gang_request(
         levels[one].group(one, inner) if inner[0].name in config_of else inner[0]
         for one, inner in members.items()
     ]
-    return Request(name, levels[GANG].group(name, outermost), topology)
+    return Request(name, levels[GANG].group(name, outermost), topology.name if topology else None)
 
 
 def _candidates(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Shape) -> list[Candidate]:

@@ -52,7 +52,7 @@ class Owner:
     @property
     def queues_in_kueue(self) -> bool:
         """Whether it names a queue of Kueue, or asks for a topology in Kueue's words."""
-        asked = (*kueue_keys.EARLY, *kueue_keys.TODAYS)
+        asked = (*kueue_keys.KEP_ANNOTATIONS, *kueue_keys.POD_SET_ANNOTATIONS)
         return kueue_keys.QUEUE in self.metadata.labels or any(
             key in each.annotations for each in self.all_metadata() for key in asked
         )
