@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from closeknit.apis import core_v1
@@ -11,9 +11,9 @@ from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
+from closeknit.dialects.disambiguation import Topologies, Workloads
 from closeknit.dialects.family import Family
 from closeknit.dialects.ownership import Claim, claim_of, objects_for, pod_of, pods_by_claim
-from closeknit.dialects.shared_names import Topologies, Workloads
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
@@ -50,10 +50,12 @@ class Loaded:
 
     view: View
     origins: Mapping[Key, Origin]
-    """Where each object was written."""
+    """The place of each object in the files."""
     problems: tuple[Located, ...]
     """What is wrong with the text and the shape of documents."""
     skipped: tuple[Skipped, ...]
+    sources: Sequence[str] = ()
+    """The names of the files, in their order."""
 
     def located(self, reported: Reported) -> Located:
         """A problem of an object, with its place."""
@@ -61,13 +63,17 @@ class Loaded:
         assert entry is not None
         return self.origins[reported.key].located(reported.problem, entry.object)
 
+    def in_order(self, problems: Iterable[Located]) -> tuple[Located, ...]:
+        """Problems in the order of the documents they were found in."""
+        places = {source: i for i, source in reversed(list(enumerate(self.sources)))}
+        return tuple(sorted(problems, key=lambda found: (places[found.source], found.document)))
+
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What files ask for, before those of one name are told apart."""
+    """What files ask for, before names are made unique."""
 
     loaded: Loaded
-    topologies: Topologies
     nodes: Mapping[str, Node]
     pods: Sequence[tuple[Claim, ReadPod]]
     workloads: Sequence[Workload]
@@ -77,11 +83,19 @@ class Gathered:
     problems: Sequence[Located]
 
 
-def load(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Loaded:
-    """Put every object of the sources into a store."""
+def load(
+    families: Sequence[Family],
+    sources: Sequence[Source],
+    *,
+    lenient: bool = False,
+    existing: Collection[Key] = (),
+) -> Loaded:
+    """Put every object of the sources into a store; ``existing`` is that of ``closeknit.dialects.read``."""
     unread: list[Located] = []
     loaded = load_documents(families, _documents(sources, unread), lenient=lenient)
-    return replace(loaded, problems=(*unread, *loaded.problems))
+    loaded.view.existing = frozenset(existing)
+    names = [source.name for source in sources]
+    return replace(loaded, problems=(*unread, *loaded.problems), sources=names)
 
 
 def load_documents(families: Sequence[Family], documents: Iterable[Document], *, lenient: bool) -> Loaded:
@@ -94,7 +108,7 @@ def load_documents(families: Sequence[Family], documents: Iterable[Document], *,
     skipped: list[Skipped] = []
     origins: dict[Key, Origin] = {}
     indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
-    view = View(Store(indexes), families, lenient=lenient)
+    store = Store(indexes)
     for found in registry.objects(documents, lenient=lenient):
         match found:
             case Located():
@@ -103,8 +117,8 @@ def load_documents(families: Sequence[Family], documents: Iterable[Document], *,
                 skipped.append(found)
             case Found():
                 origins[found.key] = found.origin
-                view.put(stored(found))
-    return Loaded(view, origins, tuple(problems), tuple(skipped))
+                store.put(stored(found))
+    return Loaded(View(store, families, lenient=lenient), origins, tuple(problems), tuple(skipped))
 
 
 def stored(found: Found) -> Stored[core_v1.Pod] | Unreadable:
@@ -115,14 +129,15 @@ def stored(found: Found) -> Stored[core_v1.Pod] | Unreadable:
     return Stored(found.key, found.object, found.content, found.problems, found.written, bare)
 
 
-def read_with(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Reading:
-    """Read sources in these families; the promises are those of ``closeknit.dialects.read``."""
-    found = gather(load(families, sources, lenient=lenient))
-    workloads = Workloads(families, found.topologies, found.workloads)
+def reading_of(loaded: Loaded) -> Reading:
+    """Everything that was found in files; the promises are those of ``closeknit.dialects.read``."""
+    found = gather(loaded)
+    topologies = Topologies(loaded.view)
+    workloads = Workloads(loaded.view.families, topologies, found.workloads)
     held = ((workloads.holder(claim), pod) for claim, pod in found.pods)
     return Reading(
         cluster=Cluster(
-            topologies=found.topologies.everything(),
+            topologies=topologies.everything(),
             nodes=tuple(found.nodes[name] for name in sorted(found.nodes)),
             holdings=(
                 *_holdings(held),
@@ -133,15 +148,9 @@ def read_with(families: Sequence[Family], sources: Sequence[Source], *, lenient:
             ),
         ),
         workloads=tuple(sorted(workloads.everything(), key=queue_order)),
-        problems=in_order(found.problems, sources),
-        skipped=found.loaded.skipped,
+        problems=loaded.in_order(found.problems),
+        skipped=loaded.skipped,
     )
-
-
-def in_order(problems: Iterable[Located], sources: Sequence[Source]) -> tuple[Located, ...]:
-    """Problems in the order of the documents they were found in."""
-    places = {source.name: i for i, source in reversed(list(enumerate(sources)))}
-    return tuple(sorted(problems, key=lambda found: (places[found.source], found.document)))
 
 
 def gather(loaded: Loaded) -> Gathered:
@@ -149,9 +158,8 @@ def gather(loaded: Loaded) -> Gathered:
     view, families = loaded.view, loaded.view.families
     reported: list[Reported] = []
     nodes = _nodes(view, reported)
-    by_family = {family.name: view.derive(family.topologies) for family in families}
-    for each in by_family.values():
-        reported.extend(each.problems)
+    for family in families:
+        reported.extend(view.derive(family.topologies).problems)
     pods = _pods(view, reported)
     workloads: list[Workload] = []
     holdings: list[tuple[str, Holding]] = []
@@ -161,7 +169,6 @@ def gather(loaded: Loaded) -> Gathered:
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
     return Gathered(
         loaded=loaded,
-        topologies=Topologies(families, {name: each.topologies for name, each in by_family.items()}),
         nodes=nodes,
         pods=pods,
         workloads=workloads,

@@ -57,7 +57,7 @@ def priority_of(
 
 
 def created(stored: Stored[KubernetesObject], found: list[Problem]) -> str:
-    """When an object was created, in UTC so that times compare as text; empty where it does not say."""
+    """When an object was created, in UTC so that times compare as text; empty where that is not known."""
     written = stored.content.metadata.creation_timestamp
     if not written:
         return ""

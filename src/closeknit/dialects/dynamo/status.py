@@ -12,7 +12,7 @@ from closeknit.dialects.dynamo.from_grove import CONDITION, REASONS
 from closeknit.dialects.dynamo.overrides import is_overridden
 from closeknit.dialects.dynamo.topologies import known_to_dynamo
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.grove.constraints import Loss, Lost, constraints
+from closeknit.dialects.grove.constraints import Loss, constraints
 from closeknit.dialects.grove.status import topology_levels
 from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.store.objects import Stored
@@ -49,7 +49,7 @@ def constraints_enforced(given: Deployment, made: PodCliqueSet | None, topologie
     if reason not in REASONS:
         message = "All topology levels are available in the cluster topology"
         return Condition(CONDITION, "True", "AllTopologyLevelsAvailable", message)
-    message = _MESSAGES.get(reason) or _lost(constraints(made, topologies, Lost.LEAVE_OUT).unavailable)
+    message = _MESSAGES.get(reason) or _lost(constraints(made, topologies, running=True).unavailable)
     return Condition(CONDITION, "False", REASONS[reason], message)
 
 

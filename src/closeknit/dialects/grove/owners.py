@@ -1,7 +1,7 @@
 """Decide what an object of Grove's belongs to: pods, gangs and PodGroups to sets, pods to gangs.
 
 A pod that Grove made for KAI names a PodGroup as well, and then KAI is the first to claim it. Which set and
-gang it was made for is told by its labels all the same, so these are indexed.
+gang it was made for is in its labels all the same, so these are indexed.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ def owner_of(pod: Stored[Pod]) -> Key | None:
 
 
 def set_of(metadata: ObjectMeta) -> str:
-    """The name of the PodCliqueSet that an object was made for; empty where none is told.
+    """The name of the PodCliqueSet that an object was made for; empty where it is not known.
 
-    The owner tells, or else the labels. The name of the object does not: how Grove makes names has changed.
+    It is that of the owner, or else in the labels. The name of the object shows nothing: how Grove makes
+    names has changed.
     """
     owners = (one.name for one in metadata.owner_references if one.kind == "PodCliqueSet")
     return next(owners, _labelled_set(metadata.labels))
@@ -156,7 +157,7 @@ class _Strays:
 def stray_pod_problems(pod: Stored[Pod], view: View) -> Iterator[Problem]:
     """A pod that Grove made for a PodGroup, where there is nothing left that could bring it about.
 
-    Told once for each PodGroup, at the first of its pods.
+    Reported once for each PodGroup, at the first of its pods.
     """
     name = pod.content.metadata.annotations.get(GROUP_ANNOTATION)
     if not name or owner_of(pod) is None:

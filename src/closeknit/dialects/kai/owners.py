@@ -59,7 +59,7 @@ def as_owner(stored: Stored[Any]) -> Owner:
 
 
 def implicit_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...]:
-    """The PodGroups that KAI would make of an owner, except those that exist: they speak for themselves."""
+    """The PodGroups that KAI would make of an owner, except those that exist: these are read themselves."""
     stored = view.get(key)
     if stored is None:
         return ()
@@ -71,7 +71,7 @@ def implicit_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...]:
     return tuple(
         made
         for made in OWNERS[stored.shape][1](owner)
-        if not view.has(made.key) and not any(name.endswith(made.suffix) for name in owned)
+        if not view.has(made.key) and not any(name.endswith(made.outline.suffix) for name in owned)
     )
 
 

@@ -50,7 +50,7 @@ def started(nominated: Nominated, admission: Admission, placed: Mapping[str, Ass
     made.pop("status", None)
     made["metadata"] = without_server_fields(made["metadata"])
     annotations = made["metadata"].get("annotations", {})
-    for key in keys.EARLY:
+    for key in keys.KEP_ANNOTATIONS:
         annotations.pop(key, None)
     if not annotations:
         made["metadata"].pop("annotations", None)
@@ -113,7 +113,11 @@ def _template(
 ) -> Object:
     made: Object = copy.deepcopy(dict(pod_set.template))
     metadata, spec = made.setdefault("metadata", {}), made.setdefault("spec", {})
-    kept = {key: value for key, value in metadata.get("annotations", {}).items() if key not in keys.EARLY}
+    kept = {
+        key: value
+        for key, value in metadata.get("annotations", {}).items()
+        if key not in keys.KEP_ANNOTATIONS
+    }
     used = admission.used[pod_set.name]
     by_topology = any(flavor.topology for flavor in used)
     asked = _annotations(pod_set, admission.topology) if by_topology and admission.topology else {}

@@ -126,9 +126,9 @@ def _pod_set(
     own: Mapping[str, str] = template.metadata.annotations
     # What the early design says on the Job or JobSet itself.
     outer = stored.content.metadata.annotations
-    above = {key: outer[key] for key in keys.EARLY if key in outer}
+    above = {key: outer[key] for key in keys.KEP_ANNOTATIONS if key in outer}
     annotations: Path = (*path, *_ANNOTATIONS)
-    has_own = any(key in own for key in (*keys.EARLY, *keys.TODAYS))
+    has_own = any(key in own for key in (*keys.KEP_ANNOTATIONS, *keys.POD_SET_ANNOTATIONS))
     if above and has_own and not of_job_set:
         key = next(iter(above))
         found.append(sentences.TOPOLOGY_TWICE.at((*_ANNOTATIONS, key)))

@@ -158,7 +158,11 @@ def _annotations(pod: ReadPod) -> Mapping[str, str]:
 def _asked(pod: ReadPod) -> tuple[tuple[str, str], ...]:
     """What a pod asks of the topology; pods of one pod set ask for the same."""
     annotations = _annotations(pod)
-    asked = {key: annotations[key] for key in (*keys.EARLY, *keys.TODAYS) if key in annotations}
+    asked = {
+        key: annotations[key]
+        for key in (*keys.KEP_ANNOTATIONS, *keys.POD_SET_ANNOTATIONS)
+        if key in annotations
+    }
     return tuple(sorted(asked.items()))
 
 

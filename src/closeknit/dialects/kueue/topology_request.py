@@ -34,7 +34,7 @@ FIELDS = {
 }
 """The fields of a Workload's topology request, by the annotations that ask for the same."""
 
-_LEVELS = (keys.REQUIRED, keys.PREFERRED, *keys.EARLY)
+_LEVELS = (keys.REQUIRED, keys.PREFERRED, *keys.KEP_ANNOTATIONS)
 _TRUTH = {"true": True, "false": False}
 
 
@@ -70,7 +70,7 @@ class TopologyRequest:
 
     def levels(self) -> Iterator[tuple[Path, str]]:
         """The levels that it requires and prefers, and where they stand; ``auto`` is none."""
-        required, preferred = keys.EARLY if self.early else (keys.REQUIRED, keys.PREFERRED)
+        required, preferred = keys.KEP_ANNOTATIONS if self.early else (keys.REQUIRED, keys.PREFERRED)
         for key, level in ((required, self.required), (preferred, self.preferred)):
             if level and not (self.early and level == keys.AUTO):
                 yield self.spelling.path(key), level
@@ -96,7 +96,7 @@ def from_fields(
 def _read(given: Mapping[str, Any], spelling: Spelling, count: int, found: list[Problem]) -> TopologyRequest:
     """The request, from texts in annotations or from the values of fields, by the key of each part."""
     unconstrained = _truth(given.get(keys.UNCONSTRAINED), spelling, found)
-    places = (keys.REQUIRED, keys.PREFERRED, keys.UNCONSTRAINED, *keys.EARLY)
+    places = (keys.REQUIRED, keys.PREFERRED, keys.UNCONSTRAINED, *keys.KEP_ANNOTATIONS)
     first, *others = [
         key for key in places if key in given and (key != keys.UNCONSTRAINED or unconstrained)
     ] or [""]
@@ -106,7 +106,7 @@ def _read(given: Mapping[str, Any], spelling: Spelling, count: int, found: list[
     found.extend(_level_name_problems(given, spelling))
     layers = read_layers(given, spelling, count, found)
     found.extend(_group_problems(given, spelling, layers))
-    early = any(key in given for key in keys.EARLY)
+    early = any(key in given for key in keys.KEP_ANNOTATIONS)
     required, preferred = spelling.called(keys.REQUIRED), spelling.called(keys.PREFERRED)
     if early and layers:
         problem = sentences.SLICES_WITH_EARLY.at(layers[0].path, required=required, preferred=preferred)
@@ -142,7 +142,7 @@ def _truth(given: object, spelling: Spelling, found: list[Problem]) -> bool:
 
 
 def _slips(annotations: Mapping[str, str], path: Path) -> Iterator[Problem]:
-    known = (*keys.TODAYS, *keys.EARLY, keys.SPREADING)
+    known = (*keys.POD_SET_ANNOTATIONS, *keys.KEP_ANNOTATIONS, keys.SPREADING)
     for key in annotations:
         if key.startswith("kueue.x-k8s.io/") and key not in known:
             near = nearest(key, known)
@@ -191,7 +191,7 @@ def to_annotations(asked: wire.PodSetTopologyRequest) -> dict[str, str]:
 
 def misplaced(annotations: Mapping[str, str], path: Path, right: Field | str) -> Iterator[Problem]:
     """Annotations found where they do not count: Kueue would pass over them in silence."""
-    for key in keys.TODAYS:
+    for key in keys.POD_SET_ANNOTATIONS:
         if key in annotations:
             yield sentences.MISPLACED.at((*path, key), right=right)
 

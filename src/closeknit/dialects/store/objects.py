@@ -35,7 +35,7 @@ class _Entry:
 
     @property
     def namespace(self) -> str:
-        """The object's namespace, ``default`` where it says nothing."""
+        """The object's namespace, ``default`` where it has none."""
         return self.object.namespace
 
 
@@ -47,9 +47,9 @@ class Stored(_Entry, Generic[_O_co]):
     problems: tuple[Problem, ...] = ()
     """What is wrong with its shape although it could be read; already reported."""
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
-    """The whole object as it was written, unused fields included; empty unless its kind is kept verbatim."""
+    """The whole object of the manifest, unused fields included; empty unless its kind is kept verbatim."""
     bare: bool = False
-    """Whether it was written without apiVersion, kind and metadata, so that nobody gave it a namespace."""
+    """Whether its manifest has no apiVersion, kind and metadata, and so no namespace either."""
 
     @property
     def shape(self) -> type[Any]:

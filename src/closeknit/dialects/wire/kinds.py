@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.dialects.text.documents import Located
@@ -104,8 +104,7 @@ def _items(reached: list[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
             yield path, outer
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where an object was written."""
 
     source: str

@@ -6,8 +6,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.text.documents import Document, Located
@@ -28,8 +27,7 @@ from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.workload import ObjectName
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An object, as far as it could be read, and where it was written."""
 
     kind: Kind
@@ -184,17 +182,17 @@ def _identity(content: Any, kind: Kind | Problem | None) -> ObjectName:
     fields = content if isinstance(content, dict) else {}
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    written = [fields.get("apiVersion"), fields.get("kind"), metadata.get("namespace"), metadata.get("name")]
-    api_version, name_of_kind, namespace, name = (
-        _safe(text) if isinstance(text, str) else "" for text in written
-    )
+    namespace = _safe(metadata.get("namespace"))
     if isinstance(kind, Kind):
         namespace = (namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
-    return ObjectName(api_version, name_of_kind, namespace, name)
+    name = _safe(metadata.get("name"))
+    return ObjectName(_safe(fields.get("apiVersion")), _safe(fields.get("kind")), namespace, name)
 
 
-def _safe(text: str) -> str:
+def _safe(text: Any) -> str:
     """The text, unless it could harm a terminal; no valid name is changed."""
+    if not isinstance(text, str):
+        return ""
     return text if text.isprintable() and len(text) <= 316 else ascii(text[:80])[1:-1]
 
 

@@ -7,7 +7,7 @@ import pytest
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
 from closeknit.dialects.family import Compiled, Described, Family
-from closeknit.dialects.reading import Reading, read_with
+from closeknit.dialects.reading import Reading, load, reading_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.dialects.text.documents import Source
@@ -53,7 +53,7 @@ COOKING = Family(
 
 
 def reading(*texts: str) -> Reading:
-    return read_with((COOKING,), [Source("f", "\n---\n".join(texts).encode())], lenient=False)
+    return reading_of(load((COOKING,), [Source("f", "\n---\n".join(texts).encode())]))
 
 
 def lines(*texts: str) -> list[str]:
