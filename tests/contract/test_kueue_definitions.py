@@ -32,6 +32,8 @@ KUEUE, JOBSET = "kueue.x-k8s.io", "jobset.x-k8s.io"
 ASSIGNMENT = ("status", "admission", "podSetAssignments", "topologyAssignment")
 EARLIER = {"cohort", "parent", "admissionChecks", "priorityClassName", "priorityClassSource", "domains"}
 """The words of v1beta1, which are read in either version."""
+LATER = {"slices"}
+"""The word of v1beta2 in a shape that stands for both versions."""
 
 
 def sources(folder: Path) -> list[Source]:
@@ -140,7 +142,7 @@ def test_the_older_fields_are_those_that_kueue_publishes(shape: type[Wire], path
     schema = published(KUEUE, "Workload", "v1beta1")
     assert schema is not None
 
-    assert fields(shape) == at(schema, path)
+    assert fields(shape) - LATER == at(schema, path)
 
 
 @pytest.mark.parametrize(
