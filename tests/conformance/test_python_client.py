@@ -208,7 +208,7 @@ def test_a_pod_that_is_wrong_is_refused_with_its_fields(reached: Reached) -> Non
     assert '"field":"spec.tolerations[0].operator"' in raised.value.body
 
 
-def test_a_pod_is_evicted_unless_its_budget_needs_it(reached: Reached) -> None:
+def test_a_pod_is_evicted(reached: Reached) -> None:
     core, namespace = reached.core, reached.namespace
     core.create_namespaced_pod(namespace, pod("a"))
     eviction = client.V1Eviction(metadata=client.V1ObjectMeta(name="a", namespace=namespace))
