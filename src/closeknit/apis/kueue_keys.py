@@ -39,7 +39,7 @@ GROUP = f"{_PREFIX}podset-group-name"
 POD_SET_ANNOTATIONS = (REQUIRED, PREFERRED, UNCONSTRAINED, SLICE_LEVEL, SLICE_SIZE, SLICE_LAYERS, GROUP)
 """The annotations of a pod template that ask for a topology, as released."""
 SPREADING = f"{_PREFIX}podset-topology-spreading"
-"""Annotation of later versions, known only so that nobody believes that it is heeded."""
+"""Annotation of later versions, known only so that it can be refused instead of passed over."""
 
 POD_GROUP = f"{_PREFIX}pod-group-name"
 """Label of a plain pod: the group that it is admitted with."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.wire import Int32, Number, Wire
 
 
@@ -34,12 +34,7 @@ class QueueSpec(Wire, frozen=True, kw_only=True):
     priority: Int32 | None = None
 
 
-class Queue(Wire, frozen=True, kw_only=True):
+class Queue(ObjectWithStatus, frozen=True, kw_only=True):
     """A share of the cluster. Only queues without children take workloads."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: QueueSpec = QueueSpec()

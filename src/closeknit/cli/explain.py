@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from closeknit.cli import contract, display, loading, options, preferences, verdict_tree, wording
-from closeknit.cli.contract import Json
+from closeknit.cli import display, json_output, loading, options, preferences, verdict_tree, wording
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
+from closeknit.cli.json_output import Json
 from closeknit.cli.preferences import Missed, Why
 from closeknit.cli.verdict_tree import Detail
 from closeknit.hub.outcome import Choice, Placed
@@ -57,7 +57,7 @@ def explain(
     choices = _choices(engine, verdict)
     match output:
         case options.Text.JSON:
-            sys.stdout.write(f"{contract.written({'outcomes': [_json(verdict, missed, choices)]})}\n")
+            sys.stdout.write(f"{json_output.text({'outcomes': [_json(verdict, missed, choices)]})}\n")
         case options.Text.TEXT:
             display.show([told(verdict, verdicts[:-1], missed, choices)])
     if reading.problems or verdict.status is Status.INVALID:
@@ -147,16 +147,16 @@ def _missed(missed: Missed, request: Request) -> Branch:
 
 
 def _json(verdict: Verdict, missed: Sequence[Missed], choices: Sequence[Choice]) -> Json:
-    entry = contract.outcome(verdict)
+    entry = json_output.outcome(verdict)
     if isinstance(verdict.outcome, Placed):
-        entry["choices"] = contract.told(tuple(choices))
+        entry["choices"] = json_output.plain(tuple(choices))
         entry["missedPreferences"] = [
             {
                 "group": each.group,
                 "preferred": each.preferred,
                 "why": each.why.value,
                 "shortfalls": [
-                    contract.shortfall(short, verdict.workload.request) for short in each.shortfalls
+                    json_output.shortfall(short, verdict.workload.request) for short in each.shortfalls
                 ],
             }
             for each in missed

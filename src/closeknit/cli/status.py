@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from closeknit import dialects
-from closeknit.cli import contract, loading, options
+from closeknit.cli import json_output, loading, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
 from closeknit.cli.wording import printable, title
 
@@ -31,7 +31,7 @@ def status(
     remark_skipped(found.skipped)
     if output is options.Text.JSON:
         listed = [_entry(each) for each in found.objects]
-        sys.stdout.write(f"{contract.written({'objects': listed})}\n")
+        sys.stdout.write(f"{json_output.text({'objects': listed})}\n")
     else:
         sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(found))
     finish(ExitStatus.INVALID if found.problems else ExitStatus.DONE)
@@ -48,10 +48,10 @@ def _lines(found: dialects.Statuses) -> Iterator[str]:
         yield "The files hold no object that an operator would write a status for."
 
 
-def _entry(each: dialects.ObjectStatus) -> contract.Json:
+def _entry(each: dialects.ObjectStatus) -> json_output.Json:
     return {
-        "object": contract.told(each.object),
+        "object": json_output.plain(each.object),
         "dialect": each.family,
-        "conditions": contract.told(each.conditions),
-        "events": contract.told(each.events),
+        "conditions": json_output.plain(each.conditions),
+        "events": json_output.plain(each.events),
     }

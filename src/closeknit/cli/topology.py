@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from closeknit.cli import (
-    contract,
     display,
+    json_output,
     loading,
     occupancy,
     options,
@@ -21,9 +21,9 @@ from closeknit.cli import (
     topology_tree,
     wording,
 )
-from closeknit.cli.contract import Json
 from closeknit.cli.display import branch
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
+from closeknit.cli.json_output import Json
 from closeknit.cli.occupancy import Domain
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.paths import Verbatim
@@ -74,7 +74,7 @@ def topology(
     match output:
         case options.Picture.JSON:
             told = [_json(each, root, depth, reading.cluster) for each, root in trees]
-            sys.stdout.write(f"{contract.written({'topologies': told})}\n")
+            sys.stdout.write(f"{json_output.text({'topologies': told})}\n")
         case options.Picture.SVG:
             sys.stdout.writelines(svg.drawn(_picture(*trees[0], resources)))
         case options.Picture.TEXT if check:
@@ -112,7 +112,7 @@ def _json(chosen: Topology | None, root: Domain, depth: int | None, cluster: Clu
         "name": chosen.name if chosen is not None else None,
         "levels": list(chosen.labels) if chosen is not None else [],
         "cluster": _domain(root, chosen.labels if chosen is not None else (), depth),
-        "findings": contract.told(tuple(topology_check.findings(cluster, chosen))) if chosen else [],
+        "findings": json_output.plain(tuple(topology_check.findings(cluster, chosen))) if chosen else [],
     }
 
 

@@ -7,18 +7,18 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
 from closeknit.dialects.family import Compiled, Described, Family, Rendered
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
-from closeknit.dialects.wire.kinds import Named
 from closeknit.hub import request as hub_request
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 
-_O = TypeVar("_O", bound=Named)
+_O = TypeVar("_O", bound=KubernetesObject)
 
 
 def compile_object(view: View, family: Family, key: Key) -> Compiled:

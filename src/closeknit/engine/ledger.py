@@ -15,12 +15,12 @@ import numpy as np
 from closeknit.engine.holdings import Holdings
 from closeknit.engine.labels import Labels
 from closeknit.engine.tree import Flags, Ints
-from closeknit.hub.cluster import Cluster, Holding, amount_problems, holding_problems, problems, uncountable
+from closeknit.hub.cluster import Cluster, Holding, holding_problems, problems, uncountable
 from closeknit.hub.nodes import Effect, Node, Taint
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
-from closeknit.hub.resources import Resources
+from closeknit.hub.resources import Resources, amount_problems
 from closeknit.hub.sentences import hub as sentences
 
 PODS = "pods"

@@ -11,7 +11,7 @@ from typing import Any
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Int32, Wire
 from closeknit.dialects import DIALECTS, Source
 from closeknit.dialects.compiling import topologies_of
@@ -40,10 +40,7 @@ class CrewSpec(Wire, frozen=True, kw_only=True):
     topology: str
 
 
-class Crew(Wire, frozen=True, kw_only=True):
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
+class Crew(KubernetesObject, frozen=True, kw_only=True):
     spec: CrewSpec
 
 

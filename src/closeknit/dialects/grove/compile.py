@@ -18,7 +18,7 @@ from closeknit.dialects.family import Compiled
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint_of
 from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules, size_problems
 from closeknit.dialects.grove.gang_to_request import gang_request, pods_by_group
-from closeknit.dialects.grove.owners import is_handed_on, is_on_its_own, pods_made_for
+from closeknit.dialects.grove.owners import deployment_notes, is_handed_on, is_on_its_own, pods_made_for
 from closeknit.dialects.grove.to_request import to_request
 from closeknit.dialects.kai.compile import PRIORITIES
 from closeknit.dialects.ownership import pod_of
@@ -40,7 +40,8 @@ def compile_pod_clique_set(stored: Stored[PodCliqueSet], view: View) -> Compiled
     since = created(stored, own)
     if is_handed_on(view, stored.key):
         return Compiled(problems=tuple(own))
-    workload = Workload(stored.object, DIALECT, None, priority=priority, created=since, notes=drawn.notes)
+    notes = (*drawn.notes, *deployment_notes(view, stored))
+    workload = Workload(stored.object, DIALECT, None, priority=priority, created=since, notes=notes)
     return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, stored.key))
 
 

@@ -8,18 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.core.levels import LevelField, Levels, PartFields, nested
 from closeknit.dialects.grove.topologies import MANAGED, Known
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, OneOf, Problem, parted
+from closeknit.hub.problems import Code, Field, OneOf, Problem, parted
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.topology import Topology
 
 SET = ""
 """Stands for the PodCliqueSet itself among the places of constraints."""
+
+
+CONDITION = "TopologyLevelsUnavailable"
+"""The condition of a PodCliqueSet that says what has become of its topology."""
+
+
+class Loss(StrEnum):
+    """The reason of that condition where a constraint is no longer kept."""
+
+    DOMAIN = "ClusterTopologyLevelsUnavailable"
+    TOPOLOGY = "ClusterTopologyNotFound"
+    NAME = "TopologyNameMissing"
+    SWITCH = "TopologyAwareSchedulingDisabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +124,11 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
     if not used:
         return Constraints(None, empty)
     if not known.enabled:
-        code = sentences.LOST_SWITCH if running else sentences.SWITCHED_OFF
-        off = tuple(code.at(place.path) for place in used.values())
-        return Constraints(None, empty, notes=off) if running else Constraints(None, empty, problems=off)
+        if not running:
+            off = tuple(sentences.SWITCHED_OFF.at(place.path) for place in used.values())
+            return Constraints(None, empty, problems=off)
+        lost_all = (_lost(sentences.LOST_SWITCH, place.path, Loss.SWITCH) for place in used.values())
+        return Constraints(None, empty, notes=tuple(lost_all))
     problems = [problem for place in used.values() for problem in _form_problems(place)]
     unnamed: list[Problem] = []
     name = topology_name(where, unnamed)
@@ -123,7 +139,7 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
     if topology is None:
         if name is not None and not running:
             problems.append(_no_topology(name, used, known))
-        lost = tuple(_lost(name, place) for place in used.values()) if running else ()
+        lost = tuple(_lost_topology(name, place) for place in used.values()) if running else ()
         return Constraints(None, empty, problems=tuple(problems), notes=lost)
     depths = {level.name: depth for depth, level in enumerate(topology.levels) if level.name}
     levels, unknown, coarser = nested(
@@ -131,8 +147,10 @@ def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False
     )
     refused, notes = parted(coarser)
     if running:
-        code = sentences.LOST_DOMAIN
-        notes = tuple(code.at(each.path, topology=topology.name, domain=each.value) for each in unknown)
+        notes = tuple(
+            _lost(sentences.LOST_DOMAIN, each.path, Loss.DOMAIN, topology=topology.name, domain=each.value)
+            for each in unknown
+        )
     else:
         for each in unknown:
             remedy, code = OneOf(each.value, tuple(depths)), sentences.UNKNOWN_DOMAIN
@@ -212,8 +230,12 @@ def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
     return code.at(path, name=name, remedy=OneOf(name, tuple(known.topologies)))
 
 
-def _lost(topology: str | None, place: Place) -> Problem:
+def _lost_topology(topology: str | None, place: Place) -> Problem:
     """What a running set has lost with the whole of its topology."""
     if topology is None:
-        return sentences.LOST_NAME.at(place.path)
-    return sentences.LOST_TOPOLOGY.at(place.path, name=topology)
+        return _lost(sentences.LOST_NAME, place.path, Loss.NAME)
+    return _lost(sentences.LOST_TOPOLOGY, place.path, Loss.TOPOLOGY, name=topology)
+
+
+def _lost(code: Code, path: Path, reason: Loss, **facts: str) -> Problem:
+    return code.at(path, condition=CONDITION, reason=reason, **facts)

@@ -8,13 +8,12 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.kai_keys import SCHEDULER
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.grove.constraints import constraints, places, topology_name
+from closeknit.dialects.grove.constraints import CONDITION, Loss, constraints, places, topology_name
 from closeknit.dialects.grove.topologies import Known, known
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 
-_LEVELS = "TopologyLevelsUnavailable"
 _DRIFT = "SchedulerTopologyDrift"
 
 
@@ -31,22 +30,22 @@ def topology_levels(given: wire.PodCliqueSet, topologies: Known) -> Condition:
     where = places(given)
     available = "AllClusterTopologyLevelsAvailable"
     if all(place.given is None for place in where.values()):
-        return Condition(_LEVELS, "False", available, "No topology constraints defined")
+        return Condition(CONDITION, "False", available, "No topology constraints defined")
     if not topologies.enabled:
         message = "Topology constraints are defined but Topology Aware Scheduling is disabled"
-        return Condition(_LEVELS, "Unknown", "TopologyAwareSchedulingDisabled", message)
+        return Condition(CONDITION, "Unknown", Loss.SWITCH, message)
     name = topology_name(where, [])
     if name is None:
         message = "PodCliqueSet topology constraints must include topologyName"
-        return Condition(_LEVELS, "Unknown", "TopologyNameMissing", message)
+        return Condition(CONDITION, "Unknown", Loss.NAME, message)
     if name not in topologies.topologies:
         message = f"ClusterTopologyBinding {name} not found"
-        return Condition(_LEVELS, "Unknown", "ClusterTopologyNotFound", message)
+        return Condition(CONDITION, "Unknown", Loss.TOPOLOGY, message)
     unavailable = constraints(given, topologies, running=True).unavailable
     if unavailable:
         message = f"Unavailable topology domains: [{', '.join(unavailable)}]"
-        return Condition(_LEVELS, "True", "ClusterTopologyLevelsUnavailable", message)
-    return Condition(_LEVELS, "False", available, "All topology levels are available")
+        return Condition(CONDITION, "True", Loss.DOMAIN, message)
+    return Condition(CONDITION, "False", available, "All topology levels are available")
 
 
 def binding_status(stored: Stored[wire.ClusterTopologyBinding], view: View) -> Status:

@@ -88,16 +88,8 @@ def from_fields(
     given: wire.PodSetTopologyRequest, path: Path, count: int, found: list[Problem]
 ) -> TopologyRequest:
     """Read the topology request of a Workload's pod set; what is wrong is added to ``found``."""
-    values = {
-        keys.REQUIRED: given.required,
-        keys.PREFERRED: given.preferred,
-        keys.UNCONSTRAINED: given.unconstrained or None,
-        keys.SLICE_LEVEL: given.pod_set_slice_required_topology,
-        keys.SLICE_SIZE: given.pod_set_slice_size,
-        keys.SLICE_LAYERS: msgspec.to_builtins(given.podset_slice_required_topology_constraints) or None,
-        keys.GROUP: given.pod_set_group_name,
-    }
-    present = {key: value for key, value in values.items() if value is not None}
+    written = msgspec.to_builtins(given)
+    present = {key: written[field] for key, field in FIELDS.items() if field in written}
     return _read(present, Spelling(path, FIELDS), count, found)
 
 
@@ -174,27 +166,27 @@ def _group_problems(
         yield sentences.GROUP_WITHOUT_LEVEL.at(path, required=required, preferred=preferred)
 
 
-def to_annotations(
-    required: str | None,
-    preferred: str | None,
-    slices: Sequence[tuple[str, int]],
-    group: str = "",
-    *,
-    unconstrained: bool = False,
-) -> dict[str, str]:
-    """The annotations of a pod template that ask for this; slices by level and size, coarsest first."""
-    level, size = slices[0] if len(slices) == 1 else ("", 0)
-    layers = [{"topology": level, "size": size} for level, size in slices] if len(slices) > 1 else []
-    made = {
-        keys.REQUIRED: required,
-        keys.PREFERRED: preferred,
-        keys.UNCONSTRAINED: "true" if unconstrained else None,
-        keys.SLICE_LEVEL: level,
-        keys.SLICE_SIZE: str(size) if size else None,
-        keys.SLICE_LAYERS: json.dumps(layers) if layers else None,
-        keys.GROUP: group,
-    }
-    return {key: value for key, value in made.items() if value}
+def to_fields(
+    required: str | None, preferred: str | None, slices: Sequence[tuple[str, int]], group: str
+) -> wire.PodSetTopologyRequest:
+    """The topology request of a Workload's pod set; slices by level and size, coarsest first."""
+    level, size = slices[0] if len(slices) == 1 else (None, None)
+    layers = [wire.SliceConstraint(topology=name, size=pods) for name, pods in slices]
+    return wire.PodSetTopologyRequest(
+        required=required,
+        preferred=preferred,
+        pod_set_group_name=group or None,
+        pod_set_slice_required_topology=level,
+        pod_set_slice_size=size,
+        podset_slice_required_topology_constraints=layers if len(layers) > 1 else [],
+    )
+
+
+def to_annotations(asked: wire.PodSetTopologyRequest) -> dict[str, str]:
+    """The annotations of a pod template that ask for the same."""
+    written = msgspec.to_builtins(asked)
+    present = {key: written[field] for key, field in FIELDS.items() if field in written}
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in present.items()}
 
 
 def misplaced(annotations: Mapping[str, str], path: Path, right: Field | str) -> Iterator[Problem]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
-from closeknit.dialects.wire.kinds import Named
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import ObjectName
 
-_O_co = TypeVar("_O_co", bound=Named, covariant=True)
+_O_co = TypeVar("_O_co", bound=KubernetesObject, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)

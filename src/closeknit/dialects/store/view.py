@@ -13,16 +13,17 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
 
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Change, Entry, Store
-from closeknit.dialects.wire.kinds import UNNAMED, Named
+from closeknit.dialects.wire.kinds import UNNAMED
 from closeknit.hub.keys import Key
 
 if TYPE_CHECKING:
     from closeknit.dialects.family import Family
 
-_O = TypeVar("_O", bound=Named)
+_O = TypeVar("_O", bound=KubernetesObject)
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 _Name: TypeAlias = tuple[Any, ...]

@@ -104,7 +104,7 @@ def _clashes(
 ) -> Iterator[Located]:
     """Objects of one key that differ, where operators' rules give both their name.
 
-    Two workloads may have thousands of pods that clash; the first of each kind is told. What was made
+    Two workloads may have thousands of pods that clash; the first of each kind is reported. What was made
     for no workload, because another object speaks for it by now, gives way.
     """
     own = {workload.key: workload for workload in sound}

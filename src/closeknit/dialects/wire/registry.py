@@ -6,7 +6,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.text.documents import Document, Located
@@ -15,7 +15,6 @@ from closeknit.dialects.wire.kinds import (
     DEFAULT_NAMESPACE,
     UNNAMED,
     Kind,
-    Named,
     Origin,
     OwnFile,
     Skipped,
@@ -136,7 +135,10 @@ class Registry:
             code = sentences.UNKNOWN_VERSION
             return code.at(("apiVersion",), kind=name, version=version, remedy=remedy)
         if group in self._known:
-            return None if name in self._known[group] else _unknown_kind(name, self._known[group])
+            if name in self._known[group]:
+                return None
+            remedy = OneOf.among(name, self._known[group])
+            return sentences.UNKNOWN_KIND.at(("kind",), kind=name, remedy=remedy)
         meant = nearest(group, [other for other, kind_name in self._kinds if kind_name == name])
         # A group that is merely similar, as "scheduling.x-k8s.io" is, belongs to another project.
         if meant and is_slip(group, meant):
@@ -204,13 +206,13 @@ def _decoded(
     decoded, problems = decode(kind.shape, content, lenient=lenient)
     if decoded is None:
         return None, problems
-    metadata = cast(Named, decoded).metadata
+    metadata = decoded.metadata
     if own_file is not None and own_file.own_names:
         return decoded, problems
     if kind.named and not metadata.name:
         return None, (*problems, sentences.NAMELESS.at(("metadata", "name")))
     wrong = tuple(_name_problems(metadata))
-    # A file of its own is no object yet, so its rules can be told beside a name that none could have.
+    # A file of its own is no object yet, so it is checked even if no object could have its name.
     return None if wrong and own_file is None else decoded, (*problems, *wrong)
 
 
@@ -223,7 +225,3 @@ def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
     for key, text in (("name", metadata.name), ("namespace", metadata.namespace)):
         if text and not is_name(text):
             yield sentences.INVALID_NAME.at(("metadata", key), name=text)
-
-
-def _unknown_kind(name: str, known: Iterable[str]) -> Problem:
-    return sentences.UNKNOWN_KIND.at(("kind",), kind=name, remedy=OneOf.among(name, known))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
 from closeknit.dialects.family import Compiled, Described, Family
 from closeknit.dialects.reading import Reading, load, reading_of
@@ -25,10 +25,7 @@ class File(Wire, frozen=True, kw_only=True):
     steps: list[str] | None = None
 
 
-class Recipe(Wire, frozen=True, kw_only=True):
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
+class Recipe(KubernetesObject, frozen=True, kw_only=True):
     spec: File
 
 

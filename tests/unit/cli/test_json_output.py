@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from closeknit.cli import contract
+from closeknit.cli import json_output
 from closeknit.hub.outcome import (
     Assignment,
     CountChange,
@@ -73,7 +73,7 @@ def verdict(outcome: Outcome | None, *problems: Problem) -> Verdict:
 
 
 def told(outcome: Outcome | None, *problems: Problem) -> dict[str, Any]:
-    output = contract.outcomes([verdict(outcome, *problems)])
+    output = json_output.outcomes([verdict(outcome, *problems)])
     jsonschema.validate(output, SCHEMA)
     (entry,) = output["outcomes"]
     assert isinstance(entry, dict)
@@ -195,4 +195,4 @@ def test_an_undecided_workload_says_so() -> None:
 
 
 def test_names_in_any_script_stay_readable() -> None:
-    assert "größe" in contract.written({"name": "größe"})
+    assert "größe" in json_output.text({"name": "größe"})
