@@ -38,5 +38,5 @@ class OpenWire(Wire, frozen=True, kw_only=True):
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text: names of fields of which there are many."""
+    """The words of a text: names of fields or kinds of which there are many."""
     return frozenset(text.split())

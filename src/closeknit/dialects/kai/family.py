@@ -10,6 +10,7 @@ from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.apis.wire import words
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import render
 from closeknit.dialects.kai.compile import compile_owner, compile_pod_group
@@ -52,20 +53,9 @@ KAI = Family(
     indexes=(GROUPS_BY_OWNER,),
     borrows=("grove",),
     passed_over={
-        "scheduling.run.ai": frozenset({"BindRequest"}),
-        "kai.scheduler": frozenset({"Config", "SchedulingShard"}),
-        "batch": frozenset({"CronJob"}),
-        "kubeflow.org": frozenset(
-            {
-                "JAXJob",
-                "MPIJob",
-                "Notebook",
-                "PaddleJob",
-                "ScheduledWorkflow",
-                "TFJob",
-                "Viewer",
-                "XGBoostJob",
-            }
-        ),
+        "scheduling.run.ai": words("BindRequest"),
+        "kai.scheduler": words("Config SchedulingShard"),
+        "batch": words("CronJob"),
+        "kubeflow.org": words("JAXJob MPIJob Notebook PaddleJob ScheduledWorkflow TFJob Viewer XGBoostJob"),
     },
 )

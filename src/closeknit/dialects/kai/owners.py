@@ -88,7 +88,7 @@ def makes(view: View) -> frozenset[Key]:
 def check_pod(pod: Stored[Pod], view: View) -> Iterator[Problem]:
     """A pod whose PodGroup is not there, and who is nobody else's: nobody would ever place it."""
     claim = claim_of(view, pod.key)
-    if claim.family != FAMILY or view.derive(exists, claim.key):
+    if claim.family != FAMILY or exists(view, claim.key):
         return
     read = view.derive(pod_of, pod.key)
     if read is None or read.lost or read.stage in (Stage.SUCCEEDED, Stage.FAILED):

@@ -38,17 +38,17 @@ class Store:
             self._indexes.setdefault(index.shape, []).append(index)
             self._values[index.name], self._found[index.name] = {}, {}
 
-    def put(self, entry: Entry) -> set[Change]:
+    def put(self, entry: Entry) -> list[Change]:
         """Add an object, or replace the one of its key in its place."""
         key, shape = entry.key, entry.shape
         before = self._entries.get(key)
         if before is not None and before == entry:
-            return set()
-        changes: set[Change] = {("key", key), ("shape", shape)}
+            return []
+        changes: list[Change] = [("key", key), ("shape", shape)]
         if before is None:
-            changes.add(("exists", key))
+            changes.append(("exists", key))
         elif (before.shape, type(before)) != (shape, type(entry)):
-            changes |= self.remove(key)
+            changes += self.remove(key)
         self._entries[key] = entry
         if isinstance(entry, Unreadable):
             self._unreadable.setdefault(shape, {})[key] = entry
@@ -61,15 +61,15 @@ class Store:
                 self._values[index.name][key] = values
             for value in values:
                 self._found[index.name].setdefault(value, {})[key] = entry
-                changes.add((index.name, value))
+                changes.append((index.name, value))
         return changes
 
-    def remove(self, key: Key) -> set[Change]:
+    def remove(self, key: Key) -> list[Change]:
         """Forget an object, if it is there."""
         entry = self._entries.pop(key, None)
         if entry is None:
-            return set()
-        changes: set[Change] = {("key", key), ("exists", key), ("shape", entry.shape)}
+            return []
+        changes: list[Change] = [("key", key), ("exists", key), ("shape", entry.shape)]
         if isinstance(entry, Unreadable):
             del self._unreadable[entry.shape][key]
             return changes
@@ -98,10 +98,10 @@ class Store:
         """The values that an object is found by."""
         return self._values[index].get(key, ())
 
-    def _take_out(self, index: Index, key: Key, changes: set[Change]) -> None:
+    def _take_out(self, index: Index, key: Key, changes: list[Change]) -> None:
         every = self._found[index.name]
         for value in self._values[index.name].pop(key, ()):
             del every[value][key]
             if not every[value]:
                 del every[value]
-            changes.add((index.name, value))
+            changes.append((index.name, value))

@@ -130,7 +130,7 @@ class View:
                 pending.extend(self._results[source].sources if source in self._results else ())
         return {source for source in found if isinstance(source[0], str)}
 
-    def _note(self, changes: set[Change]) -> None:
+    def _note(self, changes: Sequence[Change]) -> None:
         if not changes:
             return
         self._revision += 1

@@ -91,7 +91,8 @@ class Registry:
                 ("metadata", "name"), kind=name.kind, name=name.name, origin=str(first)
             )
             problems = (*problems, again)
-        yield from (origin.located(problem, name) for problem in problems)
+        for problem in problems:
+            yield origin.located(problem, name)
         if isinstance(kind, Problem) or first is not origin:
             return
         yield Found(kind, key, name, origin, decoded, problems, content if kind.verbatim else {})
@@ -160,10 +161,11 @@ def _unpacked(content: Any) -> Iterator[tuple[Path, Any]]:
     while pending:
         path, outer = pending.pop()
         kind = outer.get("kind") if isinstance(outer, dict) else None
-        items = outer.get("items") if isinstance(outer, dict) else None
-        if isinstance(kind, str) and outer.keys() <= {"apiVersion", "kind", "metadata"}:
-            items = []
-        if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
+        if not isinstance(kind, str) or not kind.endswith("List"):
+            yield path, outer
+            continue
+        items = [] if outer.keys() <= {"apiVersion", "kind", "metadata"} else outer.get("items")
+        if not isinstance(items, list):
             yield path, outer
             continue
         typed = (
