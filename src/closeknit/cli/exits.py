@@ -11,9 +11,12 @@ from enum import IntEnum
 import typer
 
 from closeknit.cli.wording import counted, printable, title
-from closeknit.dialects import Located, Skipped
+from closeknit.dialects import Located, Reading, Skipped
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.workload import Workload
+
+_MOST_REMARKS = 10
+"""So many remarks on the objects of a cluster do not drown the rest."""
 
 
 class ExitStatus(IntEnum):
@@ -51,6 +54,32 @@ def remark_skipped(skipped: Iterable[Skipped]) -> None:
             f"note: {counted(number, 'document')} of kind {printable(kind)} ({printable(api_version)})"
             f" {'was' if number == 1 else 'were'} passed over: no dialect reads that kind.\n"
         )
+
+
+def tell(reading: Reading) -> None:
+    """Say what is wrong with the files, and what is worth knowing about all that was read.
+
+    An object that is in a cluster was accepted there. What is wrong with it is no fault of who only reads it.
+    """
+    complain(each for each in reading.problems if not each.live)
+    remark(reading)
+
+
+def remark(reading: Reading) -> None:
+    """Say what is worth knowing about all that was read."""
+    remark_skipped(reading.skipped)
+    for replaced in reading.replaced:
+        sys.stderr.write(f"note: {title(replaced.object)} is in the cluster too; {replaced.by} is taken.\n")
+    remarks = [*reading.notes, *(each for each in reading.problems if each.live)]
+    sys.stderr.writelines(f"note: {printable(str(each))}\n" for each in remarks[:_MOST_REMARKS])
+    if len(remarks) > _MOST_REMARKS:
+        more = counted(len(remarks) - _MOST_REMARKS, "more remark")
+        sys.stderr.write(f"note: {more} on objects in the cluster; closeknit validate lists them all.\n")
+
+
+def faulty(reading: Reading) -> bool:
+    """Whether anything is wrong with the files."""
+    return any(not each.live for each in reading.problems)
 
 
 def remark_noted(workloads: Iterable[Workload]) -> None:

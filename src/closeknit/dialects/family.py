@@ -46,6 +46,8 @@ class Compiled:
     """What is wrong with other objects, such as its pods, that only it can tell."""
     holdings: tuple[Holding, ...] = ()
     """What is held for pods that are not there yet."""
+    notes: tuple[Problem, ...] = ()
+    """Why it asks for nothing now, where that is worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)

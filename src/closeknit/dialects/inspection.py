@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from closeknit.dialects.family import Condition, Event, Family
 from closeknit.dialects.reading import gather, in_order, load
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.documents import Located, Source
+from closeknit.dialects.text.documents import Located, Served, Source
 from closeknit.dialects.wire.kinds import Skipped
 from closeknit.hub.workload import ObjectName
 
@@ -45,7 +45,9 @@ class Update:
     """How many objects stand in both, whether they could be compared or not."""
 
 
-def statuses_with(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Statuses:
+def statuses_with(
+    families: Sequence[Family], sources: Sequence[Source | Served], *, lenient: bool
+) -> Statuses:
     """The status of every object; the promises are those of ``closeknit.dialects.statuses``."""
     loaded = load(families, sources, lenient=lenient)
     return Statuses(
@@ -65,7 +67,11 @@ def _statuses(view: View) -> Iterator[ObjectStatus]:
 
 
 def update_with(
-    families: Sequence[Family], old: Sequence[Source], new: Sequence[Source], *, lenient: bool
+    families: Sequence[Family],
+    old: Sequence[Source | Served],
+    new: Sequence[Source | Served],
+    *,
+    lenient: bool,
 ) -> Update:
     """Compare each new object with the old one of its key."""
     before, after = load(families, old, lenient=lenient), load(families, new, lenient=lenient)

@@ -6,16 +6,16 @@ of its pods: those that it refers to, or as many as must run at once where it re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import POD_CLIQUE
 from closeknit.apis.kai_keys import SUBGROUP_LABEL
-from closeknit.dialects.core.assumed_pods import Assumed
+from closeknit.dialects.core.assumed_pods import Assumed, pods_not_there
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.minimum_members import Candidate, Crew, ExpectedPod, crew
-from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
+from closeknit.dialects.core.pods import ReadPod, Stage, rank
 from closeknit.dialects.grove.gang_rules import GANG
 from closeknit.dialects.grove.names import pod_name
 from closeknit.hub.problems import OneOf, Problem
@@ -58,11 +58,12 @@ def gang_request(
     levels: Mapping[str, Levels],
     pods: Mapping[str, Sequence[ReadPod]],
     *,
-    not_there: Assumed,
+    not_there: Assumed | None,
 ) -> Request:
     """The request of a gang that is in order; all of it is placed at once.
 
-    ``not_there`` says what pods ask for of whose group none is there.
+    ``not_there`` says what pods ask for of whose group none is there; None, that pods which are not there are
+    none of it.
     """
     within_config = {
         each: config
@@ -73,7 +74,7 @@ def gang_request(
     outermost: list[str | Member] = []
     for group in given.spec.podgroups:
         own = levels[group.name]
-        filled = _crew(group, name, pods.get(group.name, ()), not_there.of(group.name))
+        filled = _crew(group, name, pods.get(group.name, ()), not_there)
         made = Group(group.name, filled.members, own.required, own.preferred, filled.minimum)
         config = within_config.get(group.name)
         if config is None:
@@ -91,24 +92,40 @@ def gang_request(
     return Request(name, Group(name, whole, levels[GANG].required, levels[GANG].preferred), topology)
 
 
-def _crew(group: wire.PodGroup, root: str, pods: Sequence[ReadPod], assumed: Shape) -> Crew:
+def lacking(given: wire.PodGang, pods: Mapping[str, Sequence[ReadPod]]) -> Iterator[Problem]:
+    """Which pod groups of a gang in a cluster have not as many pods as must run at once."""
+    counted = (Stage.RUNNING, Stage.OPEN, Stage.SUCCEEDED)
+    for i, group in enumerate(given.spec.podgroups):
+        there = sum(pod.stage in counted for pod in pods.get(group.name, ()))
+        if there < group.min_replicas:
+            yield pods_not_there(("spec", "podgroups", i, "minReplicas"), group.min_replicas, there)
+
+
+def _crew(group: wire.PodGroup, root: str, pods: Sequence[ReadPod], assumed: Assumed | None) -> Crew:
     """The pods of a group, any ``minReplicas`` of which must run at once."""
     there = _members(group, pods, assumed)
     least = group.min_replicas - sum(pod.stage is Stage.SUCCEEDED for pod in pods)
     return crew(group.name, root, min(max(least, 0), len(there)), there)
 
 
-def _members(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Shape) -> list[Candidate]:
+def _members(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Assumed | None) -> list[Candidate]:
     """All pods of a group, running ones first. One that is not there is like the others of its group."""
-    like = pods[0].shape if pods else assumed
     there: list[Candidate] = [pod for pod in pods if pod.stage in (Stage.RUNNING, Stage.OPEN)]
+    if assumed is not None:
+        there.extend(_expected(group, pods, len(there), assumed))
+    return sorted(there, key=lambda one: (one.stage is Stage.OPEN, rank(one.name)))
+
+
+def _expected(
+    group: wire.PodGroup, pods: Sequence[ReadPod], there: int, assumed: Assumed
+) -> Iterator[ExpectedPod]:
+    like = pods[0].shape if pods else assumed.of(group.name)
     known = {pod.name for pod in pods}
     names = [one.name for one in group.pod_references if one.name not in known]
     # Pods that failed or are leaving will be replaced, under names that nobody knows yet.
     done = sum(pod.stage is Stage.SUCCEEDED for pod in pods)
-    lacking = max(group.min_replicas - len(there) - len(names) - done, 0)
+    lacking = max(group.min_replicas - there - len(names) - done, 0)
     taken = {*known, *names}
     unused = (pod_name(group.name, i) for i in range(lacking + len(taken)))
     names.extend(islice((name for name in unused if name not in taken), lacking))
-    there.extend(ExpectedPod(name, like) for name in names)
-    return sorted(there, key=lambda one: (one.stage is Stage.OPEN, rank(one.name)))
+    yield from (ExpectedPod(name, like) for name in names)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from closeknit.apis.kai_keys import SUBGROUP_LABEL
-from closeknit.dialects.core.assumed_pods import Assumed
+from closeknit.dialects.core.assumed_pods import Assumed, pods_not_there
 from closeknit.dialects.core.minimum_members import Candidate, Crew, ExpectedPod, crew, equal
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf
@@ -92,26 +92,32 @@ def leaf_pods(
     group: str,
     leaves: Mapping[str, tuple[Path, int]],
     present: Members,
-    assumed: Assumed,
+    assumed: Assumed | None,
     found: list[Problem],
 ) -> dict[str, Crew]:
     """What every leaf of a PodGroup consists of, from its pods or, where it has none, assumed.
 
-    ``leaves`` says where each stands, and how many of its pods must run at once.
+    ``leaves`` says where each stands, and how many of its pods must run at once. Where nothing is to be
+    ``assumed``, a leaf that lacks pods is left out, with a note.
     """
     made: dict[str, Crew] = {}
     left = MOST_PODS
     for leaf, (path, minimum) in leaves.items():
-        if leaf in present.by_leaf:
-            given = _given(group, leaf, minimum, present.by_leaf[leaf])
+        if leaf in present.by_leaf or assumed is None:
+            pods = present.by_leaf.get(leaf, ())
+            given = _given(group, leaf, minimum, pods) if pods or not minimum else minimum
             if isinstance(given, Crew):
                 made[leaf] = given
-                continue
-            there = minimum - given
-            worded = "1 is given" if there == 1 else f"{there} are given"
-            found.append(
-                sentences.TOO_FEW_PODS.at((*path, "minMember"), minimum=minimum, given=worded, missing=given)
-            )
+            elif assumed is None:
+                found.append(pods_not_there((*path, "minMember"), minimum, minimum - given))
+            else:
+                there = minimum - given
+                worded = "1 is given" if there == 1 else f"{there} are given"
+                found.append(
+                    sentences.TOO_FEW_PODS.at(
+                        (*path, "minMember"), minimum=minimum, given=worded, missing=given
+                    )
+                )
             continue
         left -= minimum
         if left < 0:

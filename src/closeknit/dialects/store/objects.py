@@ -50,6 +50,8 @@ class Stored(_Entry, Generic[_O_co]):
     """The whole object as it was written, unused fields included; empty unless its kind is kept verbatim."""
     bare: bool = False
     """Whether it was written without apiVersion, kind and metadata, so that nobody gave it a namespace."""
+    live: bool = False
+    """Whether it comes from a cluster, whose pods are all there are, and not from a file."""
 
     @property
     def shape(self) -> type[Any]:

@@ -19,6 +19,7 @@ from closeknit.dialects.wire.kinds import (
     Named,
     Origin,
     OwnFile,
+    Replaced,
     Skipped,
     files_at,
 )
@@ -61,23 +62,38 @@ class Registry:
         every = itertools.chain.from_iterable(self._kinds.values())
         self._files = [(kind, kind.own_file) for kind in every if kind.own_file is not None]
 
-    def objects(self, documents: Iterable[Document], *, lenient: bool) -> Iterator[Found | Located | Skipped]:
-        """Yield the object of every document after its problems; of two with one key, the first."""
+    def objects(
+        self, documents: Iterable[Document], *, lenient: bool, namespace: str = DEFAULT_NAMESPACE
+    ) -> Iterator[Found | Located | Skipped | Replaced]:
+        """Yield the object of every document after its problems; of two with one key, the first.
+
+        ``namespace`` is that of objects which name none. Fields of a cluster's objects that are not known
+        are no problem: its server knows them.
+        """
         seen: dict[Key, Origin] = {}
+        for origin, whole in self.written(documents):
+            yield from self._object(origin, whole, seen, namespace, lenient=lenient or origin.live)
+
+    def written(self, documents: Iterable[Document]) -> Iterator[tuple[Origin, Any]]:
+        """Yield every object as it was written. Lists are taken apart; files of their own become objects."""
         for document in documents:
             for prefix, content in _unpacked(document.content):
                 for path, whole, own_file in self._wholes(content):
-                    origin = Origin(document.source, document.number, (*prefix, *path), own_file)
-                    yield from self._object(origin, whole, seen, lenient=lenient)
+                    yield Origin(document.source, document.number, (*prefix, *path), own_file), whole
 
     def _object(
-        self, origin: Origin, content: Any, seen: dict[Key, Origin], *, lenient: bool
-    ) -> Iterator[Found | Located | Skipped]:
+        self, origin: Origin, content: Any, seen: dict[Key, Origin], namespace: str, *, lenient: bool
+    ) -> Iterator[Found | Located | Skipped | Replaced]:
         kind = self._kind(content)
-        name = _identity(content, kind)
+        name = _identity(content, kind, namespace)
         if kind is None:
             yield Skipped(origin.source, origin.document, name.api_version, name.kind)
             return
+        if origin.live and name.key in seen:
+            yield Replaced(name, seen[name.key])
+            return
+        if origin.live and isinstance(kind, Kind):
+            kind = self._as_written(kind, content)
         own_file = origin.own_file
         decoded, problems = (
             (None, (kind,))
@@ -98,6 +114,17 @@ class Registry:
         if isinstance(kind, Problem) or first is not origin:
             return
         yield Found(kind, key, name, origin, decoded, problems, content if kind.verbatim else {})
+
+    def _as_written(self, kind: Kind, content: Any) -> Kind:
+        """The version in whose fields an object is written.
+
+        A cluster that has no converter for a kind hands out every object in every version, as it was written.
+        """
+        versions = self._kinds[kind.group, kind.kind]
+        if len(versions) == 1:
+            return kind
+        fitting = (each for each in (kind, *versions) if not decode(each.shape, content)[1])
+        return next(fitting, kind)
 
     def _wholes(self, content: Any) -> Iterator[tuple[Path, Any, OwnFile | None]]:
         """A document as an object; a file that some kind knows as its own is put into one.
@@ -177,7 +204,7 @@ def _unpacked(content: Any) -> Iterator[tuple[Path, Any]]:
         )
 
 
-def _identity(content: Any, kind: Kind | Problem | None) -> ObjectName:
+def _identity(content: Any, kind: Kind | Problem | None, default_namespace: str) -> ObjectName:
     """What is known of an object's name, even where the object has problems."""
     fields = content if isinstance(content, dict) else {}
     metadata = fields.get("metadata")
@@ -187,7 +214,7 @@ def _identity(content: Any, kind: Kind | Problem | None) -> ObjectName:
         _safe(text) if isinstance(text, str) else "" for text in written
     )
     if isinstance(kind, Kind):
-        namespace = (namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
+        namespace = (namespace or default_namespace) if kind.namespaced else ""
     return ObjectName(api_version, name_of_kind, namespace, name)
 
 
