@@ -17,7 +17,9 @@ from closeknit.cli.loading import working
 from closeknit.cli.resource_names import label
 from closeknit.cli.wording import counted, printable
 from closeknit.cli.written_objects import Object, WrittenObject, objects_in
+from closeknit.dialects import KINDS
 from closeknit.dialects.definitions import FAMILIES
+from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.sentences import kube as kube_sentences
@@ -169,7 +171,9 @@ def unserved(written: WrittenObject, resources: Iterable[Resource], cluster: str
     """Why an object cannot be in a cluster, and what would help."""
     group = written.api_version.rpartition("/")[0]
     versions = [each.api_version for each in resources if (each.group, each.kind) == (group, written.kind)]
-    if versions:
+    if any((each.group, each.kind, each.named) == (group, written.kind, False) for each in KINDS):
+        remedy = "It is a file for a program, and no object of a cluster. Leave it out."
+    elif versions:
         remedy = f"It serves {', '.join(versions)}; write that instead."
     elif family := _family_of(group, written.kind):
         remedy = f"Install it first: closeknit crds --family {family} | closeknit apply -f -"
@@ -197,8 +201,11 @@ def _family_of(group: str, kind: str) -> str:
 def _refusals(error: ApiError, namespace: str) -> Iterator[Problem]:
     """Everything for which an object was refused."""
     match error:
-        case InvalidObjectError() if error.problems:
-            yield from error.problems
+        case InvalidObjectError() if error.status.causes:
+            for cause in error.status.causes:
+                # Some servers add how the object would have changed, over many lines.
+                message = cause.message.partition("\n")[0]
+                yield kube_sentences.REFUSED.at((Verbatim(cause.field),), message=message)
         case ConflictError():
             yield sentences.FIELDS_OF_OTHERS.at((), message=f"{str(error).rstrip('.')}.")
         case NotFoundError() if namespace:

@@ -16,6 +16,7 @@ from closeknit.hub.sentences import cli as sentences
 from closeknit.kube.errors import (
     ApiError,
     DeadlineExceededError,
+    ForbiddenError,
     InternalServerError,
     TooManyRequestsError,
     UnauthorizedError,
@@ -110,6 +111,8 @@ def _failure(error: ApiError, access: LoadedAccess) -> tuple[Problem, ExitStatus
         method, _, rest = reason.partition(": ")
         reason = rest if rest and method.partition(" ")[0].isupper() else reason
         return sentences.CLUSTER_NOT_REACHED.at(cluster=cluster, reason=reason), ExitStatus.UNEXPECTED
+    if isinstance(error, ForbiddenError):
+        return sentences.NOT_PERMITTED.at(cluster=cluster, reason=reason), ExitStatus.INVALID
     return sentences.CLUSTER_REFUSED.at(cluster=cluster, reason=str(error)), ExitStatus.INVALID
 
 

@@ -39,20 +39,20 @@ async def read_cluster(cluster: AskedCluster, progress: Progress, kinds: Sequenc
     """All objects of these kinds. Kinds are listed at the same time, each page by page."""
     resources = await cluster.api.resources()
     chosen = readable(kinds, resources)
-    parts = await asyncio.gather(*(_listed(cluster, each, progress) for each in chosen))
+    parts = await asyncio.gather(*(_listed(cluster, each, progress) for each in chosen.values()))
     notes = [*_unserved(kinds, resources, cluster.name), *filter(None, (note for _, note in parts))]
     objects = list(itertools.chain.from_iterable(found for found, _ in parts))
     return Snapshot(Served(cluster.name, objects, cluster.namespace), tuple(notes))
 
 
-def readable(kinds: Iterable[Kind], resources: Sequence[Resource]) -> list[Resource]:
-    """For each kind the resource to list: of the versions that are read, the one that the server prefers."""
+def readable(kinds: Iterable[Kind], resources: Iterable[Resource]) -> dict[tuple[str, str], list[Resource]]:
+    """For each kind that is served, the versions that are read, the one that the server prefers first."""
     wanted = _versions(kinds)
-    found: dict[tuple[str, str], Resource] = {}
+    found: dict[tuple[str, str], list[Resource]] = {}
     for each in resources:
         if each.version in wanted.get((each.group, each.kind), ()):
-            found.setdefault((each.group, each.kind), each)
-    return list(found.values())
+            found.setdefault((each.group, each.kind), []).append(each)
+    return found
 
 
 def _versions(kinds: Iterable[Kind]) -> dict[tuple[str, str], set[str]]:
@@ -86,10 +86,13 @@ def _unserved(kinds: Sequence[Kind], resources: Sequence[Resource], cluster: str
         yield f"{upper(cluster)} does not serve {listed(names, limit=len(names))}; nothing of these is read."
 
 
-async def _listed(cluster: AskedCluster, resource: Resource, progress: Progress) -> tuple[list[Object], str]:
-    """The objects of a resource, and a note where they are not all of them."""
+async def _listed(
+    cluster: AskedCluster, versions: Sequence[Resource], progress: Progress
+) -> tuple[list[Object], str]:
+    """The objects of a kind, and a note where they are not all of them."""
+    resource = versions[0]
     try:
-        return await _everything(cluster.api, resource, EVERYTHING, progress), ""
+        return await _everything(cluster.api, versions, EVERYTHING, progress), ""
     except NotFoundError:
         return [], f"{resource.kind} is passed over: {cluster.name} no longer serves {resource.qualified}."
     except ForbiddenError as error:
@@ -98,7 +101,7 @@ async def _listed(cluster: AskedCluster, resource: Resource, progress: Progress)
     if resource.namespaced:
         own = Selection(namespace=cluster.namespace)
         try:
-            found = await _everything(cluster.api, resource, own, progress)
+            found = await _everything(cluster.api, versions, own, progress)
         except ForbiddenError:
             pass
         else:
@@ -107,27 +110,47 @@ async def _listed(cluster: AskedCluster, resource: Resource, progress: Progress)
 
 
 async def _everything(
-    api: KubernetesApi, resource: Resource, selection: Selection, progress: Progress
+    api: KubernetesApi, versions: Sequence[Resource], selection: Selection, progress: Progress
 ) -> list[Object]:
-    try:
-        return await _pages(api, resource, selection, progress)
-    except GoneError:
-        # The server forgot the moment of the first page while later ones were read. In one piece it cannot.
-        items = (await api.list(resource, selection)).items
-        return [_clean(each) for each in items]
+    """All objects of a kind, each in the version in which it was written last, where that is read.
+
+    A server without a converter for a kind leaves out what its other versions do not know.
+    """
+    found = await _in_one_version(api, versions[0], selection, progress)
+    for other in versions[1:]:
+        if any(_written_in(each) == other.api_version for each in found):
+            again = await _in_one_version(api, other, selection, progress)
+            as_written = {_key(each): each for each in again if _written_in(each) == other.api_version}
+            found = [as_written.get(_key(each), each) for each in found]
+    return [_clean(each) for each in found]
 
 
-async def _pages(
+async def _in_one_version(
     api: KubernetesApi, resource: Resource, selection: Selection, progress: Progress
 ) -> list[Object]:
     found: list[Object] = []
     expected = 0
-    async for page in pages(api, resource, selection):
-        found.extend(map(_clean, page.items))
-        known = len(found) + (page.remaining or 0)
-        progress(len(page.items), more=max(known - expected, 0))
-        expected = max(known, expected)
+    try:
+        async for page in pages(api, resource, selection):
+            found.extend(page.items)
+            known = len(found) + (page.remaining or 0)
+            progress(len(page.items), more=max(known - expected, 0))
+            expected = max(known, expected)
+    except GoneError:
+        # The server forgot the moment of the first page while later ones were read. In one piece it cannot.
+        return (await api.list(resource, selection)).items
     return found
+
+
+def _written_in(obj: Object) -> str:
+    """The version in which an object, and not only its status, was written last; empty where nobody knows."""
+    writers = obj.get("metadata", {}).get("managedFields") or ()
+    own = [each for each in writers if not each.get("subresource")]
+    return str(max(own, key=lambda each: each.get("time") or "").get("apiVersion", "")) if own else ""
+
+
+def _key(obj: Object) -> tuple[str, str]:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def _clean(obj: Object) -> Object:

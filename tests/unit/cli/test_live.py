@@ -77,8 +77,8 @@ def everything(served: Serving) -> list[dict[str, Any]]:
     """All objects of the cluster that are read, as they are."""
 
     async def listed(cluster: Any) -> list[dict[str, Any]]:
-        resources = live.readable(KINDS, await cluster.resources())
-        return [each for resource in resources for each in (await cluster.list(resource)).items]
+        readable = live.readable(KINDS, await cluster.resources())
+        return [each for versions in readable.values() for each in (await cluster.list(versions[0])).items]
 
     return served.ask(listed)
 
@@ -488,14 +488,25 @@ def test_unknown_fields_of_a_cluster_are_no_problem() -> None:
     assert read([Served("c", [node])]).problems == ()
 
 
-def test_an_object_of_two_versions_is_read_in_the_fields_in_which_it_is_written() -> None:
-    deployment = {
-        "apiVersion": "nvidia.com/v1beta1",
+def test_an_object_of_two_versions_is_read_in_the_one_in_which_it_is_written(served: Serving) -> None:
+    written = {
+        "apiVersion": "nvidia.com/v1alpha1",
         "kind": "DynamoGraphDeployment",
-        "metadata": {"name": "d"},
+        "metadata": {"name": "old"},
         "spec": {"services": {"worker": {"componentType": "worker", "replicas": 2}}},
     }
+    new = {
+        **written,
+        "apiVersion": "nvidia.com/v1beta1",
+        "metadata": {"name": "new"},
+        "spec": {"components": [{"name": "worker", "type": "worker", "replicas": 2}]},
+    }
+    served.load([written, new])
 
-    (workload,) = read([Served("c", [deployment])]).workloads
+    found = {each["workload"]["name"]: each for each in outcomes(on(served, "plan", "-o", "json"))}
 
-    assert workload.problems == ()
+    assert {name: each["workload"]["apiVersion"] for name, each in found.items()} == {
+        "old": "nvidia.com/v1alpha1",
+        "new": "nvidia.com/v1beta1",
+    }
+    assert {each["status"] for each in found.values()} == {"placed"}

@@ -92,8 +92,6 @@ class Registry:
         if origin.live and name.key in seen:
             yield Replaced(name, seen[name.key])
             return
-        if origin.live and isinstance(kind, Kind):
-            kind = self._as_written(kind, content)
         own_file = origin.own_file
         decoded, problems = (
             (None, (kind,))
@@ -114,17 +112,6 @@ class Registry:
         if isinstance(kind, Problem) or first is not origin:
             return
         yield Found(kind, key, name, origin, decoded, problems, content if kind.verbatim else {})
-
-    def _as_written(self, kind: Kind, content: Any) -> Kind:
-        """The version in whose fields an object is written.
-
-        A cluster that has no converter for a kind hands out every object in every version, as it was written.
-        """
-        versions = self._kinds[kind.group, kind.kind]
-        if len(versions) == 1:
-            return kind
-        fitting = (each for each in (kind, *versions) if not decode(each.shape, content)[1])
-        return next(fitting, kind)
 
     def _wholes(self, content: Any) -> Iterator[tuple[Path, Any, OwnFile | None]]:
         """A document as an object; a file that some kind knows as its own is put into one.

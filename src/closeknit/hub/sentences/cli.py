@@ -40,6 +40,7 @@ SHAPE_AND_CLUSTER = Code("shape-and-cluster", "{option:raw} describes nodes that
 NO_CLUSTER = Code("no-cluster", "{reason:raw}")
 CLUSTER_NOT_REACHED = Code("cluster-not-reached", "{cluster:raw} cannot be asked: {reason:raw}. Check that it runs, or name another one with --context or --kubeconfig.")
 NOT_LOGGED_IN = Code("not-logged-in", "{cluster:raw}, {address:raw}, does not accept who asks: {reason:raw}. Log in again, or name another one with --context or --kubeconfig.")
+NOT_PERMITTED = Code("not-permitted", "{cluster:raw} refused: {reason:raw}. Have that permission granted, or ask as somebody else with --context.")
 CLUSTER_REFUSED = Code("cluster-refused", "{cluster:raw} refused: {reason:raw}")
 
 UNKNOWN_RESOURCE = Code("unknown-resource", "{cluster:raw} serves no kind {kind}. {remedy}")

@@ -188,14 +188,14 @@ class _Kubeconfig:
                 persist_config=False,
             )
         except _DAMAGED as error:
-            raise ConfigurationError(f"{self._paths}: {_sentence(error)}") from error
+            raise ConfigurationError(f"{self._paths}: {_damage(error)}") from error
         return self._configuration
 
     async def refresh(self) -> Configuration:
         try:
             await self._loader.load_and_set(self._configuration)
         except _DAMAGED as error:
-            raise ConfigurationError(f"{self._paths}: {_sentence(error)}") from error
+            raise ConfigurationError(f"{self._paths}: {_damage(error)}") from error
         return self._configuration
 
 
@@ -264,7 +264,7 @@ def _context(paths: str, context: str) -> tuple[str, str]:
     except _DAMAGED as error:
         # The library looks the current context up before it lists any.
         if not context:
-            raise ConfigurationError(f"{paths}: {_sentence(error)}") from error
+            raise ConfigurationError(f"{paths}: {_damage(error)}") from error
         return context, "default"
     if context and context not in named:
         close = nearest(context, named)
@@ -318,6 +318,15 @@ def _files(configuration: Configuration) -> tuple[object, ...]:
         except OSError:
             told.append((path, 0))
     return tuple(told)
+
+
+def _damage(error: BaseException) -> str:
+    """What is wrong with a kubeconfig; the library stumbles over one that is none."""
+    if isinstance(error, AssertionError | AttributeError | KeyError | TypeError):
+        return (
+            f"this is no kubeconfig, or a part of it is missing ({type(error).__name__}: {_sentence(error)})."
+        )
+    return _sentence(error)
 
 
 def _sentence(error: BaseException) -> str:
