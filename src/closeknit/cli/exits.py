@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 
@@ -65,16 +65,28 @@ def tell(reading: Reading) -> None:
     remark(reading)
 
 
-def remark(reading: Reading) -> None:
-    """Say what is worth knowing about all that was read."""
+def remark(reading: Reading, *, most: int = _MOST_REMARKS) -> None:
+    """Say what is worth knowing about all that was read; of the objects of a cluster, so many remarks."""
     remark_skipped(reading.skipped)
-    for replaced in reading.replaced:
-        sys.stderr.write(f"note: {title(replaced.object)} is in the cluster too; {replaced.by} is taken.\n")
-    remarks = [*reading.notes, *(each for each in reading.problems if each.live)]
-    sys.stderr.writelines(f"note: {printable(str(each))}\n" for each in remarks[:_MOST_REMARKS])
-    if len(remarks) > _MOST_REMARKS:
-        more = counted(len(remarks) - _MOST_REMARKS, "more remark")
-        sys.stderr.write(f"note: {more} on objects in the cluster; closeknit validate lists them all.\n")
+    if len(reading.replaced) > _MOST_REMARKS:
+        number = counted(len(reading.replaced), "object")
+        sys.stderr.write(
+            f"note: {number} in the files are in the cluster too; those in the files are read.\n"
+        )
+    else:
+        for each in reading.replaced:
+            told = f"{title(each.object)} is in the cluster too; that of {each.by} is read."
+            sys.stderr.write(f"note: {printable(told)}\n")
+    remark_live([*reading.notes, *(each for each in reading.problems if each.live)], most=most)
+
+
+def remark_live(remarks: Sequence[Located], *, most: int = _MOST_REMARKS) -> None:
+    """Say what is worth knowing about objects of a cluster."""
+    sys.stderr.writelines(f"note: {printable(str(each))}\n" for each in remarks[:most])
+    if len(remarks) > most:
+        more = counted(len(remarks) - most, "more remark")
+        told = f"{more} on objects in the cluster; closeknit validate without files lists them all."
+        sys.stderr.write(f"note: {told}\n")
 
 
 def faulty(reading: Reading) -> bool:

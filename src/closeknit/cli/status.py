@@ -11,7 +11,7 @@ import typer
 from closeknit import dialects
 from closeknit.cli import contract, loading, options
 from closeknit.cli.clusters import upper
-from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
+from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_live, remark_skipped
 from closeknit.cli.wording import printable, title
 
 
@@ -34,6 +34,7 @@ def status(
     problems = [each for each in found.problems if not each.live]
     complain(problems)
     remark_skipped(found.skipped)
+    remark_live([each for each in found.problems if each.live])
     if output is options.Text.JSON:
         listed = [_entry(each) for each in found.objects]
         sys.stdout.write(f"{contract.written({'objects': listed})}\n")

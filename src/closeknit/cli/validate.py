@@ -47,9 +47,12 @@ def validate(
     # Without files, it is the cluster that is to be validated.
     problems = [each for each in reading.problems if not (given.files and each.live)]
     if update is not None:
-        problems += (each for each in (*update.problems, *update.unread) if not each.live)
+        problems += (*update.problems, *(each for each in update.unread if not each.live))
     complain(problems)
-    remark(reading if given.files else replace(reading, problems=()))
+    if given.files:
+        remark(reading)
+    else:
+        remark(replace(reading, problems=()), most=len(reading.notes))
     remark_noted(each for each in reading.workloads if not (given.files and each.key in reading.live))
     if old and update is not None and not update.shared:
         sys.stderr.write("note: No object stands in both the old and the new files.\n")

@@ -113,9 +113,10 @@ def written(sources: Sequence[Source]) -> Iterator[tuple[Origin, Any] | Located]
     Lists are taken apart. A file in a format of its own, such as an OSMO workflow, comes as the object that
     carries it.
     """
+    registry = registry_of(DIALECTS)
     for source in sources:
         for each in parse(source):
-            yield from (each,) if isinstance(each, Located) else registry_of(DIALECTS).written([each])
+            yield from (each,) if isinstance(each, Located) else registry.written([each])
 
 
 @contextmanager

@@ -68,6 +68,15 @@ class TestApply:
         assert plain(again) == (0, "pod/web unchanged\nconfigmap/settings unchanged\n", "")
         assert plain(changed) == (0, "configmap/settings configured\n", "")
 
+    def test_an_object_that_others_wrote_alike_is_unchanged(self, served: Serving) -> None:
+        served.load([yaml.safe_load(CONFIG)])
+
+        assert plain(on(served, "apply", "-f", "-", stdin=CONFIG)) == (
+            0,
+            "configmap/settings unchanged\n",
+            "",
+        )
+
     def test_a_dry_run_changes_nothing(self, served: Serving) -> None:
         on(served, "apply", "-f", "-", stdin=CONFIG)
         slow = CONFIG.replace("fast", "slow")

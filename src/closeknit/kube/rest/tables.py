@@ -97,4 +97,8 @@ def read_event(line: bytes) -> tuple[ChangeType | None, Table]:
         raise InternalServerError(f"The watch sent something that is no event: {error}") from error
     if event.type == "ERROR":
         raise error_of(Status.read(msgspec.json.decode(event.object), code=500))
-    return (None if event.type == "BOOKMARK" else ChangeType(event.type)), read(event.object)
+    if event.type == "BOOKMARK":
+        return None, read(event.object)
+    if event.type not in ChangeType.__members__:
+        raise InternalServerError(f"The watch sent something that is no event: {event.type[:80]!r}")
+    return ChangeType(event.type), read(event.object)
