@@ -20,7 +20,7 @@ from closeknit.cli.written_objects import Object, WrittenObject, objects_in
 from closeknit.dialects import KINDS
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.hub.paths import Verbatim
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, nearest
 from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.sentences import kube as kube_sentences
 from closeknit.kube.errors import ApiError, ConflictError, InvalidObjectError, NotFoundError
@@ -177,6 +177,8 @@ def unserved(written: WrittenObject, resources: Iterable[Resource], cluster: str
         remedy = f"It serves {', '.join(versions)}; write that instead."
     elif family := _family_of(group, written.kind):
         remedy = f"Install it first: closeknit crds --family {family} | closeknit apply -f -"
+    elif near := nearest(written.kind, {each.kind for each in resources if each.group == group}):
+        remedy = f"Did you mean {near}?"
     else:
         remedy = "Install the definition of the kind first, or correct apiVersion and kind."
     facts = {

@@ -19,9 +19,9 @@ from closeknit.cli.wording import printable
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem, nearest, shown
 from closeknit.hub.sentences import cli as sentences
-from closeknit.kube.errors import GoneError
+from closeknit.kube.errors import ForbiddenError, GoneError, NotFoundError
 from closeknit.kube.port import PAGE_SIZE, Bookmark, ChangeType, Object, Selection, pages
-from closeknit.kube.resources import Resource
+from closeknit.kube.resources import NAMESPACES, Resource
 
 if TYPE_CHECKING:
     from closeknit.kube.rest.tables import Table
@@ -133,13 +133,22 @@ class View:
             if self.watch:
                 await self._watched(cluster, resource, selection, printer, table.resource_version)
         if not shown:
-            await self._require_named(cluster, resources[0])
+            await self._require_there(cluster, resources[0])
             sys.stderr.write(f"{_none(resources, self.selection(cluster, resources[0]))}\n")
 
-    async def _require_named(self, cluster: AskedCluster, resource: Resource) -> None:
-        """Refuse a name that nothing has."""
+    async def _require_there(self, cluster: AskedCluster, resource: Resource) -> None:
+        """Refuse a namespace or a name that is not there, where nothing was found."""
+        namespace = self.selection(cluster, resource).namespace
+        if namespace:
+            try:
+                await cluster.api.get(NAMESPACES, namespace)
+            except NotFoundError as error:
+                wrong = sentences.NO_SUCH_NAMESPACE.at((Verbatim("-n"),), namespace=namespace)
+                raise InvalidError([wrong]) from error
+            except ForbiddenError:
+                # Who may look into a namespace need not be allowed to look at it.
+                pass
         if self.name:
-            namespace = self.selection(cluster, resource).namespace
             raise InvalidError([await no_such_object(cluster, resource, self.name, namespace)])
 
     async def _watched(
@@ -177,7 +186,7 @@ class View:
                 found.extend((resource, each) for each in page.items)
                 version = page.resource_version
         if not found and not self.watch:
-            await self._require_named(cluster, resources[0])
+            await self._require_there(cluster, resources[0])
         self._print(found)
         if self.watch:
             await self._watch_objects(cluster, resources[0], version)

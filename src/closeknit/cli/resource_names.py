@@ -16,7 +16,8 @@ _PATH = (Verbatim("KIND"),)
 def resources_named(words: str, resources: Sequence[Resource], cluster: str) -> list[Resource]:
     """The resources that are meant by names with commas between them; raises ``InvalidError``.
 
-    A name that several API groups use means them all, unless it is a kind of Kubernetes' core group.
+    A name that several API groups use means them all, unless it is a kind of Kubernetes' core group. So does
+    the name of a category, such as ``all``.
     """
     found: dict[tuple[str, str], Resource] = {}
     wrong = []
@@ -52,7 +53,16 @@ def _matching(word: str, resources: Iterable[Resource]) -> list[Resource]:
             # Each group's preferred version comes first.
             found.setdefault((each.group, each.kind), each)
     core = [each for each in found.values() if not each.group]
-    return core or list(found.values())
+    return core or list(found.values()) or _of_category(folded, resources)
+
+
+def _of_category(word: str, resources: Iterable[Resource]) -> list[Resource]:
+    """What kubectl means by ``all`` and the like."""
+    found: dict[tuple[str, str], Resource] = {}
+    for each in resources:
+        if word in each.categories:
+            found.setdefault((each.group, each.kind), each)
+    return list(found.values())
 
 
 def _spellings(resource: Resource) -> Iterator[str]:

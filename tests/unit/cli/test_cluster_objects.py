@@ -122,6 +122,7 @@ class TestApply:
             "apiVersion: osmo.closeknit.dev/v1alpha1\nkind: Pool\nmetadata: {name: p}\n",
             "apiVersion: kai.scheduler/v7\nkind: Topology\nmetadata: {name: t}\n",
             "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\n",
+            "apiVersion: v1\nkind: Pdo\nmetadata: {name: w}\n",
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x-}\n",
             POD.replace("name: web,", "name: web, namespace: taem,"),
         ]
@@ -133,15 +134,16 @@ class TestApply:
         told = [line.removeprefix(f"{file}:") for line in run.err.splitlines()]
         here = "The cluster (context closeknit)"
         assert [line for line in told if line.startswith("1:Pod web: spec.containers[0].")][1:]
-        assert told[-5:] == [
+        assert told[-6:] == [
             f"3:Pool p: apiVersion: {here} does not serve Pool of osmo.closeknit.dev/v1alpha1."
             " Install it first: closeknit crds --family osmo | closeknit apply -f -",
             f"4:Topology t: apiVersion: {here} does not serve Topology of kai.scheduler/v7."
             " It serves kai.scheduler/v1alpha1; write that instead.",
             f"5:Widget w: apiVersion: {here} does not serve Widget of example.com/v1."
             " Install the definition of the kind first, or correct apiVersion and kind.",
-            "6:metadata.name: The object has no name. Give it one.",
-            '7:Pod web: metadata.namespace: There is no namespace "taem".'
+            f"6:Pdo w: apiVersion: {here} does not serve Pdo of v1. Did you mean Pod?",
+            "7:metadata.name: The object has no name. Give it one.",
+            '8:Pod web: metadata.namespace: There is no namespace "taem".'
             " Create it first, or name another one with -n.",
         ]
 
@@ -284,6 +286,12 @@ class TestGet:
                 'NAME: There is no Pod "zzz" in namespace default. closeknit get pods -A lists those that are'
                 " there.\n",
                 id="a name that nothing has",
+            ),
+            pytest.param(
+                ("pods", "-n", "taem"),
+                2,
+                '-n: There is no namespace "taem". Create it first, or name another one with -n.\n',
+                id="a namespace that is not there",
             ),
             pytest.param(
                 ("jobs",), 0, "There are no jobs.batch in namespace default.\n", id="none of a kind"
@@ -518,6 +526,7 @@ SERVED = (
         pytest.param("events.events.k8s.io", [EVENTS], id="unless the other is named"),
         pytest.param("topologies", [KAI, KUEUE], id="all groups, each in its preferred version"),
         pytest.param("pod,kt,pods", [PODS, KAI], id="several, each once"),
+        pytest.param("all", [PODS, JOBS], id="a category"),
     ],
 )
 def test_kinds_as_people_type_them(words: str, meant: list[Resource]) -> None:
