@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from closeknit.cli.exits import ExitStatus, complain
+from closeknit.cli.wording import printable
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.sentences import cli as sentences
@@ -96,7 +97,7 @@ def is_passing(error: ApiError) -> bool:
 
 def name_of(context: str) -> str:
     """How messages speak of a cluster."""
-    return f"the cluster (context {context})" if context else "the cluster"
+    return f"the cluster (context {printable(context)})" if context else "the cluster"
 
 
 def _failure(error: ApiError, access: LoadedAccess) -> tuple[Problem, ExitStatus]:
