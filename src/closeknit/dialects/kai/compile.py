@@ -53,11 +53,15 @@ class ReadGroup:
     """What is wrong with its pods as members."""
     request: Request | None
     """What it asks for, also where nothing but its queue is wrong."""
+    lacks_pods: bool = False
+    """Whether a cluster holds it, and has not all of its pods yet."""
 
 
 def compile_pod_group(group: Stored[wire.PodGroup], view: View) -> Compiled:
     """What a PodGroup asks for."""
     read = view.derive(read_pod_group, group.key)
+    if read.lacks_pods:
+        return Compiled((), read.problems, read.of_pods, notes=read.workload.notes)
     return Compiled((read.workload,), read.problems, read.of_pods)
 
 
@@ -73,7 +77,8 @@ def compile_owner(stored: Stored[Any], view: View) -> Compiled:
 def read_pod_group(view: View, key: Key) -> ReadGroup:
     """Read a PodGroup and the pods that belong to it.
 
-    Where there are subgroups, a ``minMember`` of the PodGroup itself counts for nothing, as in KAI.
+    Where there are subgroups, a ``minMember`` of the PodGroup itself counts for nothing, as in KAI. Pods are
+    assumed where none are given, unless the PodGroup comes from a cluster, which has its pods as well.
     """
     stored = view.get(key)
     assert stored is not None
@@ -93,15 +98,21 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     leaves = leaves_of(group.spec, subgroups)
     assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
     present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
-    groups = leaf_pods(name, leaves, present, assumed, found)
-    return _judged(
+    groups = leaf_pods(name, leaves, present, None if stored.live else assumed, found)
+    lacks_pods = stored.live and groups.keys() != leaves.keys()
+    read = _judged(
         stored,
         Workload(stored.object, FAMILY, None, priority=priority, created=since),
         found,
         wrong_queue=list(queue_problems(view, group.spec.queue, ("spec", "queue"))),
         present=present,
-        request=lambda: Request(name, _root(group.spec, name, subgroups, levels, groups), levels.topology),
+        request=lambda: (
+            None
+            if lacks_pods
+            else Request(name, _root(group.spec, name, subgroups, levels, groups), levels.topology)
+        ),
     )
+    return replace(read, lacks_pods=lacks_pods and not read.workload.problems)
 
 
 def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, ReadGroup], ...]:
@@ -148,7 +159,7 @@ def _judged(
     *,
     wrong_queue: Sequence[Problem],
     present: Members,
-    request: Callable[[], Request],
+    request: Callable[[], Request | None],
 ) -> ReadGroup:
     """The workload with its request, or with everything that is wrong with it."""
     own, notes = parted(found)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from closeknit.apis.kai_keys import SUBGROUP_LABEL
-from closeknit.dialects.core.assumed_pods import Assumed
+from closeknit.dialects.core.assumed_pods import Assumed, pods_not_there
 from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, equal_pods, pods_of_leaf
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, leaf_by_labels
@@ -89,25 +89,29 @@ def leaf_pods(
     group: str,
     leaves: Mapping[str, tuple[Path, int]],
     present: Members,
-    assumed: Assumed,
+    assumed: Assumed | None,
     found: list[Problem],
 ) -> dict[str, Group]:
     """Every leaf of a PodGroup, from its pods or, where it has none, assumed.
 
-    ``leaves`` gives the path of each, and how many of its pods must run at once.
+    ``leaves`` gives the path of each, and how many of its pods must run at once. Where nothing is to be
+    ``assumed``, a leaf that lacks pods is left out, with a note.
     """
     made: dict[str, Group] = {}
     left = MOST_PODS
     for leaf, (path, minimum) in leaves.items():
         where = (*path, "minMember")
-        if leaf in present.by_leaf:
-            given = _leaf(group, leaf, minimum, present.by_leaf[leaf])
+        if leaf in present.by_leaf or assumed is None:
+            pods = present.by_leaf.get(leaf, ())
+            given = _leaf(group, leaf, minimum, pods) if pods or not minimum else minimum
             if isinstance(given, Group):
                 made[leaf] = given
-                continue
-            there = minimum - given
-            worded = "1 is given" if there == 1 else f"{there} are given"
-            found.append(sentences.TOO_FEW_PODS.at(where, minimum=minimum, given=worded, missing=given))
+            elif assumed is None:
+                found.append(pods_not_there(where, minimum, minimum - given))
+            else:
+                there = minimum - given
+                worded = "1 is given" if there == 1 else f"{there} are given"
+                found.append(sentences.TOO_FEW_PODS.at(where, minimum=minimum, given=worded, missing=given))
             continue
         left -= minimum
         if left < 0:
