@@ -138,7 +138,7 @@ class TestApply:
             f"3:Pool p: apiVersion: {here} does not serve Pool of osmo.closeknit.dev/v1alpha1."
             " Install it first: closeknit crds --family osmo | closeknit apply -f -",
             f"4:Topology t: apiVersion: {here} does not serve Topology of kai.scheduler/v7."
-            " It serves kai.scheduler/v1alpha1; write that instead.",
+            " It serves kai.scheduler/v1, kai.scheduler/v1alpha1; write that instead.",
             f"5:Widget w: apiVersion: {here} does not serve Widget of example.com/v1."
             " Install the definition of the kind first, or correct apiVersion and kind.",
             f"6:Pdo w: apiVersion: {here} does not serve Pdo of v1. Did you mean Pod?",
