@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
-from closeknit.scheduler.binder import Answered, Call, Evict
 from closeknit.scheduler.cluster_state import ClusterState
-from closeknit.scheduler.commit import Action, Answer, Believe, Bind, Commit, Look
+from closeknit.scheduler.commit import Action, Answer, Answered, Believe, Bind, Call, Commit, Evict, Look
 from closeknit.scheduler.planning import Verdict
 
 

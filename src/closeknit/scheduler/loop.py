@@ -22,14 +22,14 @@ from closeknit.hub.workload import Workload
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
 from closeknit.scheduler.acting import Acting, Counters
-from closeknit.scheduler.binder import Answered, Binder
+from closeknit.scheduler.binder import Binder
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
-from closeknit.scheduler.commit import Bind
+from closeknit.scheduler.commit import Answered, Bind
 from closeknit.scheduler.following import Following
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
 from closeknit.scheduler.planning import Verdict, decide
 from closeknit.scheduler.reporter import Reporter, Silence
-from closeknit.scheduler.simple_queue import WaitingQueue
+from closeknit.scheduler.waiting import WaitingQueue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Scheduler:
     ) -> None:
         self.settings = settings
         self.state = ClusterState(settings.families, settings.schedulers)
-        self.queue = WaitingQueue()
+        self.queue = WaitingQueue(random)
         self.counters = Counters()
         self._reporter: Reporter = reporter or Silence()
         self._clock = clock
@@ -175,7 +175,7 @@ class Scheduler:
         for key in again:
             self._look_at(key, self.state.units.get(key), now)
         if news.changes:
-            self.queue.wake(news.changes, now)
+            self.queue.wake(news.changes, self.state.engine)
 
     def _look_at(self, key: Key, workload: Workload | None, now: float) -> None:
         if workload is None:
@@ -194,7 +194,7 @@ class Scheduler:
             self.queue.remove(key)
             self._reporter.waiting(Verdict(workload, None, workload.problems))
         elif any(self.state.is_open(pod) for pod in _pods_to_place(workload)):
-            self.queue.put(workload, now)
+            self.queue.put(workload)
         else:
             self.queue.remove(key)
 
@@ -202,14 +202,12 @@ class Scheduler:
 
     async def _decide_all(self) -> None:
         since = self._clock.monotonic()
-        for each in self.queue.ready(since):
+        while (workload := self.queue.take(self._clock.monotonic())) is not None:
+            self._decide(workload)
             if self._clock.monotonic() - since > self.settings.turn:
                 await asyncio.sleep(0)
                 self._look()
                 since = self._clock.monotonic()
-            workload, busy = self.state.units.get(each.object.key), self.acting.busy_with(each.object.key)
-            if workload is not None and workload.request is not None and not busy:
-                self._decide(workload)
 
     def _decide(self, workload: Workload) -> None:
         self.counters.decisions += 1
@@ -222,10 +220,7 @@ class Scheduler:
                 self.queue.remove(key)
                 self._carry_out(verdict, pods)
                 return
-        if outcome is None:
-            self.queue.remove(key)
-        else:
-            self.queue.failed(key, outcome, now)
+        self.queue.failed(key, outcome, now)
         if not isinstance(outcome, Placed):
             self._reporter.waiting(verdict)
         self._patience.cannot_complete(key, now)
