@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
@@ -118,7 +119,7 @@ class Binder:
                 continue
             call = self._again.popleft() if again else self._due.popleft()
             self._retrying += again
-            self._flying[me] = self._clock.monotonic()
+            began = self._flying[me] = self._clock.monotonic()
             self._ticking.set()
             try:
                 found = await self._made(call)
@@ -131,7 +132,7 @@ class Binder:
             finally:
                 del self._flying[me]
                 self._retrying -= again
-            self._answered(found)
+            self._answered(replace(found, seconds=self._clock.monotonic() - began))
 
     async def _made(self, call: Call) -> Answered:
         pod = call.pod

@@ -91,6 +91,8 @@ class Answered:
     uid: str = ""
     """Of a pod that was looked at."""
     node: str = ""
+    seconds: float = 0.0
+    """How long it took."""
 
 
 @dataclass(slots=True)

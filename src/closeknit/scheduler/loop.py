@@ -28,7 +28,7 @@ from closeknit.scheduler.commit import Answered, Bind
 from closeknit.scheduler.following import Following
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
 from closeknit.scheduler.planning import Verdict, decide
-from closeknit.scheduler.reporter import Reporter, Silence
+from closeknit.scheduler.reporter import Observer, Reporter, Silence
 from closeknit.scheduler.waiting import WaitingQueue
 
 
@@ -66,6 +66,7 @@ class Scheduler:
         *,
         random: Random,
         reporter: Reporter | None = None,
+        observer: Observer | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.settings = settings
@@ -73,6 +74,9 @@ class Scheduler:
         self.queue = WaitingQueue(random)
         self.counters = Counters()
         self._reporter: Reporter = reporter or Silence()
+        self._observer: Observer = observer or Silence()
+        self._since: dict[Key, float] = {}
+        """By unit that waits, when it could first be decided."""
         self._clock = clock
         self._wake = asyncio.Event()
         self._stop_by: float | None = None
@@ -89,7 +93,7 @@ class Scheduler:
             connections=settings.connections,
             deadline=settings.bind_deadline,
         )
-        self.acting = Acting(self.state, self.binder.send, self.counters)
+        self.acting = Acting(self.state, self.binder.send, self.counters, self._observer)
 
     # ----------------------------------------------------------------------------------------- running
 
@@ -170,6 +174,8 @@ class Scheduler:
             again[settled.commit.unit] = None
             if settled.commit.whole:
                 self._reporter.placed(settled.verdict)
+                workload = settled.verdict.workload
+                self._observer.scheduled(workload, now - self._since.pop(settled.commit.unit, now))
             elif settled.commit.first:
                 self._patience.hurry(settled.commit.unit)
         for key in again:
@@ -180,6 +186,7 @@ class Scheduler:
     def _look_at(self, key: Key, workload: Workload | None, now: float) -> None:
         if workload is None:
             self.queue.remove(key)
+            self._since.pop(key, None)
             self._reporter.gone(key)
         if self.acting.busy_with(key):
             return
@@ -194,6 +201,7 @@ class Scheduler:
             self.queue.remove(key)
             self._reporter.waiting(Verdict(workload, None, workload.problems))
         elif any(self.state.is_open(pod) for pod in _pods_to_place(workload)):
+            self._since.setdefault(key, now)
             self.queue.put(workload)
         else:
             self.queue.remove(key)
@@ -213,6 +221,7 @@ class Scheduler:
         self.counters.decisions += 1
         key, now = workload.object.key, self._clock.monotonic()
         verdict = self._decided(workload)
+        self._observer.decided(verdict, self._clock.monotonic() - now)
         outcome = verdict.outcome
         if isinstance(outcome, Placed):
             pods = [bind for each in outcome.assignments if (bind := self._bind(workload, each)) is not None]
@@ -260,7 +269,9 @@ class Scheduler:
             if not self.settings.dry_run:
                 self.acting.release(workload, [_pod_key(workload, name) for name in pods])
             noun = "pod has" if len(pods) == 1 else "pods have"
-            self._reporter.released(workload, f"Only {len(pods)} {noun} a node, which is below the minimum.")
+            why = f"Only {len(pods)} {noun} a node, which is below the minimum."
+            self._reporter.released(workload, why)
+            self._observer.let_go(workload, "released", why)
 
 
 def _pod_key(workload: Workload, name: str) -> Key:
