@@ -90,7 +90,7 @@ def _broken(cluster: Cluster, group: Object) -> Iterator[str]:
         if part in children:
             least: int = fields.get("minSubGroup", len(children[part]))
             return sum(whole(child) for child in children[part]) >= least
-        done = sum(pod.get("status", {}).get("phase") == "Succeeded" for pod in pods_of(part))
+        done: int = sum(pod.get("status", {}).get("phase") == "Succeeded" for pod in pods_of(part))
         wanted: int = fields.get("minMember", 0 if part else 1)
         return len(_running(cluster, pods_of(part))) + done >= wanted
 
