@@ -23,7 +23,7 @@ from closeknit.cli.topology import topology
 from closeknit.cli.translate import translate
 from closeknit.cli.up import up
 from closeknit.cli.validate import validate
-from closeknit.cli.wording import printable
+from closeknit.scheduler.wording import printable
 
 DEBUG = "CLOSEKNIT_DEBUG"
 """Set to anything but nothing or 0, an unexpected error shows its traceback."""

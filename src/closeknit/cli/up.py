@@ -17,7 +17,6 @@ from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.loading import sources_of
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
-from closeknit.cli.wording import counted, printable
 from closeknit.dialects import Located
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.dialects.text.documents import parse
@@ -25,6 +24,7 @@ from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import cli as sentences
+from closeknit.scheduler.wording import counted, printable
 
 _SAMPLE = "zone=2,rack=2,host=4"
 _PREFIX = "topology/"
