@@ -103,7 +103,7 @@ class Reporter:
         self._tell(workload, reports.displaced(by, why))
 
     def gone(self, key: Key) -> None:
-        """A unit no longer exists; nothing more is told about it."""
+        """A unit (its ``object.key``) no longer exists; nothing more is told about it."""
         if (unit := self._units.pop(key, None)) is not None:
             for subject in (unit.subject, *unit.pods.values()):
                 subject.dismissed, subject.wanted = True, None
@@ -132,7 +132,7 @@ class Reporter:
                 self._want(subject, Rank.POD, told)
 
     def _tell(self, workload: Workload, told: Report, placed: Placed | None = None) -> _Unit:
-        unit = self._units.setdefault(workload.key, _Unit(Subject(workload.key, workload)))
+        unit = self._units.setdefault(workload.object.key, _Unit(Subject(workload.key, workload)))
         subject = unit.subject
         subject.workload, subject.placed = workload, placed
         self._want(subject, Rank.PLACED if told.state is State.SCHEDULED else Rank.UNIT, told)
@@ -225,7 +225,9 @@ class Reporter:
             owner = "" if subject.workload.key == subject.key else wording.title(subject.workload.object)
             await write_pod(self._api, meta, told, owner, subject.since)
         elif meta is not None and (resource := self._resource(subject.key)) is not None:
-            await write_unit(self._api, resource, meta, told, now)
+            # One object may ask for several units; then its events tell of them all.
+            if subject.workload.object.key == subject.key:
+                await write_unit(self._api, resource, meta, told, now)
             if not told.says_the_same(subject.written):
                 self._record(subject, resource, meta, told)
         self.written += 1
@@ -239,7 +241,9 @@ class Reporter:
         regarding = Reference(resource.api_version, resource.kind, meta.name, meta.namespace, meta.uid)
         good = told.state in (State.SCHEDULED, State.NOT_READY)
         kind = EventType.NORMAL if good else EventType.WARNING
-        self._recorder.record(regarding, told.state.value, told.message, action="Scheduling", kind=kind)
+        unit = subject.workload.object
+        note = told.message if unit.key == subject.key else f"{wording.title(unit)}: {told.message}"
+        self._recorder.record(regarding, told.state.value, note, action="Scheduling", kind=kind)
         if subject.placed is not None:
             for each in subject.placed.assignments:
                 self._record_pod(subject, each)

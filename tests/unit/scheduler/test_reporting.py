@@ -219,16 +219,15 @@ async def test_missing_pods_are_waited_for_before_anybody_is_told() -> None:
         assert await made.scheduled() == ("False", "NotReady")
 
 
-async def test_good_news_waits_for_bindings_but_not_for_ever() -> None:
+async def test_good_news_waits_for_bindings_but_not_for_ever_and_bad_news_does_not_wait() -> None:
+    other = replace(UNPLACED.workload, object=replace(NAME, name="other"))
     async with bed() as made:
         made.busy = True
-        running = made.reporter
         made.reporter.placed(PLACED)
-        made.reporter.waiting(
-            replace(UNPLACED, workload=replace(UNPLACED.workload, maker=NAME.key._replace(name="other")))
-        )
-        task = _started(running)
+        made.reporter.waiting(replace(UNPLACED, workload=other))
+        task = asyncio.create_task(made.reporter.run())
         await made.clock.advance(4)
+        assert await made.pod_scheduled("train-1") == ("False", "Unschedulable")
         assert await made.scheduled() is None
         await made.clock.advance(2)
         assert await made.scheduled() == ("True", "Scheduled")
@@ -239,7 +238,7 @@ async def test_a_server_that_is_away_is_told_later() -> None:
     async with bed() as made:
         made.api.fault = UnavailableError("away")
         made.reporter.waiting(UNPLACED)
-        task = _started(made.reporter)
+        task = asyncio.create_task(made.reporter.run())
         await made.clock.advance(5)
         assert await made.scheduled() is None
         made.api.fault = None
@@ -296,6 +295,20 @@ async def test_a_pod_that_is_bound_while_it_is_told_to_wait_says_that_it_is_boun
         assert await made.pod_scheduled("train-0") == ("True", "")
 
 
+async def test_units_of_one_object_are_told_by_its_events_under_their_own_names() -> None:
+    async with bed() as made:
+        first, second = (
+            replace(UNPLACED.workload, object=replace(NAME, name=f"train.{number}"), maker=NAME.key)
+            for number in range(2)
+        )
+        made.reporter.waiting(replace(UNPLACED, workload=first))
+        made.reporter.waiting(replace(UNPLACED, workload=second))
+        await made.reporter.flush()
+
+        assert await made.events() == [("train", "Warning", "Unschedulable")] * 2
+        assert {write for write in made.api.writes if write.startswith("podgroups")} == set()
+
+
 async def test_nothing_is_told_about_a_unit_that_is_gone() -> None:
     async with bed() as made:
         made.reporter.waiting(UNPLACED)
@@ -303,10 +316,6 @@ async def test_nothing_is_told_about_a_unit_that_is_gone() -> None:
         await made.reporter.flush()
 
         assert made.api.writes == []
-
-
-def _started(reporter: Reporter) -> asyncio.Task[None]:
-    return asyncio.create_task(reporter.run())
 
 
 async def _stopped(task: asyncio.Task[None]) -> None:
