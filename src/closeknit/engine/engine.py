@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -19,13 +19,14 @@ from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import TableCache
 from closeknit.engine.ledger import Ledger
+from closeknit.engine.node_fits import PodShape
 from closeknit.engine.search import find
 from closeknit.engine.tree import Tree
 from closeknit.hub.capacity import LevelCapacity
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
-from closeknit.hub.request import Request
+from closeknit.hub.request import PodSet, Request
 from closeknit.hub.topology import Topology
 
 _USUAL = Budget()
@@ -111,6 +112,35 @@ class Engine:
     def resources(self) -> tuple[str, ...]:
         """The resources that nodes offer."""
         return tuple(name for name in self._ledger.resources if name not in self._ledger.ports)
+
+    def fits(self, pods: PodSet, node: str) -> int:
+        """How many pods like these a node takes; none where it is unknown."""
+        slot = self._ledger.slot_of.get(node)
+        if slot is None:
+            return 0
+        tree = self._tree(None)
+        return self._cache.table(PodShape.of(pods), tree).fit.item(tree.positions.item(slot))
+
+    def room(
+        self, pods: PodSet, node: str, topology: str | None, level: str | None, near: Collection[str] = ()
+    ) -> int:
+        """How many pods like these the domain of a level takes that holds a node, each shape by itself.
+
+        A level of None stands for the whole cluster. None where the node lies in no domain of the level,
+        and where nodes ``near`` are given and the domain holds none of them.
+        """
+        slots, tree = self._ledger.slot_of, self._tree(topology)
+        table, depth = self._cache.table(PodShape.of(pods), tree), tree.level(level)
+        if depth < 0:
+            return table.total
+        if node not in slots:
+            return 0
+        domains = tree.dom[depth]
+        domain = domains.item(tree.positions.item(slots[node]))
+        pinned = [domains.item(tree.positions.item(slots[name])) for name in near if name in slots]
+        if not tree.real[depth].item(domain) or (near and domain not in pinned):
+            return 0
+        return table.capacity(depth, domain)
 
     def _compile(self, request: Request, goal: Goal) -> CompiledRequest:
         tree, keyed = self._tree(request.topology), self._requests.of(request)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from closeknit.hub.outcome import DomainFit, Holder, Shortfall, Unplaceable
+from closeknit.hub.outcome import DomainFit, Holder, Outcome, Shortfall, Unplaceable
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.resources import Resources
 
@@ -29,10 +29,15 @@ class Account:
     """By resource; one that is missing has a quota of zero. With what the accounts inside it lend."""
     kept: Resources = Resources()
     """How much of the quota those beside it can never have."""
-    borrowing: Mapping[str, int] = field(default_factory=dict)
+    borrowing: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How much more than its quota it may have; a resource that is missing has no limit of its own."""
     within: Account | None = None
     """The account that it lends to and borrows from."""
+
+    @property
+    def around(self) -> tuple[Account, ...]:
+        """The account itself, the one that it lies in, and so on to the outermost."""
+        return (self, *(self.within.around if self.within is not None else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +205,11 @@ def refused(option: Option, lacking: Sequence[DomainFit]) -> Unplaceable:
         relaxations=(),
     )
     return Unplaceable(option.request.name, (shortfall,))
+
+
+def lacks_quota(outcome: Outcome) -> bool:
+    """Whether it was quota that a workload lacked, so that nobody looked for room."""
+    return isinstance(outcome, Unplaceable) and any(each.level == LEVEL for each in outcome.shortfalls)
 
 
 def _shrunk(member: Member, name: str, pods: int) -> Member:
