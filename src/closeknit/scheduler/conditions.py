@@ -17,7 +17,7 @@ _UNSCHEDULABLE_HERE = "UnschedulableOnNodePool"
 
 
 def pod_group_status(told: Report, status: Mapping[str, Any], now: str) -> Json | None:
-    """The two lists of conditions that a PodGroup's status should hold; None where it holds them.
+    """Of the two lists of conditions of a PodGroup's status those that should be others; None for none.
 
     Conditions of other types, and those of other node pools, stay as they are.
     """
@@ -27,9 +27,8 @@ def pod_group_status(told: Report, status: Mapping[str, Any], now: str) -> Json 
         after = _with(after, "Unschedulable", told.state is State.UNSCHEDULABLE, told, now)
     here_before = list(status.get("schedulingConditions") or ())
     here = _scheduling_conditions(here_before, told, now)
-    if after == before and here == here_before:
-        return None
-    return {"conditions": after, "schedulingConditions": here}
+    lists = {"conditions": (before, after), "schedulingConditions": (here_before, here)}
+    return {name: new for name, (old, new) in lists.items() if new != old} or None
 
 
 def pod_condition(told: Report, owner: str, now: str) -> Json:

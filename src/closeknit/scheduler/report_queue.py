@@ -15,7 +15,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
 from closeknit.hub.workload import Workload
 from closeknit.kube.backoff import Backoff
-from closeknit.scheduler.reports import Report, State
+from closeknit.scheduler.reports import Report
 
 
 class Rank(IntEnum):
@@ -85,7 +85,7 @@ class ReportQueue:
         due = now
         if told.says_the_same(subject.written):
             due = max(now, subject.written_at + self._pace.details)
-        elif told.state is State.NOT_READY:
+        elif told.forming:
             due = now + self._pace.patience
         self.put(subject, rank, due)
 

@@ -9,7 +9,7 @@ few seconds later. What a server refuses for now is tried again for as long as i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -55,7 +55,11 @@ class _Unit:
 
 
 class Reporter:
-    """Tells what became of units. ``run`` does the writing, until cancelled."""
+    """Tells what became of units. ``run`` does the writing, until cancelled.
+
+    ``find`` and ``resource`` say what is known of an object, ``pods`` which pods wait with a unit that could not
+    be read, and ``busy`` whether bindings are under way.
+    """
 
     def __init__(
         self,
@@ -65,6 +69,7 @@ class Reporter:
         find: Find,
         resource: Callable[[Key], Resource | None],
         random: Random,
+        pods: Callable[[Workload], Iterable[str]] = lambda _: (),
         busy: Callable[[], bool] = lambda: False,
         pace: Pace | None = None,
         clock: Clock = SYSTEM_CLOCK,
@@ -74,6 +79,7 @@ class Reporter:
         self._find = find
         self._resource = resource
         self._random = random
+        self._pods = pods
         self._busy = busy
         self._pace = pace or Pace()
         self._clock = clock
@@ -116,6 +122,13 @@ class Reporter:
             for unit in self._units.values()
             for subject in (unit.subject, *unit.pods.values())
         )
+
+    def reasons(self) -> Iterator[str]:
+        """Why each unit waits that does."""
+        for unit in self._units.values():
+            told = unit.subject.wanted or unit.subject.written
+            if told is not None and told.state is not State.SCHEDULED:
+                yield told.state.value
 
     # ------------------------------------------------------------------------------- what should be told
 

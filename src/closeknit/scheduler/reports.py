@@ -30,7 +30,7 @@ _SHORTFALLS = 3
 _HELPS = 2
 _EXCLUDED = 2
 _PROBLEMS = 8
-_AWAITING = (sentences.TOO_FEW_PODS, sentences.PODS_AWAITED)
+_AWAITING = (sentences.TOO_FEW_PODS, sentences.PODS_AWAITED, sentences.PODS_MISSING)
 
 
 class State(Enum):
@@ -67,6 +67,8 @@ class Report:
     reasons: tuple[Reason, ...] = ()
     outcome: str = ""
     """What the annotation says."""
+    forming: bool = False
+    """Whether pods are missing, which may be a matter of moments."""
 
     def says_the_same(self, other: Report | None) -> bool:
         """Whether the reason is the same, however much the details differ."""
@@ -75,7 +77,8 @@ class Report:
 
 def report(verdict: Verdict) -> Report:
     """What is told about a unit that was decided."""
-    return _report(*_told(verdict), _outcome(verdict))
+    forming = any(problem.code in _AWAITING for problem in verdict.problems)
+    return _report(*_told(verdict), _outcome(verdict), forming=forming)
 
 
 def released(why: str) -> Report:
@@ -108,11 +111,11 @@ def bounded(text: str) -> str:
     return encoded[: _LONGEST_MESSAGE - 3].decode(errors="ignore") + "…"
 
 
-def _report(state: State, reasons: tuple[Reason, ...], outcome: str) -> Report:
+def _report(state: State, reasons: tuple[Reason, ...], outcome: str, *, forming: bool = False) -> Report:
     brief, message = (
         " ".join(texts) for texts in zip(*((each.brief, each.message) for each in reasons), strict=True)
     )
-    return Report(state, bounded(brief), bounded(message), reasons, outcome)
+    return Report(state, bounded(brief), bounded(message), reasons, outcome, forming)
 
 
 def _let_go(state: State, why: str) -> Report:
@@ -141,7 +144,7 @@ def _placement(placed: Placed) -> Iterator[str]:
     for group in asked or placed.groups[:1]:
         reach = wording.reach(group)
         whole = group.parent is None
-        yield f"{reach[:1].upper()}{reach[1:]}." if whole else f"{wording.printable(group.name)}: {reach}."
+        yield f"{_capital(reach)}." if whole else f"{wording.printable(group.name)}: {reach}."
 
 
 def _shortfalls(outcome: Unplaceable | Undecided, request: Request | None) -> Iterator[Reason]:
@@ -162,10 +165,15 @@ def _shortfalls(outcome: Unplaceable | Undecided, request: Request | None) -> It
 def _shortfall(short: Shortfall, request: Request | None) -> Iterator[str]:
     """What is missing, where it is nearest and who holds it there, and the smallest change that helps."""
     yield wording.need(short)
-    yield from (wording.domain_fit(fit) for fit in short.best[:1])
+    yield from (_capital(wording.domain_fit(fit)) for fit in short.best[:1])
     yield from (wording.exclusion(each) for each in short.excluded[:_EXCLUDED])
     if request is not None:
         yield from (wording.relaxation(each, request) for each in short.relaxations[:_HELPS])
+
+
+def _capital(sentence: str) -> str:
+    """The sentence, with a capital at its beginning unless that is a name."""
+    return sentence[:1].upper() + sentence[1:] if sentence.partition(" ")[0].isalpha() else sentence
 
 
 def _joined(problems: Sequence[Problem]) -> str:

@@ -28,6 +28,7 @@ from tests.unit.scheduler.verdicts import NAME, decided, gang, invalid
 
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
 AWAITED = sentences.PODS_AWAITED.at(("spec", "minMember"), minimum=3, existing=1, gated=0)
+TWO_SPELLINGS = sentences.TWO_SPELLINGS.at(("spec", "subgroups"))
 UNPLACED, PLACED = decided(gang(2)), decided(gang(1))
 OUTCOME = "closeknit.dev/outcome"
 
@@ -60,6 +61,7 @@ class Bed:
     reporter: Reporter
     known: dict[Key, ObjectMeta] = field(default_factory=dict)
     busy: bool = False
+    pods: list[str] = field(default_factory=list)
 
     async def status(self) -> dict[str, Any]:
         found = await self.api.get(POD_GROUPS, "train", namespace="default")
@@ -96,6 +98,7 @@ async def bed(pods: int = 2) -> AsyncIterator[Bed]:
         find=known.get,
         resource=lambda key: POD_GROUPS if key.kind == "PodGroup" else None,
         random=Random(1),
+        pods=lambda _: made.pods,
         busy=lambda: made.busy,
         pace=Pace(patience=1.0, details=30.0, deferral=5.0),
         clock=clock,
@@ -307,6 +310,16 @@ async def test_units_of_one_object_are_told_by_its_events_under_their_own_names(
 
         assert await made.events() == [("train", "Warning", "Unschedulable")] * 2
         assert {write for write in made.api.writes if write.startswith("podgroups")} == set()
+
+
+async def test_the_pods_of_a_unit_that_cannot_be_read_are_told_why() -> None:
+    async with bed() as made:
+        made.pods = ["train-1"]
+        made.reporter.waiting(invalid(TWO_SPELLINGS))
+        await made.reporter.flush()
+
+        assert await made.pod_scheduled("train-0") is None
+        assert await made.pod_scheduled("train-1") == ("False", "Unschedulable")
 
 
 async def test_nothing_is_told_about_a_unit_that_is_gone() -> None:
