@@ -57,8 +57,8 @@ class _Unit:
 class Reporter:
     """Tells what became of units. ``run`` does the writing, until cancelled.
 
-    ``find`` and ``resource`` say what is known of an object, ``pods`` which pods wait with a unit that could not
-    be read, and ``busy`` whether bindings are under way.
+    ``find`` and ``resource`` say what is known of an object, ``pods`` which pods wait with a unit that could
+    not be read, and ``busy`` whether bindings are under way.
     """
 
     def __init__(
@@ -135,7 +135,8 @@ class Reporter:
     def _decided(self, verdict: Verdict) -> None:
         told, workload = reports.report(verdict), verdict.workload
         unit = self._tell(workload, told, verdict.outcome if isinstance(verdict.outcome, Placed) else None)
-        waiting = {Key("", "Pod", workload.object.namespace, name) for name in reports.waiting_pods(verdict)}
+        names = reports.waiting_pods(verdict) if workload.request is not None else self._pods(workload)
+        waiting = {Key("", "Pod", workload.object.namespace, name) for name in names}
         for key in unit.pods.keys() - waiting:
             subject = unit.pods.pop(key)
             subject.dismissed, subject.wanted = True, None
