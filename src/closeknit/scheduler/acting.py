@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
-from closeknit.scheduler.binder import Answered, Call, Evict
 from closeknit.scheduler.cluster_state import ClusterState
-from closeknit.scheduler.commit import Action, Answer, Believe, Bind, Commit, Look
+from closeknit.scheduler.commit import Action, Answer, Answered, Believe, Bind, Call, Commit, Evict, Look
 from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.reporter import Observer
 
 
 @dataclass(slots=True)
@@ -39,10 +39,17 @@ class Settled:
 class Acting:
     """All that is under way."""
 
-    def __init__(self, state: ClusterState, send: Callable[[Call, int], None], counters: Counters) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        send: Callable[[Call, int], None],
+        counters: Counters,
+        observer: Observer,
+    ) -> None:
         self._state = state
         self._send = send
         self._counters = counters
+        self._observer = observer
         self._commits: dict[Key, Settled] = {}
         self._unit_of: dict[Key, Key] = {}
         """By pod that is being bound, its unit."""
@@ -100,7 +107,7 @@ class Acting:
         if isinstance(call, Look):
             self._act(under_way, commit.look_answered(call.pod, answered.answer, answered.uid, answered.node))
         else:
-            self._counters.conflicts += answered.answer is Answer.CONFLICT
+            self._note(call, answered)
             self._act(under_way, commit.bind_answered(call.pod, answered.answer, answered.why))
 
     def told(self, pods: Iterable[Key]) -> None:
@@ -125,6 +132,14 @@ class Acting:
                 del self._leaving[pod]
                 units.append(unit)
         return units
+
+    def _note(self, call: Bind, answered: Answered) -> None:
+        self._counters.conflicts += answered.answer is Answer.CONFLICT
+        if answered.answer is Answer.DONE:
+            self._observer.bound(answered.seconds)
+        elif answered.answer in (Answer.CONFLICT, Answer.REFUSED, Answer.LOST):
+            pod = f"{call.pod.namespace}/{call.pod.name}"
+            self._observer.not_bound(pod, call.node, answered.answer.value, answered.why)
 
     def _commit_of(self, pod: Key) -> Settled | None:
         unit = self._unit_of.get(pod)

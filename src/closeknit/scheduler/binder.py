@@ -10,14 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
-from typing import TypeAlias
 
 from closeknit.apis.core_v1 import Pod
-from closeknit.hub.keys import Key
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import (
     ApiError,
@@ -30,34 +28,11 @@ from closeknit.kube.errors import (
 )
 from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import PODS
-from closeknit.scheduler.commit import Answer, Bind, Look
+from closeknit.scheduler.commit import Answer, Answered, Bind, Call, Evict, Look
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
 _TICK = 0.25
 """Seconds between two looks at what is late or due."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evict:
-    """Make a pod go; another pod of its name is left alone."""
-
-    pod: Key
-    uid: str
-
-
-Call: TypeAlias = Bind | Look | Evict
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A call and what it came to."""
-
-    call: Call
-    answer: Answer
-    why: str = ""
-    uid: str = ""
-    """Of a pod that was looked at."""
-    node: str = ""
 
 
 def answer_to(error: ApiError) -> Answer:
@@ -144,7 +119,7 @@ class Binder:
                 continue
             call = self._again.popleft() if again else self._due.popleft()
             self._retrying += again
-            self._flying[me] = self._clock.monotonic()
+            began = self._flying[me] = self._clock.monotonic()
             self._ticking.set()
             try:
                 found = await self._made(call)
@@ -157,7 +132,7 @@ class Binder:
             finally:
                 del self._flying[me]
                 self._retrying -= again
-            self._answered(found)
+            self._answered(replace(found, seconds=self._clock.monotonic() - began))
 
     async def _made(self, call: Call) -> Answered:
         pod = call.pod

@@ -69,8 +69,30 @@ class Believe:
     node: str = ""
 
 
-Call: TypeAlias = Bind | Look
-Action: TypeAlias = Call | Believe
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Make a pod go; another pod of its name is left alone."""
+
+    pod: Key
+    uid: str
+
+
+Call: TypeAlias = Bind | Look | Evict
+Action: TypeAlias = Bind | Look | Believe
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call and what it came to."""
+
+    call: Call
+    answer: Answer
+    why: str = ""
+    uid: str = ""
+    """Of a pod that was looked at."""
+    node: str = ""
+    seconds: float = 0.0
+    """How long it took."""
 
 
 @dataclass(slots=True)
@@ -121,7 +143,7 @@ class Commit:
         """The uid of the pod that was meant."""
         return self._bindings[pod].uid
 
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[Bind]:
         """The first calls, one for each pod."""
         return [Bind(pod, each.uid, each.node) for pod, each in self._bindings.items()]
 

@@ -22,14 +22,14 @@ from closeknit.hub.workload import Workload
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
 from closeknit.scheduler.acting import Acting, Counters
-from closeknit.scheduler.binder import Answered, Binder
+from closeknit.scheduler.binder import Binder
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
-from closeknit.scheduler.commit import Bind
+from closeknit.scheduler.commit import Answered, Bind
 from closeknit.scheduler.following import Following
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
 from closeknit.scheduler.planning import Verdict, decide
-from closeknit.scheduler.reporter import Reporter, Silence
-from closeknit.scheduler.simple_queue import WaitingQueue
+from closeknit.scheduler.reporter import Observer, Reporter, Silence
+from closeknit.scheduler.waiting import WaitingQueue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +66,17 @@ class Scheduler:
         *,
         random: Random,
         reporter: Reporter | None = None,
+        observer: Observer | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.settings = settings
         self.state = ClusterState(settings.families, settings.schedulers)
-        self.queue = WaitingQueue()
+        self.queue = WaitingQueue(random)
         self.counters = Counters()
         self._reporter: Reporter = reporter or Silence()
+        self._observer: Observer = observer or Silence()
+        self._since: dict[Key, float] = {}
+        """By unit that waits, when it could first be decided."""
         self._clock = clock
         self._wake = asyncio.Event()
         self._stop_by: float | None = None
@@ -89,7 +93,7 @@ class Scheduler:
             connections=settings.connections,
             deadline=settings.bind_deadline,
         )
-        self.acting = Acting(self.state, self.binder.send, self.counters)
+        self.acting = Acting(self.state, self.binder.send, self.counters, self._observer)
 
     # ----------------------------------------------------------------------------------------- running
 
@@ -170,16 +174,19 @@ class Scheduler:
             again[settled.commit.unit] = None
             if settled.commit.whole:
                 self._reporter.placed(settled.verdict)
+                workload = settled.verdict.workload
+                self._observer.scheduled(workload, now - self._since.pop(settled.commit.unit, now))
             elif settled.commit.first:
                 self._patience.hurry(settled.commit.unit)
         for key in again:
             self._look_at(key, self.state.units.get(key), now)
         if news.changes:
-            self.queue.wake(news.changes, now)
+            self.queue.wake(news.changes, self.state.engine)
 
     def _look_at(self, key: Key, workload: Workload | None, now: float) -> None:
         if workload is None:
             self.queue.remove(key)
+            self._since.pop(key, None)
             self._reporter.gone(key)
         if self.acting.busy_with(key):
             return
@@ -194,7 +201,8 @@ class Scheduler:
             self.queue.remove(key)
             self._reporter.waiting(Verdict(workload, None, workload.problems))
         elif any(self.state.is_open(pod) for pod in _pods_to_place(workload)):
-            self.queue.put(workload, now)
+            self._since.setdefault(key, now)
+            self.queue.put(workload)
         else:
             self.queue.remove(key)
 
@@ -202,19 +210,18 @@ class Scheduler:
 
     async def _decide_all(self) -> None:
         since = self._clock.monotonic()
-        for each in self.queue.ready(since):
+        while (workload := self.queue.take(self._clock.monotonic())) is not None:
+            self._decide(workload)
             if self._clock.monotonic() - since > self.settings.turn:
                 await asyncio.sleep(0)
                 self._look()
                 since = self._clock.monotonic()
-            workload, busy = self.state.units.get(each.object.key), self.acting.busy_with(each.object.key)
-            if workload is not None and workload.request is not None and not busy:
-                self._decide(workload)
 
     def _decide(self, workload: Workload) -> None:
         self.counters.decisions += 1
         key, now = workload.object.key, self._clock.monotonic()
         verdict = self._decided(workload)
+        self._observer.decided(verdict, self._clock.monotonic() - now)
         outcome = verdict.outcome
         if isinstance(outcome, Placed):
             pods = [bind for each in outcome.assignments if (bind := self._bind(workload, each)) is not None]
@@ -222,10 +229,7 @@ class Scheduler:
                 self.queue.remove(key)
                 self._carry_out(verdict, pods)
                 return
-        if outcome is None:
-            self.queue.remove(key)
-        else:
-            self.queue.failed(key, outcome, now)
+        self.queue.failed(key, outcome, now)
         if not isinstance(outcome, Placed):
             self._reporter.waiting(verdict)
         self._patience.cannot_complete(key, now)
@@ -265,7 +269,9 @@ class Scheduler:
             if not self.settings.dry_run:
                 self.acting.release(workload, [_pod_key(workload, name) for name in pods])
             noun = "pod has" if len(pods) == 1 else "pods have"
-            self._reporter.released(workload, f"Only {len(pods)} {noun} a node, which is below the minimum.")
+            why = f"Only {len(pods)} {noun} a node, which is below the minimum."
+            self._reporter.released(workload, why)
+            self._observer.let_go(workload, "released", why)
 
 
 def _pod_key(workload: Workload, name: str) -> Key:

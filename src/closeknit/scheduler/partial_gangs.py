@@ -11,22 +11,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from closeknit.hub.keys import Key
-from closeknit.hub.request import Group, Member, PodSet
+from closeknit.hub.request import Group
 from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.workload import Workload
+from closeknit.scheduler.needs import satisfied
 
 GRACE = 60.0
 """Seconds that a gang may stay below its minimum, unless its PodGroup says otherwise."""
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def satisfied(member: Member) -> bool:
-    """Whether all that must run at once runs already."""
-    if isinstance(member, PodSet):
-        return len(member.bound) >= member.least
-    return sum(satisfied(inner) for inner in member.members) >= member.least
 
 
 def partial_pods(workload: Workload) -> tuple[str, ...]:

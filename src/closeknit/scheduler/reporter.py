@@ -1,4 +1,4 @@
-"""Who is told what becomes of units."""
+"""Who is told what becomes of units: users by way of a reporter, operators by way of an observer."""
 
 from __future__ import annotations
 
@@ -28,6 +28,25 @@ class Reporter(Protocol):
         """A unit is no longer there."""
 
 
+class Observer(Protocol):
+    """Hears of everything that is decided and done, for figures and logs; raises nothing."""
+
+    def decided(self, verdict: Verdict, seconds: float) -> None:
+        """A unit was decided."""
+
+    def bound(self, seconds: float) -> None:
+        """A pod was bound by a call that took so long."""
+
+    def not_bound(self, pod: str, node: str, result: str, why: str) -> None:
+        """A binding came to a ``conflict``, was ``refused``, or its answer was ``lost``."""
+
+    def scheduled(self, workload: Workload, seconds: float) -> None:
+        """The pods of a unit are bound, so long after it could first be decided."""
+
+    def let_go(self, workload: Workload, reason: str, why: str) -> None:
+        """Pods of a unit were made to go: it was ``released`` or ``displaced``."""
+
+
 class Silence:
     """Tells nobody."""
 
@@ -44,4 +63,19 @@ class Silence:
         """Pass over it."""
 
     def gone(self, key: Key) -> None:
+        """Pass over it."""
+
+    def decided(self, verdict: Verdict, seconds: float) -> None:
+        """Pass over it."""
+
+    def bound(self, seconds: float) -> None:
+        """Pass over it."""
+
+    def not_bound(self, pod: str, node: str, result: str, why: str) -> None:
+        """Pass over it."""
+
+    def scheduled(self, workload: Workload, seconds: float) -> None:
+        """Pass over it."""
+
+    def let_go(self, workload: Workload, reason: str, why: str) -> None:
         """Pass over it."""
