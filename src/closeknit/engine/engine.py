@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -112,6 +112,27 @@ class Engine:
     def resources(self) -> tuple[str, ...]:
         """The resources that nodes offer."""
         return tuple(name for name in self._ledger.resources if name not in self._ledger.ports)
+
+    def describe(self, request: Request, assignments: Iterable[Assignment]) -> Placed:
+        """How close the groups of a request come where its pods have these nodes, and how well they do.
+
+        Nothing is checked and nothing is said to be best. The nodes must exist.
+        """
+        compiled = self._compile(request, Goal.WISHES)
+        by_set: dict[str, list[Assignment]] = {}
+        for each in assignments:
+            by_set.setdefault(each.pod_set, []).append(each)
+        spread: score.Spread = {}
+        ordered: list[Assignment] = []
+        for pod_set in compiled.pod_sets:
+            given = by_set.get(pod_set.name, [])
+            slots = [self._ledger.slot(each.node) for each in given]
+            if given:
+                spread[pod_set.index] = np.unique(compiled.tree.positions[slots], return_counts=True)
+            rank = {name: i for i, name in enumerate(pod_set.pods.pod_names())}
+            ordered += sorted(given, key=lambda each: rank[each.pod])
+        reached, wishes = score.reaches(compiled, spread), score.wishes(compiled, spread)
+        return Placed(request.name, tuple(ordered), reached, wishes, proven=False)
 
     def fits(self, pods: PodSet, node: str) -> int:
         """How many pods like these a node takes; none where it is unknown."""

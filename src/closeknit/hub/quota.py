@@ -16,6 +16,9 @@ from closeknit.hub.resources import Resources
 
 LEVEL = "flavor's quota"
 """What a shortfall of quota names in place of a level."""
+QUEUE_LEVEL = "queue's limit"
+"""The same where pods are charged to a queue as they run."""
+LEVELS = (LEVEL, QUEUE_LEVEL)
 
 MOST_HOLDERS = 8
 
@@ -31,6 +34,8 @@ class Account:
     """How much of the quota those beside it can never have."""
     borrowing: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How much more than its quota it may have; a resource that is missing has no limit of its own."""
+    level: str = LEVEL
+    """What a shortfall of it names in place of a level."""
     within: Account | None = None
     """The account that it lends to and borrows from."""
 
@@ -94,6 +99,21 @@ class Accounts:
         self._booked: dict[tuple[str, ...], dict[str, tuple[int, Resources]]] = {}
         self._totals: dict[tuple[str, ...], Resources] = {}
         self._inside: dict[tuple[str, ...], dict[tuple[str, ...], Account]] = {}
+
+    def copy(self) -> Accounts:
+        """The same bookings; what is charged to one of the two is not charged to the other."""
+        other = Accounts()
+        other._booked = {name: dict(booked) for name, booked in self._booked.items()}
+        other._totals = dict(self._totals)
+        other._inside = {name: dict(inside) for name, inside in self._inside.items()}
+        return other
+
+    def forget(self, who: str) -> None:
+        """Take back all that a workload was charged; harmless where it was charged nothing."""
+        for name, booked in self._booked.items():
+            _, before = booked.pop(who, (0, Resources()))
+            if before:
+                self._totals[name] -= before
 
     def charge(self, option: Option, left_out: int = 0) -> None:
         """Book a workload under its name, without the spare pods that found no room.
@@ -192,12 +212,12 @@ class Accounts:
             yield from self._holders(inside, resource, but)
 
 
-def refused(option: Option, lacking: Sequence[DomainFit]) -> Unplaceable:
+def refused(option: Option, lacking: Sequence[DomainFit], level: str = LEVEL) -> Unplaceable:
     """What becomes of a workload none of whose options has quota; ``option`` is the first."""
     best = tuple(sorted(lacking, key=lambda fit: (-fit.fits, fit.domain)))
     shortfall = Shortfall(
         group=option.request.root.name,
-        level=LEVEL,
+        level=level,
         wanted=option.pods - option.spare,
         fits=max((fit.fits for fit in lacking), default=0),
         best=best,
@@ -209,7 +229,7 @@ def refused(option: Option, lacking: Sequence[DomainFit]) -> Unplaceable:
 
 def lacks_quota(outcome: Outcome) -> bool:
     """Whether it was quota that a workload lacked, so that nobody looked for room."""
-    return isinstance(outcome, Unplaceable) and any(each.level == LEVEL for each in outcome.shortfalls)
+    return isinstance(outcome, Unplaceable) and any(each.level in LEVELS for each in outcome.shortfalls)
 
 
 def _shrunk(member: Member, name: str, pods: int) -> Member:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
-from closeknit.hub.quota import Option
+from closeknit.hub.quota import Account, Option
 from closeknit.hub.request import Request
 
 
@@ -53,6 +53,8 @@ class Workload:
 
     Empty where there is only one, which costs nothing; else ``request`` is that of the first.
     """
+    accounts: tuple[Account, ...] = ()
+    """Accounts that its pods are charged to as they run, each pod for what it asks of what they count."""
     maker: Key | None = None
     """The object that it was compiled from, where that has another name; see ``key``."""
     notes: tuple[Problem, ...] = ()

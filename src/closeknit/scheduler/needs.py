@@ -63,9 +63,9 @@ def satisfied(member: Member) -> bool:
     return sum(satisfied(inner) for inner in member.members) >= member.least
 
 
-def share(request: Request) -> float:
+def share(group: Group) -> float:
     """The part of the pods asked for that runs, from 0 to 1."""
-    sets = list(request.root.pod_sets())
+    sets = list(group.pod_sets())
     asked = sum(pods.count for pods in sets)
     return sum(len(pods.bound) for pods in sets) / asked if asked else 1.0
 

@@ -40,7 +40,7 @@ def order(workload: Workload) -> Order:
     request = workload.request
     if request is None or not satisfied(request.root):
         return (False, 0.0, *queue_order(workload))
-    return (True, share(request), *queue_order(workload))
+    return (True, share(request.root), *queue_order(workload))
 
 
 @dataclass(slots=True, eq=False)
@@ -202,7 +202,7 @@ class WaitingQueue:
         if workload.request is not None:
             request = workload.request
             costs = tuple((likeness(way.request.root), way.charges, way.spare) for way in workload.options)
-            mark = (request.topology, likeness(request.root), costs)
+            mark = (request.topology, likeness(request.root), costs, workload.accounts)
         if mark not in self._alike:
             self._alike[mark] = Alike(mark, Backoff(self._random, self._first_wait, self._longest_wait))
         return self._alike[mark]

@@ -69,10 +69,10 @@ class Wakers(Generic[Sleeper]):
             self._enter_room(sleeper, workload.request)
         if hope is _Hope.ANYTHING:
             self._enter(sleeper, self._anything, None, sleeper, None)
-        for option in workload.options:
-            for charge in option.charges:
-                for account in charge.account.around:
-                    self._enter(sleeper, self._accounts, account.name, sleeper, None)
+        charged = (charge.account for option in workload.options for charge in option.charges)
+        for account in (*charged, *workload.accounts):
+            for each in account.around:
+                self._enter(sleeper, self._accounts, each.name, sleeper, None)
 
     def _enter_room(self, sleeper: Sleeper, request: Request) -> None:
         for number, need in enumerate(needs(request)):

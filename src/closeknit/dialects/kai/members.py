@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from closeknit.apis.kai_keys import SUBGROUP_LABEL
+from closeknit.apis.kai_keys import SUBGROUP_LABEL, TASK_PRIORITY
 from closeknit.dialects.core.assumed_pods import Assumed
 from closeknit.dialects.core.minimum_members import Candidate, Crew, ExpectedPod, crew, equal
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
@@ -20,6 +21,7 @@ from closeknit.hub.sentences import kai as sentences
 DEFAULT = "default"
 """What KAI calls the pods of a PodGroup that has no subgroups."""
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _LABEL = ("metadata", "labels", SUBGROUP_LABEL)
 
 
@@ -102,6 +104,7 @@ def leaf_pods(
     """
     made: dict[str, Crew] = {}
     left = MOST_PODS
+    found.extend(_task_priority_problems(present))
     for leaf, (path, minimum) in leaves.items():
         if assumed is None:
             there = present.by_leaf.get(leaf, ())
@@ -148,6 +151,7 @@ def leaf_pods_of_implicit(
     count, so that there will be room for them.
     """
     crews = {"": Crew(())}
+    found.extend(_task_priority_problems(present))
     for leaf in made.outline.leaves():
         shape, there = shapes[leaf.template.path], present.by_leaf[leaf.name]
         if live:
@@ -205,6 +209,7 @@ def _given(
         key=lambda pod: (
             pod.stage is Stage.OPEN,
             not shrinks and isinstance(pod, ExpectedPod),
+            _task_order(pod),
             rank(pod.name),
         ),
     )
@@ -214,3 +219,23 @@ def _given(
     if least > len(present):
         return least - len(present)
     return crew(leaf or DEFAULT, group, least, present)
+
+
+def _task_order(pod: Candidate) -> tuple[int, int]:
+    """A key that sorts pods by their task priority, largest first, and those that have none last."""
+    label = _task_priority(pod)
+    if label is None:
+        return 2, 0
+    return (0, -int(label)) if _WHOLE.fullmatch(label) else (1, 0)
+
+
+def _task_priority(pod: Candidate) -> str | None:
+    return pod.stored.content.metadata.labels.get(TASK_PRIORITY) if isinstance(pod, ReadPod) else None
+
+
+def _task_priority_problems(present: Members) -> Iterator[Problem]:
+    for pod in (pod for pods in present.by_leaf.values() for pod in pods):
+        label = _task_priority(pod)
+        if label is not None and not _WHOLE.fullmatch(label):
+            path = ("metadata", "labels", TASK_PRIORITY)
+            yield sentences.NOT_A_TASK_PRIORITY.at(path, value=label).of("Pod", pod.name)
