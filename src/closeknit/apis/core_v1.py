@@ -213,6 +213,16 @@ class PodSchedulingGate(Wire, frozen=True, kw_only=True):
     name: str = ""
 
 
+class Volume(Wire, frozen=True, kw_only=True):
+    """Files of a pod; those that are claimed may be reached from some nodes only."""
+
+    open_ended: ClassVar = True
+
+    name: str = ""
+    persistent_volume_claim: dict[str, object] | None = None
+    ephemeral: dict[str, object] | None = None
+
+
 class PodSpec(Wire, frozen=True, kw_only=True):
     """What a pod is made of, as far as placing it is concerned."""
 
@@ -245,7 +255,6 @@ class PodSpec(Wire, frozen=True, kw_only=True):
             "shareProcessNamespace",
             "subdomain",
             "terminationGracePeriodSeconds",
-            "volumes",
             "workloadRef",
         }
     )
@@ -260,6 +269,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     tolerations: list[Toleration] = []
     topology_spread_constraints: list[TopologySpreadConstraint] = []
     resource_claims: list[dict[str, object]] = []
+    volumes: list[Volume] = []
     scheduler_name: str = ""
     scheduling_gates: list[PodSchedulingGate] = []
     priority: Int32 | None = None

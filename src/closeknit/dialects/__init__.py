@@ -21,6 +21,7 @@ from closeknit.dialects.grove import GROVE
 from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_with, update_with
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
+from closeknit.dialects.lone_pods import LONE_PODS
 from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.reading import Reading, read_with
 from closeknit.dialects.text.documents import Located, Source
@@ -47,7 +48,7 @@ __all__ = [
     "translate",
 ]
 
-DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE)
+DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE, LONE_PODS)
 """All families, in the order in which they claim a pod; see ``ownership``."""
 
 

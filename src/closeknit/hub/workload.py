@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
@@ -23,6 +24,14 @@ class ObjectName:
     def key(self) -> Key:
         """The same identity in every version."""
         return Key(self.api_version.rpartition("/")[0], self.kind, self.namespace, self.name)
+
+
+class RunningPod(NamedTuple):
+    """A pod that has a node, and the group of the request that it belongs to."""
+
+    group: str
+    name: str
+    """Its own, without the namespace, which is the workload's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,8 @@ class Workload:
     """The object that it was compiled from, where that has another name; see ``key``."""
     notes: tuple[Problem, ...] = ()
     """What is worth knowing about it, and no reason to refuse it."""
+    running: tuple[RunningPod, ...] = ()
+    """Its pods that have a node already; told even where there is no request."""
 
     @property
     def key(self) -> Key:

@@ -10,7 +10,7 @@ from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.dialects.core.assumed_pods import assumed_pods
 from closeknit.dialects.core.minimum_members import Crew
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.pods import Shape, read_template
+from closeknit.dialects.core.pods import Shape, Stage, read_template
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kai.constraints import Constraints, constraints
@@ -35,7 +35,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.request import Group, Request
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import RunningPod, Workload
 
 PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The classes that KAI's installation brings."""
@@ -88,16 +88,23 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     )
     since = created(stored, found)
     leaves = leaves_of(group.spec, subgroups)
+    live = view.schedulers is not None
     assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
     present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
-    crews = leaf_pods(name, leaves, present, assumed, found)
+    awaited: list[Problem] = []
+    crews = leaf_pods(name, leaves, present, None if live else assumed, awaited if live else found)
+    whole = _without_unformed(group.spec, subgroups, crews, present) if live else subgroups
+    found.extend(awaited if whole is None else ())
     return _judged(
         stored,
         Workload(stored.object, FAMILY, None, priority=priority, created=since),
         found,
         wrong_queue=list(queue_problems(view, group.spec.queue, ("spec", "queue"))),
         present=present,
-        request=lambda: Request(name, _root(group.spec, name, subgroups, levels, crews), levels.topology),
+        root=name,
+        request=lambda: Request(
+            name, _root(group.spec, name, whole or subgroups, levels, crews), levels.topology
+        ),
     )
 
 
@@ -123,7 +130,12 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     pods = [*pods_of(view, made.key, FAMILY)]
     pods += (pod for controller in made.controllers for pod in pods_of(view, controller, ""))
     present = members_of_implicit(pods, made)
-    crews = leaf_pods_of_implicit(name, made, present, _shapes(made, found, lenient=view.lenient), found)
+    live = view.schedulers is not None
+    awaited: list[Problem] = []
+    shapes = _shapes(made, found, lenient=view.lenient)
+    crews = leaf_pods_of_implicit(name, made, present, shapes, awaited if live else found, live=live)
+    whole = _without_unformed(spec, subgroups, crews, present) if live else subgroups
+    found.extend(awaited if whole is None else ())
     # The owner's own name, and behind a dot which of its PodGroups is meant if it has several.
     named = replace(made.owner, name=f"{made.owner.name}.{made.suffix[1:]}") if made.suffix else made.owner
     return _judged(
@@ -132,7 +144,8 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
         list(dict.fromkeys(found)),
         wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
         present=present,
-        request=lambda: Request(name, _root(spec, name, subgroups, levels, crews), levels.topology),
+        root=name,
+        request=lambda: Request(name, _root(spec, name, whole or subgroups, levels, crews), levels.topology),
     )
 
 
@@ -143,6 +156,7 @@ def _judged(
     *,
     wrong_queue: Sequence[Problem],
     present: Members,
+    root: str,
     request: Callable[[], Request],
 ) -> ReadGroup:
     """The workload with its request, or with everything that is wrong with it."""
@@ -154,8 +168,42 @@ def _judged(
         request=asked if not wrong_queue else None,
         problems=(*broken, *wrong_queue),
         notes=notes,
+        running=tuple(
+            sorted(
+                RunningPod(leaf or root, pod.name)
+                for leaf, pods in present.by_leaf.items()
+                for pod in pods
+                if pod.stage is Stage.RUNNING
+            )
+        ),
     )
     return ReadGroup(workload, (*own, *wrong_queue), present.reported, asked)
+
+
+def _without_unformed(
+    spec: wire.PodGroupSpec, subgroups: Tree, crews: Mapping[str, Crew], present: Members
+) -> Tree | None:
+    """The tree without the subgroups that lack pods, where enough others are left; None where too few are.
+
+    One that has running pods is never left out: the rest has to stay near them.
+    """
+
+    def formed(name: str) -> bool:
+        children = subgroups.children[name]
+        if not children:
+            return name in crews
+        least = subgroups.subgroups[name].given.min_sub_group if name else spec.min_sub_group
+        good = kept[name] = tuple(child for child in children if formed(child))
+        if any(runs(child) for child in children if child not in good):
+            return False
+        return len(good) >= (len(children) if least is None else least)
+
+    def runs(name: str) -> bool:
+        inner = subgroups.leaves(name) if subgroups.children[name] else (name,)
+        return any(pod.stage is Stage.RUNNING for leaf in inner for pod in present.by_leaf.get(leaf, ()))
+
+    kept: dict[str, tuple[str, ...]] = {}
+    return replace(subgroups, children={**subgroups.children, **kept}) if formed("") else None
 
 
 def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path, int]]:

@@ -94,24 +94,32 @@ def leaf_pods(
     group: str,
     leaves: Mapping[str, tuple[Path, int]],
     present: Members,
-    assumed: Assumed,
+    assumed: Assumed | None,
     found: list[Problem],
 ) -> dict[str, Crew]:
     """What every leaf of a PodGroup consists of, from its pods or, where it has none, assumed.
 
-    ``leaves`` says where each stands, and how many of its pods must run at once.
+    ``leaves`` says where each stands, and how many of its pods must run at once. Where nothing is
+    assumed, a leaf that lacks pods is left out of the answer, and ``found`` tells what it waits for.
     """
     made: dict[str, Crew] = {}
     left = MOST_PODS
     found.extend(_task_priority_problems(present))
     for leaf, (path, minimum) in leaves.items():
+        if assumed is None:
+            there = present.by_leaf.get(leaf, ())
+            given = _given(group, leaf, minimum, there, shrinks=False)
+            if isinstance(given, Crew):
+                made[leaf] = given
+            else:
+                found.append(_awaited((*path, "minMember"), minimum, given))
+            continue
         if leaf in present.by_leaf:
             given = _given(group, leaf, minimum, present.by_leaf[leaf])
             if isinstance(given, Crew):
                 made[leaf] = given
                 continue
-            there = minimum - given
-            worded = "1 is given" if there == 1 else f"{there} are given"
+            worded = "1 is given" if minimum - given == 1 else f"{minimum - given} are given"
             found.append(
                 sentences.TOO_FEW_PODS.at((*path, "minMember"), minimum=minimum, given=worded, missing=given)
             )
@@ -128,16 +136,35 @@ def leaf_pods(
 
 
 def leaf_pods_of_implicit(
-    group: str, made: ImplicitGroup, present: Members, shapes: Mapping[Path, Shape], found: list[Problem]
+    group: str,
+    made: ImplicitGroup,
+    present: Members,
+    shapes: Mapping[Path, Shape],
+    found: list[Problem],
+    *,
+    live: bool,
 ) -> dict[str, Crew]:
     """What every leaf consists of; one that has too few pods is a problem of the owner.
 
-    ``shapes`` are what the pods of each template ask for, by its path.
+    ``shapes`` are what the pods of each template ask for, by its path. In a ``live`` cluster, those that must
+    run have to exist, or else ``found`` tells that they are waited for; the others that are still to come
+    count, so that there will be room for them.
     """
     crews = {"": Crew(())}
     found.extend(_task_priority_problems(present))
     for leaf in made.outline.leaves():
         shape, there = shapes[leaf.template.path], present.by_leaf[leaf.name]
+        if live:
+            given = _given(group, leaf.name, leaf.minimum, there, shrinks=False)
+            expected = list(_missing(leaf, shape, there)) if all(pod.shape == shape for pod in there) else []
+            if isinstance(given, Crew) and expected:
+                given = _given(group, leaf.name, leaf.minimum, [*there, *expected], shrinks=False)
+            if isinstance(given, Crew):
+                crews[leaf.name] = given
+            else:
+                crews.pop(leaf.name, None)
+                found.append(_awaited(leaf.minimum_path, leaf.minimum, given))
+            continue
         if not there and leaf.minimum <= len(leaf.pods):
             crews[leaf.name] = equal(leaf.name or DEFAULT, group, leaf.minimum, shape, leaf.pods)
             continue
@@ -162,18 +189,32 @@ def _missing(leaf: Leaf, shape: Shape, present: Sequence[ReadPod]) -> Iterator[E
         yield ExpectedPod(next(unused, leaf.pods[-1]), shape)
 
 
-def _given(group: str, leaf: str, minimum: int, pods: Sequence[Candidate]) -> Crew | int:
+def _awaited(path: Path, minimum: int, missing: int) -> Problem:
+    there = minimum - missing
+    worded = "1 is there" if there == 1 else f"{there} are there"
+    return sentences.PODS_MISSING.at(path, minimum=minimum, given=worded, missing=missing)
+
+
+def _given(
+    group: str, leaf: str, minimum: int, pods: Sequence[Candidate], *, shrinks: bool = True
+) -> Crew | int:
     """The pods of a leaf, any ``minimum`` of which must run at once; or how many it lacks.
 
     Pods that succeeded have had their turn, so they count towards the minimum; so do
-    those that run. Where nothing is left to place, a gang that has shrunk is no matter of placement.
+    those that run. Where nothing is left to place, a gang that has shrunk is no matter of placement, if it
+    ``shrinks``. Pods that are only expected come last, so that those that exist get their nodes first.
     """
     present = sorted(
         (pod for pod in pods if pod.stage in (Stage.RUNNING, Stage.OPEN)),
-        key=lambda pod: (pod.stage is Stage.OPEN, _task_order(pod), rank(pod.name)),
+        key=lambda pod: (
+            pod.stage is Stage.OPEN,
+            not shrinks and isinstance(pod, ExpectedPod),
+            _task_order(pod),
+            rank(pod.name),
+        ),
     )
     least = max(minimum - sum(pod.stage is Stage.SUCCEEDED for pod in pods), 0)
-    if all(pod.stage is Stage.RUNNING for pod in present):
+    if shrinks and all(pod.stage is Stage.RUNNING for pod in present):
         least = min(least, len(present))
     if least > len(present):
         return least - len(present)

@@ -84,13 +84,25 @@ class _Dependents:
 class View:
     """Reads a store, and remembers what was made of it."""
 
-    def __init__(self, store: Store, families: Sequence[Family] = (), *, lenient: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        families: Sequence[Family] = (),
+        *,
+        lenient: bool = False,
+        schedulers: frozenset[str] | None = None,
+    ) -> None:
         self._store = store
         self.families = families
         """In the order in which they may claim a pod."""
         self.lenient = lenient
         """Whether unknown fields, names that only a whole cluster resolves, and constraints that no
         request expresses are passed over."""
+        self.schedulers = schedulers
+        """The ``schedulerName`` of pods that are ours to bind, where the store follows a cluster.
+
+        There only pods that exist and may be bound now count, and none are assumed. None for files.
+        """
         self.worked_out: Counter[object] = Counter()
         """How often each function was run; for tests and benchmarks."""
         self._revision = 0
@@ -98,6 +110,7 @@ class View:
         self._asked_by = _Dependents()
         self._used_by = _Dependents()
         self._changed: dict[Change, int] = {}
+        self._stale: dict[Hashable, dict[_Name, None]] = {}
         self._at_work: list[_Asking] = []
 
     # ------------------------------------------------------------------------------------- changes
@@ -115,9 +128,7 @@ class View:
 
     def stale(self, function: Callable[..., object]) -> Iterator[tuple[Any, ...]]:
         """The arguments for which what this function made may be wrong by now."""
-        for name, result in self._results.items():
-            if result.stale and name[0] is function:
-                yield name[1:]
+        return (name[1:] for name in tuple(self._stale.get(function, ())))
 
     def depends_on(self, function: Callable[..., object], *arguments: Hashable) -> set[Change]:
         """The questions that a result asked, directly or through others; a changed answer makes it stale."""
@@ -146,6 +157,7 @@ class View:
             result = self._results[name := pending.pop()]
             if not result.stale:
                 result.stale = True
+                self._stale.setdefault(name[0], {})[name] = None
                 pending.extend(self._used_by.of(name))
 
     # ----------------------------------------------------------------------------------- questions
@@ -218,7 +230,9 @@ class View:
         result = self._results.get(name)
         if result is None or (result.stale and self._is_wrong(result)):
             return self._work_out(name, result)
-        result.stale = False
+        if result.stale:
+            result.stale = False
+            del self._stale[name[0]][name]
         result.checked = self._revision
         return result
 
@@ -254,6 +268,8 @@ class View:
         return result
 
     def _forget(self, name: _Name, result: _Result) -> None:
+        if result.stale:
+            del self._stale[name[0]][name]
         for question in result.asked:
             if self._asked_by.discard(question, name):
                 self._changed.pop(question, None)
