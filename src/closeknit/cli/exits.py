@@ -10,10 +10,10 @@ from enum import IntEnum
 
 import typer
 
-from closeknit.cli.wording import counted, printable, title
 from closeknit.dialects import Located, Skipped
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.workload import Workload
+from closeknit.scheduler.wording import counted, printable, title
 
 
 class ExitStatus(IntEnum):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from closeknit.cli import contract, display, loading, options, preferences, verdict_tree, wording
-from closeknit.cli.contract import Json
+from closeknit.cli import display, loading, options, preferences, verdict_tree
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
 from closeknit.cli.preferences import Missed, Why
@@ -20,7 +19,8 @@ from closeknit.hub.problems import InvalidError, OneOf
 from closeknit.hub.request import Request
 from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.workload import Workload
-from closeknit.scheduler import planning
+from closeknit.scheduler import outcome_json, planning, wording
+from closeknit.scheduler.outcome_json import Json
 from closeknit.scheduler.planning import Status, Verdict
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def explain(
     choices = _choices(engine, verdict)
     match output:
         case options.Text.JSON:
-            sys.stdout.write(f"{contract.written({'outcomes': [_json(verdict, missed, choices)]})}\n")
+            sys.stdout.write(f"{outcome_json.written({'outcomes': [_json(verdict, missed, choices)]})}\n")
         case options.Text.TEXT:
             display.show([told(verdict, verdicts[:-1], missed, choices)])
     if reading.problems or verdict.status is Status.INVALID:
@@ -147,16 +147,16 @@ def _missed(missed: Missed, request: Request) -> Branch:
 
 
 def _json(verdict: Verdict, missed: Sequence[Missed], choices: Sequence[Choice]) -> Json:
-    entry = contract.outcome(verdict)
+    entry = outcome_json.outcome(verdict)
     if isinstance(verdict.outcome, Placed):
-        entry["choices"] = contract.told(tuple(choices))
+        entry["choices"] = outcome_json.told(tuple(choices))
         entry["missedPreferences"] = [
             {
                 "group": each.group,
                 "preferred": each.preferred,
                 "why": each.why.value,
                 "shortfalls": [
-                    contract.shortfall(short, verdict.workload.request) for short in each.shortfalls
+                    outcome_json.shortfall(short, verdict.workload.request) for short in each.shortfalls
                 ],
             }
             for each in missed

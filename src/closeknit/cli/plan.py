@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from closeknit.cli import contract, display, loading, occupancy, options, svg, verdict_tree, wording
+from closeknit.cli import display, loading, occupancy, options, svg, verdict_tree
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
 from closeknit.dialects import Reading
 from closeknit.hub.outcome import Placed
 from closeknit.hub.topology import Topology
-from closeknit.scheduler import planning
+from closeknit.scheduler import outcome_json, planning, wording
 from closeknit.scheduler.planning import Status, Verdict
 
 
@@ -38,7 +38,7 @@ def plan(
         verdicts = decided(reading)
     match output:
         case options.Picture.JSON:
-            sys.stdout.write(f"{contract.written(contract.outcomes(verdicts))}\n")
+            sys.stdout.write(f"{outcome_json.written(outcome_json.outcomes(verdicts))}\n")
         case options.Picture.SVG:
             sys.stdout.writelines(svg.drawn(picture(reading, verdicts)))
         case options.Picture.TEXT:

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from closeknit import dialects
-from closeknit.cli import contract, loading, options
+from closeknit.cli import loading, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
-from closeknit.cli.wording import printable, title
+from closeknit.scheduler import outcome_json
+from closeknit.scheduler.wording import printable, title
 
 
 def status(
@@ -31,7 +32,7 @@ def status(
     remark_skipped(found.skipped)
     if output is options.Text.JSON:
         listed = [_entry(each) for each in found.objects]
-        sys.stdout.write(f"{contract.written({'objects': listed})}\n")
+        sys.stdout.write(f"{outcome_json.written({'objects': listed})}\n")
     else:
         sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(found))
     finish(ExitStatus.INVALID if found.problems else ExitStatus.DONE)
@@ -48,10 +49,10 @@ def _lines(found: dialects.Statuses) -> Iterator[str]:
         yield "The files hold no object that an operator would write a status for."
 
 
-def _entry(each: dialects.ObjectStatus) -> contract.Json:
+def _entry(each: dialects.ObjectStatus) -> outcome_json.Json:
     return {
-        "object": contract.told(each.object),
+        "object": outcome_json.told(each.object),
         "dialect": each.family,
-        "conditions": contract.told(each.conditions),
-        "events": contract.told(each.events),
+        "conditions": outcome_json.told(each.conditions),
+        "events": outcome_json.told(each.events),
     }

@@ -10,18 +10,7 @@ from typing import Annotated
 
 import typer
 
-from closeknit.cli import (
-    contract,
-    display,
-    loading,
-    occupancy,
-    options,
-    svg,
-    topology_check,
-    topology_tree,
-    wording,
-)
-from closeknit.cli.contract import Json
+from closeknit.cli import display, loading, occupancy, options, svg, topology_check, topology_tree
 from closeknit.cli.display import branch
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.occupancy import Domain
@@ -30,6 +19,8 @@ from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, OneOf
 from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.topology import Topology
+from closeknit.scheduler import outcome_json, wording
+from closeknit.scheduler.outcome_json import Json
 
 _COLORED = 24
 """Workloads that get a color of their own in a picture; eyes tell no more apart."""
@@ -74,7 +65,7 @@ def topology(
     match output:
         case options.Picture.JSON:
             told = [_json(each, root, depth, reading.cluster) for each, root in trees]
-            sys.stdout.write(f"{contract.written({'topologies': told})}\n")
+            sys.stdout.write(f"{outcome_json.written({'topologies': told})}\n")
         case options.Picture.SVG:
             sys.stdout.writelines(svg.drawn(_picture(*trees[0], resources)))
         case options.Picture.TEXT if check:
@@ -112,7 +103,7 @@ def _json(chosen: Topology | None, root: Domain, depth: int | None, cluster: Clu
         "name": chosen.name if chosen is not None else None,
         "levels": list(chosen.labels) if chosen is not None else [],
         "cluster": _domain(root, chosen.labels if chosen is not None else (), depth),
-        "findings": contract.told(tuple(topology_check.findings(cluster, chosen))) if chosen else [],
+        "findings": outcome_json.told(tuple(topology_check.findings(cluster, chosen))) if chosen else [],
     }
 
 

@@ -29,6 +29,9 @@ from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
 
+SCHEDULERS = "closeknit.dev/schedulers"
+"""The annotation of a List that was taken from a live cluster: the schedulers whose pods are ours to bind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -95,7 +98,7 @@ def load_documents(families: Sequence[Family], documents: Iterable[Document], *,
     origins: dict[Key, Origin] = {}
     indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
     view = View(Store(indexes), families, lenient=lenient)
-    for found in registry.objects(documents, lenient=lenient):
+    for found in registry.objects(_noting_cluster(documents, view), lenient=lenient):
         match found:
             case Located():
                 problems.append(found)
@@ -105,6 +108,19 @@ def load_documents(families: Sequence[Family], documents: Iterable[Document], *,
                 origins[found.key] = found.origin
                 view.put(stored(found))
     return Loaded(view, origins, tuple(problems), tuple(skipped))
+
+
+def _noting_cluster(documents: Iterable[Document], view: View) -> Iterator[Document]:
+    """The same documents; where one says that it shows a live cluster, the view follows it as such."""
+    for document in documents:
+        content = document.content
+        if isinstance(content, dict) and content.get("kind") == "List":
+            metadata = content.get("metadata")
+            annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+            named = annotations.get(SCHEDULERS) if isinstance(annotations, dict) else None
+            if isinstance(named, str):
+                view.schedulers = frozenset(filter(None, named.split(",")))
+        yield document
 
 
 def stored(found: Found) -> Stored[core_v1.Pod] | Unreadable:

@@ -11,6 +11,7 @@ import numpy as np
 
 from closeknit.engine import score, short_path
 from closeknit.engine.budget import Budget
+from closeknit.engine.capacity import level_capacities
 from closeknit.engine.checked_requests import CheckedRequests
 from closeknit.engine.compiled_request import CompiledRequest, Goal, compile_request
 from closeknit.engine.explanation.alternatives import alternatives
@@ -21,6 +22,7 @@ from closeknit.engine.ledger import Ledger
 from closeknit.engine.node_fits import PodShape
 from closeknit.engine.search import find
 from closeknit.engine.tree import Tree
+from closeknit.hub.capacity import LevelCapacity
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
@@ -118,6 +120,19 @@ class Engine:
             ordered += sorted(given, key=lambda each: rank[each.pod])
         reached, wishes = score.reaches(compiled, spread), score.wishes(compiled, spread)
         return Placed(request.name, tuple(ordered), reached, wishes, proven=False)
+
+    def capacity(self, resource: str) -> tuple[LevelCapacity, ...]:
+        """How much of a resource is free at each level of each topology, and how much of it together."""
+        return tuple(
+            each
+            for name in self._topologies
+            for each in level_capacities(self._ledger, self._tree(name), resource)
+        )
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resources that nodes offer."""
+        return tuple(name for name in self._ledger.resources if name not in self._ledger.ports)
 
     def fits(self, pods: PodSet, node: str) -> int:
         """How many pods like these a node takes; none where it is unknown."""

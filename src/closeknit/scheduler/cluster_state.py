@@ -7,7 +7,7 @@ it was made of. Nothing here does I/O or knows the time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,6 +95,10 @@ class ClusterState:
     def problems(self) -> Mapping[Key | str, tuple[Problem, ...]]:
         """Nodes (by name) and pods that cannot be counted."""
         return self._tracked.problems
+
+    def entries(self) -> Iterable[Entry]:
+        """Every object, pods as they are believed to be."""
+        return self._store
 
     def pod(self, key: Key) -> Stored[core_v1.Pod] | None:
         """A pod as it is believed to be."""
