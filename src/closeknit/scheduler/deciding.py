@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Assignment, DomainFit, Outcome, Placed, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem
-from closeknit.hub.quota import Accounts, Option, refused
+from closeknit.hub.quota import Option, refused
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.metering import cheapest_first, lacking_for, metered
