@@ -63,7 +63,7 @@ class Accounts:
     def borrows(self, option: Option) -> bool:
         """Whether a way needs more than its accounts have of their own."""
         return any(
-            self._used(charge.account, name, option.request.name) + asked > charge.account.quota.get(name, 0)
+            self.used(charge.account, name, option.request.name) + asked > charge.account.quota.get(name, 0)
             for charge in option.charges
             for name, asked in charge.resources.items()
         )
@@ -86,7 +86,7 @@ class Accounts:
         beyond: list[float] = []
         for name, weight in account.weights.items():
             asked = charge.resources.get(name, 0)
-            more = self._used(account, name, who) + asked - account.quota.get(name, 0) if asked else 0
+            more = self.used(account, name, who) + asked - account.quota.get(name, 0) if asked else 0
             beyond.append((more / weight if weight else inf) if more > 0 else 0.0)
         asked_for = [
             each for name, each in zip(account.weights, beyond, strict=True) if name in charge.resources
@@ -110,16 +110,16 @@ class Accounts:
         out = -(-out // option.step) * option.step
         return option.without(out) if out <= option.spare else None
 
-    def _used(self, account: Account, name: str, but: str) -> int:
+    def used(self, account: Account, name: str, but: str = "") -> int:
         """What others than one workload have of an account, with what those inside it took from it."""
         if but and not any(but in booked for booked in self._booked.values()):
-            return self._used(account, name, "")
+            return self.used(account, name, "")
         if not but and (known := self._uses.get((account.name, name))) is not None:
             return known
         _, own = self._booked.get(account.name, {}).get(but, (0, Resources()))
         direct = self._totals.get(account.name, Resources()).get(name, 0) - own.get(name, 0)
         inside = self._inside.get(account.name, {}).values()
-        used = direct + sum(max(self._used(each, name, but) - each.kept.get(name, 0), 0) for each in inside)
+        used = direct + sum(max(self.used(each, name, but) - each.kept.get(name, 0), 0) for each in inside)
         if not but:
             self._uses[account.name, name] = used
         return used
@@ -130,7 +130,7 @@ class Accounts:
         Less than nothing where what runs already has more than there is.
         """
         used, quota, kept = (
-            self._used(account, name, but),
+            self.used(account, name, but),
             account.quota.get(name, 0),
             account.kept.get(name, 0),
         )

@@ -92,7 +92,7 @@ def surplus(
                 # Others of its queue were served since, and so it is not its turn any more.
                 heappush(turns, now)
                 continue
-            verdict = decide(engine, cluster, grown[i], books)
+            verdict = decide(engine, cluster, grown[i], books, explained=False)
             request, placed = grown[i].request, verdict.outcome
             if request is None or not isinstance(placed, Placed):
                 continue
