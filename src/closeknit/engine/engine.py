@@ -100,6 +100,19 @@ class Engine:
         """
         return alternatives(Trials(request, self._ledger, self._compile), placed)
 
+    def capacity(self, resource: str) -> tuple[LevelCapacity, ...]:
+        """How much of a resource is free at each level of each topology, and how much of it together."""
+        return tuple(
+            each
+            for name in self._topologies
+            for each in level_capacities(self._ledger, self._tree(name), resource)
+        )
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resources that nodes offer."""
+        return tuple(name for name in self._ledger.resources if name not in self._ledger.ports)
+
     def describe(self, request: Request, assignments: Iterable[Assignment]) -> Placed:
         """How close the groups of a request come where its pods have these nodes, and how well they do.
 
@@ -120,19 +133,6 @@ class Engine:
             ordered += sorted(given, key=lambda each: rank[each.pod])
         reached, wishes = score.reaches(compiled, spread), score.wishes(compiled, spread)
         return Placed(request.name, tuple(ordered), reached, wishes, proven=False)
-
-    def capacity(self, resource: str) -> tuple[LevelCapacity, ...]:
-        """How much of a resource is free at each level of each topology, and how much of it together."""
-        return tuple(
-            each
-            for name in self._topologies
-            for each in level_capacities(self._ledger, self._tree(name), resource)
-        )
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        """The resources that nodes offer."""
-        return tuple(name for name in self._ledger.resources if name not in self._ledger.ports)
 
     def fits(self, pods: PodSet, node: str) -> int:
         """How many pods like these a node takes; none where it is unknown."""

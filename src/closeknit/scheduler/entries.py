@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from closeknit.apis.wire import Wire
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry
@@ -24,8 +26,10 @@ _NOISE = frozenset({"generation", "managedFields", "resourceVersion", "selfLink"
 def entry_of(kind: Kind, api_version: str, obj: Any) -> Entry:
     """An object of a kind: a value of its wire type, or plain data."""
     if isinstance(obj, Wire):
-        metadata = obj.metadata  # type: ignore[attr-defined]
-        return Stored(*_identity(kind, api_version, metadata.namespace, metadata.name), obj)
+        # A client may hand out a type of its own that knows what a list leaves out.
+        content: Any = obj if type(obj) is kind.shape else kind.shape(**msgspec.structs.asdict(obj))
+        metadata = content.metadata
+        return Stored(*_identity(kind, api_version, metadata.namespace, metadata.name), content)
     plain = {field: value for field, value in obj.items() if field not in kind.shape.unused}
     plain["metadata"] = {field: value for field, value in obj["metadata"].items() if field not in _NOISE}
     plain = _without_nulls(plain)

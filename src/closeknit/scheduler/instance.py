@@ -143,6 +143,7 @@ class Instance:
             random=self._random,
             # A dry run shows itself in logs and metrics, and writes nothing to the cluster.
             reporter=None if self._settings.dry_run else reporter,
+            observer=self._observer,
             clock=self._clock,
         )
         self._scheduler, self._reporter, self._recorder = scheduler, reporter, recorder

@@ -39,7 +39,7 @@ class Pace:
     """For how long pods that do not exist yet are waited for before anybody is told."""
     details: float = 30.0
     """How often the details of a reason that stays the same are written."""
-    deferral: float = 5.0
+    deferral: float = 15.0
     """For how long at most the news that a unit was placed waits for bindings to be done."""
 
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 Object: TypeAlias = Mapping[str, Any]
 
-_SUFFIXES = {"m": Fraction(1, 1000), "k": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
-_SUFFIXES |= {"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4}
+_SUFFIXES = {"m": Fraction(1, 1000), "k": Fraction(1000), "M": Fraction(1000**2), "G": Fraction(1000**3)}
+_SUFFIXES |= {"Ki": Fraction(1024), "Mi": Fraction(1024**2), "Gi": Fraction(1024**3), "Ti": Fraction(1024**4)}
 
 
 @dataclass(slots=True)
@@ -25,8 +25,6 @@ class Cluster:
     pods: Sequence[Object]
     pod_groups: Sequence[Object] = ()
     topologies: Sequence[Object] = ()
-    lost: frozenset[str] = frozenset()
-    """Nodes that have gone; pods that still name them run nowhere."""
     _by_name: dict[str, Object] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,10 +88,11 @@ def _broken(cluster: Cluster, group: Object) -> Iterator[str]:
     def whole(part: str) -> bool:
         fields = subgroups[part] if part else spec
         if part in children:
-            least = fields.get("minSubGroup", len(children[part]))
+            least: int = fields.get("minSubGroup", len(children[part]))
             return sum(whole(child) for child in children[part]) >= least
-        done = sum(pod.get("status", {}).get("phase") == "Succeeded" for pod in pods_of(part))
-        return len(_running(cluster, pods_of(part))) + done >= fields.get("minMember", 0 if part else 1)
+        done: int = sum(pod.get("status", {}).get("phase") == "Succeeded" for pod in pods_of(part))
+        wanted: int = fields.get("minMember", 0 if part else 1)
+        return len(_running(cluster, pods_of(part))) + done >= wanted
 
     for part in ("", *subgroups):
         fields, running = (subgroups[part] if part else spec), _running(cluster, pods_of(part))

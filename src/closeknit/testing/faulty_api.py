@@ -69,6 +69,8 @@ class FaultyApi:
                     await self._die()
                 case Fault.UNANSWERED:
                     await method(*given, **named)
+                case Fault.UNSENT:
+                    pass
             raise UnavailableError("The connection broke.")
 
         return write

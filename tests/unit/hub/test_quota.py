@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from closeknit.hub.outcome import DomainFit, Holder
 from closeknit.hub.accounts import Accounts
+from closeknit.hub.outcome import DomainFit, Holder
 from closeknit.hub.quota import LEVEL, Account, Charge, Option, refused
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
