@@ -27,7 +27,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
 from closeknit.hub.request import PodSet, Request
-from closeknit.hub.topology import Topology
+from closeknit.hub.topology import DomainPath, Topology
 
 _USUAL = Budget()
 
@@ -141,6 +141,11 @@ class Engine:
             return 0
         tree = self._tree(None)
         return self._cache.table(PodShape.of(pods), tree).fit.item(tree.positions.item(slot))
+
+    def path(self, node: str, topology: str | None) -> DomainPath:
+        """The domains of a topology that a node lies in, as far down as it has their labels."""
+        tree = self._tree(topology)
+        return tree.node_path(tree.positions.item(self._ledger.slot(node)))
 
     def room(
         self, pods: PodSet, node: str, topology: str | None, level: str | None, near: Collection[str] = ()

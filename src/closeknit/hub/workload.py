@@ -55,6 +55,8 @@ class Workload:
     """
     accounts: tuple[Account, ...] = ()
     """Accounts that its pods are charged to as they run, each pod for what it asks of what they count."""
+    preemptible: bool = True
+    """Whether it may be displaced for others once it runs."""
     maker: Key | None = None
     """The object that it was compiled from, where that has another name; see ``key``."""
     notes: tuple[Problem, ...] = ()

@@ -13,9 +13,9 @@ from random import Random
 from closeknit.dialects.family import Family
 from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.dialects.store.objects import Stored
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Assignment, Placed
-from closeknit.hub.quota import Accounts
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.acting import Acting, Counters, Settled

@@ -24,8 +24,9 @@ from closeknit.dialects.kai.members import (
     members_of_implicit,
 )
 from closeknit.dialects.kai.owners import as_owner, implicit_groups
+from closeknit.dialects.kai.queue_accounts import queue_accounts
 from closeknit.dialects.kai.queues import queue_problems
-from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
+from closeknit.dialects.kai.rules import PREEMPTIBILITIES, field_problems, minimum_problems, share_problems
 from closeknit.dialects.kai.subgroups import Tree, tree
 from closeknit.dialects.kai.topologies import FAMILY, known_topologies
 from closeknit.dialects.ownership import pods_of
@@ -97,7 +98,12 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     found.extend(awaited if whole is None else ())
     return _judged(
         stored,
-        Workload(stored.object, FAMILY, None, priority=priority, created=since),
+        _queued(
+            view,
+            Workload(stored.object, FAMILY, None, priority=priority, created=since),
+            group.spec.queue,
+            _written_preemptibility(stored),
+        ),
         found,
         wrong_queue=list(queue_problems(view, group.spec.queue, ("spec", "queue"))),
         present=present,
@@ -140,13 +146,33 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     named = replace(made.owner, name=f"{made.owner.name}.{made.suffix[1:]}") if made.suffix else made.owner
     return _judged(
         stored,
-        Workload(named, FAMILY, None, priority=priority, created=since, maker=stored.key),
+        _queued(
+            view,
+            Workload(named, FAMILY, None, priority=priority, created=since, maker=stored.key),
+            made.queue,
+            made.passed_on.get("preemptibility", ""),
+        ),
         list(dict.fromkeys(found)),
         wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
         present=present,
         root=name,
         request=lambda: Request(name, _root(spec, name, whole or subgroups, levels, crews), levels.topology),
     )
+
+
+def _queued(view: View, workload: Workload, queue: str, preemptibility: str) -> Workload:
+    """The workload with what its queue counts; if nothing else says so, its priority makes it preemptible."""
+    preemptible = (
+        preemptibility == PREEMPTIBILITIES[0] if preemptibility else workload.priority < PRIORITIES["build"]
+    )
+    accounts = queue_accounts(view, queue, preemptible=preemptible)
+    return replace(workload, accounts=accounts, preemptible=preemptible)
+
+
+def _written_preemptibility(stored: Stored[Any]) -> str:
+    spec = stored.written.get("spec")
+    value = spec.get("preemptibility") if isinstance(spec, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def _judged(
