@@ -61,6 +61,11 @@ class Acting:
         """How many commits are under way."""
         return len(self._commits)
 
+    def describe(self) -> tuple[object, ...]:
+        """All that is under way, as a value that tells two moments apart."""
+        commits = tuple((unit, each.commit.describe()) for unit, each in sorted(self._commits.items()))
+        return commits, tuple(sorted(self._leaving.items()))
+
     def busy_with(self, unit: Key) -> bool:
         """Whether something is under way for a unit, so that it must not be decided now."""
         return unit in self._commits or any(owner == unit for _, owner, _ in self._leaving.values())

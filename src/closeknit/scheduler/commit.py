@@ -14,6 +14,13 @@ from typing import TypeAlias
 
 from closeknit.hub.keys import Key
 
+DOUBTFUL_LOOKS = 16
+"""How often a pod is looked at before a lost binding of it is no longer believed in.
+
+With the binder's waits this takes longer than the minute after which an API server ends a request.
+"""
+_GONE = "The pod has gone."
+
 
 class Step(Enum):
     """How far the binding of a pod has come."""
@@ -102,6 +109,10 @@ class _Binding:
     step: Step = Step.BIND
     tries: int = 0
     why: str = ""
+    doubtful: bool = False
+    """Whether a binding was lost, so that it may still be carried out however long ago it was sent."""
+    left: int = 0
+    """How many looks are left until it is given up; 0 while it is not to be."""
 
 
 class Commit:
@@ -139,6 +150,13 @@ class Commit:
         """All pods of the commit."""
         return self._bindings.keys()
 
+    def describe(self) -> tuple[object, ...]:
+        """How far each pod has come, as a value that tells two moments apart."""
+        return tuple(
+            (pod, each.node, each.step.value, each.doubtful, each.left)
+            for pod, each in self._bindings.items()
+        )
+
     def uid(self, pod: Key) -> str:
         """The uid of the pod that was meant."""
         return self._bindings[pod].uid
@@ -161,12 +179,15 @@ class Commit:
                 return self._bound(each)
             case Answer.CONFLICT | Answer.LOST:
                 each.step = Step.LOOK
+                each.doubtful |= answer is Answer.LOST
                 return [Look(pod, each.uid)]
             case Answer.LATER:
                 each.tries += 1
                 return [Bind(pod, each.uid, each.node)]
-            case Answer.GONE | Answer.REFUSED:
-                return self._ended(pod, each, why or "The pod has gone.")
+            case Answer.GONE:
+                return self._ended(pod, each, _GONE)
+            case Answer.REFUSED:
+                return self.give_up(pod, why)
 
     def look_answered(self, pod: Key, answer: Answer, uid: str = "", node: str = "") -> list[Action]:
         """The server told of a pod: its uid and its node, empty where it has none."""
@@ -177,11 +198,14 @@ class Commit:
             case Answer.DONE if uid == each.uid:
                 if node:
                     return self.told(pod, node)
-                each.step = Step.BIND
                 each.tries += 1
+                if each.left:
+                    each.left -= 1
+                    return [Look(pod, each.uid)] if each.left else self._ended(pod, each, each.why)
+                each.step = Step.BIND
                 return [Bind(pod, each.uid, each.node)]
             case Answer.DONE | Answer.GONE:
-                return self._ended(pod, each, "The pod has gone.")
+                return self._ended(pod, each, _GONE)
             case _:
                 each.tries += 1
                 return [Look(pod, each.uid)]
@@ -201,11 +225,18 @@ class Commit:
         each = self._bindings.get(pod)
         if each is None or each.step in (Step.BOUND, Step.ENDED):
             return []
-        return self._ended(pod, each, "The pod has gone.")
+        return self._ended(pod, each, _GONE)
 
     def give_up(self, pod: Key, why: str) -> list[Action]:
-        """A binding that was to be sent is not sent. Never for one that may be on its way."""
-        return self._ended(pod, self._bindings[pod], why)
+        """A binding that was to be sent is not sent.
+
+        Where an earlier one was lost, its room is kept until the server can no longer be at work on it.
+        """
+        each = self._bindings[pod]
+        if not each.doubtful:
+            return self._ended(pod, each, why)
+        each.step, each.why, each.left = Step.LOOK, why, DOUBTFUL_LOOKS
+        return [Look(pod, each.uid)]
 
     def _bound(self, each: _Binding) -> list[Action]:
         each.step = Step.BOUND

@@ -70,14 +70,14 @@ class Core:
         self._dry_run = settings.dry_run
         self._reporter = reporter
         self._observer = observer
-        self._patience = Patience()
+        self.patience = Patience()
         self._since: dict[Key, float] = {}
         """By unit that waits, when it could first be decided."""
         self._booked: dict[Key, Workload] = {}
 
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
-        times = (self.queue.next_time(now), self._patience.next_time())
+        times = (self.queue.next_time(now), self.patience.next_time())
         return min((each for each in times if each is not None), default=None)
 
     # ----------------------------------------------------------------------------------------- looking
@@ -95,7 +95,7 @@ class Core:
                 workload = settled.verdict.workload
                 self._observer.scheduled(workload, now - self._since.pop(settled.commit.unit, now))
             elif settled.commit.first:
-                self._patience.hurry(settled.commit.unit)
+                self.patience.hurry(settled.commit.unit)
         changes: list[Change] = list(news.changes)
         for key in again:
             workload_now = self.state.units.get(key)
@@ -125,7 +125,7 @@ class Core:
             self._reporter.gone(key)
         if self.acting.busy_with(key):
             return
-        self._patience.look(key, workload, self._grace(workload), now)
+        self.patience.look(key, workload, self._grace(workload), now)
         if workload is None:
             return
         if workload.request is None or workload.problems:
@@ -189,7 +189,7 @@ class Core:
         self.queue.failed(key, outcome, now)
         if not isinstance(outcome, Placed):
             self._reporter.waiting(verdict)
-        self._patience.cannot_complete(key, now)
+        self.patience.cannot_complete(key, now)
 
     def _bind(self, workload: Workload, assignment: Assignment) -> Bind | None:
         """The binding of a pod, if it exists and waits; some are only expected."""
@@ -201,7 +201,7 @@ class Core:
 
     def release_overdue(self, now: float) -> None:
         """Let go of what has been partial for too long."""
-        for key in self._patience.overdue(now):
+        for key in self.patience.overdue(now):
             workload = self.state.units.get(key)
             if workload is None or self.acting.busy_with(key):
                 continue

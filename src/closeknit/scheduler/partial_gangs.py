@@ -69,6 +69,10 @@ class Patience:
         self._until: dict[Key, float] = {}
         self._hasty: set[Key] = set()
 
+    def describe(self, now: float) -> tuple[object, ...]:
+        """Who is partial and for how much longer, as a value that tells two moments apart."""
+        return tuple(sorted((unit, until - now, unit in self._hasty) for unit, until in self._until.items()))
+
     def look(self, unit: Key, workload: Workload | None, grace: float | None, now: float) -> None:
         """Note what a unit is like now."""
         if workload is None or not partial_pods(workload):
