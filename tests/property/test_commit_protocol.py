@@ -285,15 +285,20 @@ class Model:
                 told = call.pod not in self.untold
                 if told and stored is not None and call.node in self.nodes:
                     assert stored.content.spec.node_name, flight
+        if not self.rivals:
+            assert [each for each in self.wrong() if "to offer" in each] == []
         by_uid: dict[str, int] = {}
         for uid, _ in self.bindings:
             by_uid[uid] = by_uid.get(uid, 0) + 1
         assert all(number == 1 for number in by_uid.values()), self.bindings
 
+    def wrong(self) -> list[str]:
+        """What an auditor says who sees the cluster at this moment."""
+        return audit(Cluster(list(self.nodes.values()), list(self.pods.values()), [GANG], [TREE]))
+
     def check_end(self) -> None:
         """Holds when nothing more happens."""
-        seen = Cluster(list(self.nodes.values()), list(self.pods.values()), [GANG], [TREE])
-        wrong = audit(seen)
+        wrong = self.wrong()
         if self.rivals:
             # Who binds pods of others may break their constraints, and take room that is in use.
             wrong = [each for each in wrong if "partial" in each]
@@ -343,6 +348,20 @@ def test_every_order_with_a_fault_at_every_step_ends_well() -> None:
 
     assert states > 1000
     assert ends > 10
+
+
+def test_room_that_a_late_binding_may_take_is_not_given_away() -> None:
+    model = Model()
+    arrived = Key("", "Pod", "default", "q")
+    for what, which in (("arrive", None), ("late", 0), ("tell", arrived), ("carry out", 0)):
+        model.do(what, which)
+        model.check()
+    while choices := list(model.choices(0, arrivals=False)):
+        model.do(*choices[0])
+        model.check()
+    model.check_end()
+
+    assert all(each["spec"].get("nodeName") for each in model.pods.values())
 
 
 @pytest.mark.slow

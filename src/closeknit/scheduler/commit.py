@@ -109,6 +109,7 @@ class _Binding:
     step: Step = Step.BIND
     tries: int = 0
     why: str = ""
+    refused: bool = False
     doubtful: bool = False
     """Whether a binding was lost, so that it may still be carried out however long ago it was sent."""
     left: int = 0
@@ -141,9 +142,9 @@ class Commit:
         return sum(each.step is Step.BOUND for each in self._bindings.values())
 
     @property
-    def failures(self) -> Mapping[Key, str]:
-        """Why each pod that was not bound was not."""
-        return {pod: each.why for pod, each in self._bindings.items() if each.step is Step.ENDED}
+    def refused(self) -> Mapping[Key, str]:
+        """The pods that the server refused to bind, and why."""
+        return {pod: each.why for pod, each in self._bindings.items() if each.refused}
 
     @property
     def pods(self) -> Iterable[Key]:
@@ -187,6 +188,7 @@ class Commit:
             case Answer.GONE:
                 return self._ended(pod, each, _GONE)
             case Answer.REFUSED:
+                each.refused = True
                 return self.give_up(pod, why)
 
     def look_answered(self, pod: Key, answer: Answer, uid: str = "", node: str = "") -> list[Action]:

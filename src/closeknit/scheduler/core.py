@@ -18,13 +18,14 @@ from closeknit.hub.outcome import Assignment, Placed
 from closeknit.hub.quota import Accounts
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
-from closeknit.scheduler.acting import Acting, Counters
+from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.commit import Bind, Call
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
 from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
+from closeknit.scheduler.refusals import Refusals
 from closeknit.scheduler.reporter import Observer, Reporter
 from closeknit.scheduler.waiting import WaitingQueue
 
@@ -71,13 +72,14 @@ class Core:
         self._reporter = reporter
         self._observer = observer
         self.patience = Patience()
+        self._refusals = Refusals()
         self._since: dict[Key, float] = {}
         """By unit that waits, when it could first be decided."""
         self._booked: dict[Key, Workload] = {}
 
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
-        times = (self.queue.next_time(now), self.patience.next_time())
+        times = (self.queue.next_time(now), self.patience.next_time(), self._refusals.next_time())
         return min((each for each in times if each is not None), default=None)
 
     # ----------------------------------------------------------------------------------------- looking
@@ -87,15 +89,10 @@ class Core:
         self.counters.looks += 1
         self.acting.told(self.state.told())
         news = self.state.news()
-        again = dict.fromkeys([*news.units, *self.acting.left()])
+        again = dict.fromkeys([*news.units, *self.acting.left(), *self._refusals.due(now)])
         for settled in self.acting.settled():
             again[settled.commit.unit] = None
-            if settled.commit.whole:
-                self._reporter.placed(settled.verdict)
-                workload = settled.verdict.workload
-                self._observer.scheduled(workload, now - self._since.pop(settled.commit.unit, now))
-            elif settled.commit.first:
-                self.patience.hurry(settled.commit.unit)
+            self._settle(settled, now)
         changes: list[Change] = list(news.changes)
         for key in again:
             workload_now = self.state.units.get(key)
@@ -103,6 +100,22 @@ class Core:
             self._look_at(key, workload_now, now)
         if changes:
             self.queue.wake(changes, self.state.engine)
+
+    def _settle(self, settled: Settled, now: float) -> None:
+        unit, workload = settled.commit.unit, settled.verdict.workload
+        if settled.commit.whole:
+            self._refusals.clear(unit)
+            self._reporter.placed(settled.verdict)
+            self._observer.scheduled(workload, now - self._since.pop(unit, now))
+            return
+        if settled.commit.first:
+            self.patience.hurry(unit)
+        if refused := settled.commit.refused:
+            self._refusals.note(unit, now)
+            problems = (
+                sentences.NOT_BOUND.at((), why=why).of("Pod", pod.name) for pod, why in refused.items()
+            )
+            self._reporter.waiting(Verdict(workload, None, tuple(problems)))
 
     def _book(self, key: Key, workload: Workload | None) -> Iterator[Change]:
         """Charge a unit for what it has by now; who has less gives quota back."""
@@ -122,11 +135,12 @@ class Core:
         if workload is None:
             self.queue.remove(key)
             self._since.pop(key, None)
+            self._refusals.clear(key)
             self._reporter.gone(key)
         if self.acting.busy_with(key):
             return
         self.patience.look(key, workload, self._grace(workload), now)
-        if workload is None:
+        if workload is None or self._refusals.holds(key, now):
             return
         if workload.request is None or workload.problems:
             self.queue.remove(key)
