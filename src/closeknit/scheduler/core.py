@@ -22,6 +22,7 @@ from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.commit import Bind, Call
+from closeknit.scheduler.deciding import charge
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
 from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
@@ -187,7 +188,7 @@ class Core:
         return self.queue.ready(now)
 
     def _next(self, now: float) -> Workload | None:
-        while (workload := self.queue.take(now)) is not None and self.state.is_stale(workload):
+        while (workload := self.queue.take(now, self.accounts)) is not None and self.state.is_stale(workload):
             self._set_aside.append(workload.object.key)
         return workload
 
@@ -207,6 +208,7 @@ class Core:
             pods = [bind for each in outcome.assignments if (bind := self._bind(workload, each)) is not None]
             if pods:
                 self.queue.remove(key)
+                charge(self.accounts, verdict)
                 if not self._dry_run:
                     self.acting.commit(verdict, pods)
                     return
