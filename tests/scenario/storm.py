@@ -135,6 +135,7 @@ class Storm:
             (1, self._lose_node),
             (2, self._return_node),
             (1, self._cordon),
+            (1, self._move_node),
             (2, self._rival),
             (1, self._crash),
         )
@@ -213,6 +214,17 @@ class Storm:
         await self.cluster.patch(
             NODES, chosen["metadata"]["name"], MergePatch({"spec": {"unschedulable": not cordoned}})
         )
+
+    async def _move_node(self) -> None:
+        """The labels of a node change, while it has no pods and nobody is about to give it some."""
+        if self._instance is None or not self._instance.idle:
+            return
+        used = {each["spec"].get("nodeName") for each in (await self.cluster.list(PODS)).items}
+        names = [each["metadata"]["name"] for each in (await self.cluster.list(NODES)).items]
+        if empty := [name for name in names if name not in used]:
+            labels = {ZONE: f"z{self.dice.randrange(ZONES)}", RACK: f"r{self.dice.randrange(RACKS)}"}
+            patch = MergePatch({"metadata": {"labels": labels}})
+            await self.cluster.patch(NODES, self.dice.choice(empty), patch)
 
     async def _rival(self) -> None:
         """Another scheduler binds a pod of its own where the API shows room, or one of its pods goes."""
