@@ -29,3 +29,14 @@ class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
     """Fields that people expect here, each with a sentence that tells where it belongs."""
     open_ended: ClassVar[bool] = False
     """Whether fields may exist that are not listed, as in a status that servers of any version write."""
+
+
+class OpenWire(Wire, frozen=True, kw_only=True):
+    """A shape whose fields are not all listed."""
+
+    open_ended: ClassVar = True
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text: names of fields or kinds of which there are many."""
+    return frozenset(text.split())
