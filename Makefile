@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format oracle planted fuzz bench bench-kube rules e2e cluster clean
+.PHONY: help setup demo test test-slow check format oracle planted fuzz bench bench-kube bench-e2e rules e2e cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,10 +69,13 @@ bench-kube: $(READY) ## measure the ways to a Kubernetes API, real and embedded
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
-	$(BIN)/python -m pytest -n $(WORKERS) -m e2e tests/conformance tests/e2e $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m e2e tests/conformance tests/e2e tests/scenario $(ARGS)
 
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
+
+bench-e2e: $(READY) ## measure the scheduler on a real API server (ARGS="throughput" for a part)
+	$(BIN)/python -m bench.e2e $(ARGS)
 
 rules: $(READY) ## count the steps that each rule of the search saves
 	$(BIN)/python -m bench.search_rules

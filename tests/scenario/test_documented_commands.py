@@ -78,6 +78,9 @@ def follow(page: Path, cluster: ExitStack) -> list[str]:
             if step.shown and not served:
                 cluster.enter_context(running(*step.words))
                 served = True
+        elif step.words[0] == "run":
+            # It runs until somebody ends it; ``test_run_process.py`` does.
+            continue
         elif step.words not in AS_SUCH and (served or not asks_a_cluster(step.words)):
             complaints += complaints_about(step)
     return complaints

@@ -169,6 +169,16 @@ class PodSchedulingGate(Wire, frozen=True, kw_only=True):
     name: str = ""
 
 
+class Volume(Wire, frozen=True, kw_only=True):
+    """Files of a pod; those that are claimed may be reached from some nodes only."""
+
+    open_ended: ClassVar = True
+
+    name: str = ""
+    persistent_volume_claim: dict[str, object] | None = None
+    ephemeral: dict[str, object] | None = None
+
+
 class PodSpec(Wire, frozen=True, kw_only=True):
     """What a pod is made of, as far as placing it is concerned."""
 
@@ -177,7 +187,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
         ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride
         imagePullSecrets os preemptionPolicy readinessGates restartPolicy runtimeClassName
         schedulingGroup securityContext serviceAccount serviceAccountName setHostnameAsFQDN
-        shareProcessNamespace subdomain terminationGracePeriodSeconds volumes workloadRef
+        shareProcessNamespace subdomain terminationGracePeriodSeconds workloadRef
     """)
 
     containers: list[Container]
@@ -190,6 +200,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     tolerations: list[Toleration] = []
     topology_spread_constraints: list[TopologySpreadConstraint] = []
     resource_claims: list[dict[str, object]] = []
+    volumes: list[Volume] = []
     scheduler_name: str = ""
     scheduling_gates: list[PodSchedulingGate] = []
     priority: Int32 | None = None

@@ -27,11 +27,15 @@ class QueueResources(Wire, frozen=True, kw_only=True):
 class QueueSpec(Wire, frozen=True, kw_only=True):
     """Where a queue hangs, and what it deserves."""
 
-    unused: ClassVar = frozenset({"displayName", "preemptMinRuntime", "reclaimMinRuntime"})
+    unused: ClassVar = frozenset({"displayName"})
 
     parent_queue: str = ""
     resources: QueueResources = QueueResources()
     priority: Int32 | None = None
+    preempt_min_runtime: str = ""
+    """How long a workload runs before one of higher priority in the same queue may displace it."""
+    reclaim_min_runtime: str = ""
+    """How long a workload runs before another queue may take back what this one uses beyond its quota."""
 
 
 class Queue(ObjectWithStatus, frozen=True, kw_only=True):

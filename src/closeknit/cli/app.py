@@ -22,12 +22,13 @@ from closeknit.cli.explain import explain
 from closeknit.cli.get import get
 from closeknit.cli.nodes import nodes
 from closeknit.cli.plan import plan
+from closeknit.cli.run import run as run_scheduler
 from closeknit.cli.status import status
 from closeknit.cli.topology import topology
 from closeknit.cli.translate import translate
 from closeknit.cli.up import up
 from closeknit.cli.validate import validate
-from closeknit.cli.wording import printable
+from closeknit.scheduler.wording import printable
 
 DEBUG = "CLOSEKNIT_DEBUG"
 """Set to anything but nothing or 0, an unexpected error shows its traceback."""
@@ -89,6 +90,13 @@ _EXAMPLES = (
     (crds, ("closeknit crds | kubectl apply --server-side -f -", "closeknit crds --family grove")),
     (demo, ("closeknit demo",)),
     (
+        run_scheduler,
+        (
+            "closeknit run",
+            "closeknit run --context training --scheduler-name kai-scheduler --dry-run",
+        ),
+    ),
+    (
         apply,
         (
             "closeknit apply -f workloads/ --context training",
@@ -111,7 +119,9 @@ _EXAMPLES = (
     (up, ("closeknit up", "closeknit up --nodes zone=2,block=4,rack=8,host=16 --state cluster.db")),
 )
 for _command, _lines in _EXAMPLES:
-    app.command(epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in _lines))(_command)
+    app.command(_command.__name__, epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in _lines))(
+        _command
+    )
 
 
 def _tell_version(asked: bool) -> None:  # noqa: FBT001

@@ -15,7 +15,6 @@ from closeknit.cli.clusters import AskedCluster, upper
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.loading import working
 from closeknit.cli.resource_names import label
-from closeknit.cli.wording import counted, printable
 from closeknit.cli.written_objects import Object, WrittenObject, objects_in
 from closeknit.dialects import KINDS
 from closeknit.dialects.definitions import FAMILIES
@@ -26,6 +25,7 @@ from closeknit.hub.sentences import kube as kube_sentences
 from closeknit.kube.errors import ApiError, ConflictError, InvalidObjectError, NotFoundError
 from closeknit.kube.port import ApplyPatch
 from closeknit.kube.resources import Resource
+from closeknit.scheduler.wording import counted, printable
 
 _Told: TypeAlias = str | list[Problem]
 """What became of an object, or all for which it was refused."""

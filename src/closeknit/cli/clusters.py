@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from closeknit.cli.exits import ExitStatus, complain
-from closeknit.cli.wording import printable
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.sentences import cli as sentences
@@ -23,6 +22,7 @@ from closeknit.kube.errors import (
     UnauthorizedError,
     UnavailableError,
 )
+from closeknit.scheduler.wording import printable
 
 if TYPE_CHECKING:
     from closeknit.kube.rest import RestApi

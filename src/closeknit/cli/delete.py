@@ -17,7 +17,6 @@ from closeknit.cli.clusters import AskedCluster
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.get import no_such_object
 from closeknit.cli.resource_names import resource_named
-from closeknit.cli.wording import printable
 from closeknit.cli.written_objects import WrittenObject, objects_in
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.sentences import cli as sentences
@@ -25,6 +24,7 @@ from closeknit.hub.sentences import kube as kube_sentences
 from closeknit.kube.errors import ApiError, NotFoundError
 from closeknit.kube.port import DeleteOptions, Object, Propagation
 from closeknit.kube.resources import Resource
+from closeknit.scheduler.wording import printable
 
 
 class Cascade(Enum):

@@ -14,12 +14,12 @@ from closeknit.cli import display, explain, manifests, occupancy, plan, topology
 from closeknit.cli.display import branch
 from closeknit.cli.exits import complain, refusing_invalid
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing
-from closeknit.cli.wording import counted
 from closeknit.dialects import Source, read
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
 from closeknit.scheduler.planning import Status
+from closeknit.scheduler.wording import counted
 
 _DRAWING = "cluster.txt"
 _TOPOLOGY = "datacenter"

@@ -14,11 +14,11 @@ from closeknit.cli.clusters import AskedCluster
 from closeknit.cli.get import no_such_object
 from closeknit.cli.resource_names import resource_named
 from closeknit.cli.tables import aligned, cell
-from closeknit.cli.wording import printable
 from closeknit.hub.problems import InvalidError
 from closeknit.kube.errors import ForbiddenError, NotFoundError
 from closeknit.kube.port import Object, Selection
 from closeknit.kube.resources import CORE_EVENTS
+from closeknit.scheduler.wording import printable
 
 _APART = ("apiVersion", "kind", "metadata", "spec", "status")
 _MOST_EVENTS = 500

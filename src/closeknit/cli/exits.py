@@ -10,10 +10,10 @@ from enum import IntEnum
 
 import typer
 
-from closeknit.cli.wording import counted, printable, title
 from closeknit.dialects import Located, Reading, Skipped
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.workload import Workload
+from closeknit.scheduler.wording import counted, printable, title
 
 _MOST_REMARKS = 10
 """So many remarks on the objects of a cluster do not drown the rest."""

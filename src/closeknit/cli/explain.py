@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from closeknit.cli import display, json_output, loading, options, preferences, verdict_tree, wording
+from closeknit.cli import display, loading, options, preferences, verdict_tree
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, tell
-from closeknit.cli.json_output import Json
 from closeknit.cli.loading import Given
 from closeknit.cli.preferences import Missed, Why
 from closeknit.cli.verdict_tree import Detail
@@ -21,7 +20,8 @@ from closeknit.hub.problems import InvalidError, OneOf
 from closeknit.hub.request import Request
 from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.workload import Workload
-from closeknit.scheduler import planning
+from closeknit.scheduler import outcome_json, planning, wording
+from closeknit.scheduler.outcome_json import Json
 from closeknit.scheduler.planning import Status, Verdict
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def explain(
     choices = _choices(engine, verdict)
     match output:
         case options.Text.JSON:
-            sys.stdout.write(f"{json_output.text({'outcomes': [_json(verdict, missed, choices)]})}\n")
+            sys.stdout.write(f"{outcome_json.text({'outcomes': [_json(verdict, missed, choices)]})}\n")
         case options.Text.TEXT:
             display.show([told(verdict, verdicts[:-1], missed, choices)])
     if faulty(reading) or verdict.status is Status.INVALID:
@@ -152,16 +152,16 @@ def _missed(missed: Missed, request: Request) -> Branch:
 
 
 def _json(verdict: Verdict, missed: Sequence[Missed], choices: Sequence[Choice]) -> Json:
-    entry = json_output.outcome(verdict)
+    entry = outcome_json.outcome(verdict)
     if isinstance(verdict.outcome, Placed):
-        entry["choices"] = json_output.plain(tuple(choices))
+        entry["choices"] = outcome_json.plain(tuple(choices))
         entry["missedPreferences"] = [
             {
                 "group": each.group,
                 "preferred": each.preferred,
                 "why": each.why.value,
                 "shortfalls": [
-                    json_output.shortfall(short, verdict.workload.request) for short in each.shortfalls
+                    outcome_json.shortfall(short, verdict.workload.request) for short in each.shortfalls
                 ],
             }
             for each in missed

@@ -15,13 +15,13 @@ from closeknit.cli import clusters, manifests, options
 from closeknit.cli.clusters import AskedCluster
 from closeknit.cli.resource_names import label, resource_named, resources_named
 from closeknit.cli.tables import TablePrinter
-from closeknit.cli.wording import printable
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem, nearest, shown
 from closeknit.hub.sentences import cli as sentences
 from closeknit.kube.errors import ForbiddenError, GoneError, NotFoundError
 from closeknit.kube.port import PAGE_SIZE, Bookmark, ChangeType, Object, Selection, pages
 from closeknit.kube.resources import NAMESPACES, Resource
+from closeknit.scheduler.wording import printable
 
 if TYPE_CHECKING:
     from closeknit.kube.rest.tables import Table

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from closeknit.cli.clusters import AskedCluster, upper
-from closeknit.cli.wording import listed
 from closeknit.dialects import KINDS, Kind, Served
 from closeknit.kube.errors import ForbiddenError, GoneError, NotFoundError
 from closeknit.kube.port import EVERYTHING, KubernetesApi, Object, Selection, pages
 from closeknit.kube.resources import Resource
+from closeknit.scheduler.wording import listed
 
 
 class Progress(Protocol):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from closeknit.cli import clusters, live
-from closeknit.cli.wording import printable
 from closeknit.dialects import KINDS, Kind, Reading, Served, Source, read
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem, nearest, shown
 from closeknit.hub.sentences import cli as sentences
+from closeknit.scheduler.wording import printable
 
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -12,11 +12,11 @@ from typing import Any
 
 import yaml
 
-from closeknit.cli.wording import quantity
 from closeknit.hub.cluster import Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Topology
+from closeknit.scheduler.wording import quantity
 
 Manifest = dict[str, Any]
 

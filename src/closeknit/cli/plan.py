@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-from closeknit.cli import display, json_output, loading, occupancy, options, svg, verdict_tree, wording
+from closeknit.cli import display, loading, occupancy, options, svg, verdict_tree
 from closeknit.cli.clusters import upper
 from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, tell
 from closeknit.dialects import Reading
 from closeknit.hub.outcome import Placed
 from closeknit.hub.topology import Topology
-from closeknit.scheduler import planning
+from closeknit.scheduler import outcome_json, planning, wording
 from closeknit.scheduler.planning import Status, Verdict
 
 
@@ -43,7 +43,7 @@ def plan(
     verdicts = _asked_for(reading, every)
     match output:
         case options.Picture.JSON:
-            sys.stdout.write(f"{json_output.text(json_output.outcomes(verdicts))}\n")
+            sys.stdout.write(f"{outcome_json.text(outcome_json.outcomes(verdicts))}\n")
         case options.Picture.SVG:
             sys.stdout.writelines(svg.drawn(picture(reading, verdicts, every, given.place)))
         case options.Picture.TEXT:

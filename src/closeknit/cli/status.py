@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from closeknit import dialects
-from closeknit.cli import json_output, loading, options
+from closeknit.cli import loading, options
 from closeknit.cli.clusters import upper
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_live, remark_skipped
-from closeknit.cli.wording import printable, title
+from closeknit.scheduler import outcome_json
+from closeknit.scheduler.wording import printable, title
 
 
 def status(
@@ -37,7 +38,7 @@ def status(
     remark_live([each for each in found.problems if each.live])
     if output is options.Text.JSON:
         listed = [_entry(each) for each in found.objects]
-        sys.stdout.write(f"{json_output.text({'objects': listed})}\n")
+        sys.stdout.write(f"{outcome_json.text({'objects': listed})}\n")
     else:
         sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(found, given.holders))
     finish(ExitStatus.INVALID if problems else ExitStatus.DONE)
@@ -54,10 +55,10 @@ def _lines(found: dialects.Statuses, holders: str) -> Iterator[str]:
         yield f"{upper(holders)} no object that an operator would write a status for."
 
 
-def _entry(each: dialects.ObjectStatus) -> json_output.Json:
+def _entry(each: dialects.ObjectStatus) -> outcome_json.Json:
     return {
-        "object": json_output.plain(each.object),
+        "object": outcome_json.plain(each.object),
         "dialect": each.family,
-        "conditions": json_output.plain(each.conditions),
-        "events": json_output.plain(each.events),
+        "conditions": outcome_json.plain(each.conditions),
+        "events": outcome_json.plain(each.events),
     }

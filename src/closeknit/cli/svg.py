@@ -12,8 +12,8 @@ from xml.sax.saxutils import escape
 
 from closeknit.cli.layout import CHARACTER, HEADER, Box, Scale, laid_out
 from closeknit.cli.occupancy import Domain, Host
-from closeknit.cli.wording import counted, quantity
 from closeknit.hub import quantities
+from closeknit.scheduler.wording import counted, quantity
 
 _PALETTE = (
     "#3b7dd8",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from closeknit.cli.wording import printable
+from closeknit.scheduler.wording import printable
 
 if TYPE_CHECKING:
     from closeknit.kube.rest.tables import Column, Row

@@ -11,21 +11,10 @@ from typing import Annotated
 
 import typer
 
-from closeknit.cli import (
-    display,
-    json_output,
-    loading,
-    occupancy,
-    options,
-    svg,
-    topology_check,
-    topology_tree,
-    wording,
-)
+from closeknit.cli import display, loading, occupancy, options, svg, topology_check, topology_tree
 from closeknit.cli.clusters import upper
 from closeknit.cli.display import branch
 from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, tell
-from closeknit.cli.json_output import Json
 from closeknit.cli.loading import Given
 from closeknit.cli.occupancy import Domain
 from closeknit.hub.cluster import Cluster
@@ -33,6 +22,8 @@ from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, OneOf
 from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.topology import Topology
+from closeknit.scheduler import outcome_json, wording
+from closeknit.scheduler.outcome_json import Json
 
 _COLORED = 24
 """Workloads that get a color of their own in a picture; eyes tell no more apart."""
@@ -81,7 +72,7 @@ def topology(
     match output:
         case options.Picture.JSON:
             told = [_json(each, root, depth, reading.cluster) for each, root in trees]
-            sys.stdout.write(f"{json_output.text({'topologies': told})}\n")
+            sys.stdout.write(f"{outcome_json.text({'topologies': told})}\n")
         case options.Picture.SVG:
             sys.stdout.writelines(svg.drawn(_picture(*trees[0], resources)))
         case options.Picture.TEXT if check:
@@ -121,7 +112,7 @@ def _json(chosen: Topology | None, root: Domain, depth: int | None, cluster: Clu
         "name": chosen.name if chosen is not None else None,
         "levels": list(chosen.labels) if chosen is not None else [],
         "cluster": _domain(root, chosen.labels if chosen is not None else (), depth),
-        "findings": json_output.plain(tuple(topology_check.findings(cluster, chosen))) if chosen else [],
+        "findings": outcome_json.plain(tuple(topology_check.findings(cluster, chosen))) if chosen else [],
     }
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from closeknit.cli.occupancy import natural
-from closeknit.cli.wording import counted, listed, place, printable
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.topology import DomainPath, Topology
+from closeknit.scheduler.wording import counted, listed, place, printable
 
 
 @dataclass(frozen=True, slots=True)

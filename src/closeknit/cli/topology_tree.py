@@ -7,8 +7,8 @@ from itertools import groupby
 
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.occupancy import Domain, Host
-from closeknit.cli.wording import counted, listed, printable, quantity
 from closeknit.hub.topology import Level, Topology
+from closeknit.scheduler.wording import counted, listed, printable, quantity
 
 LINES = 100
 """A tree that nobody gave a depth is cut to about this many lines."""

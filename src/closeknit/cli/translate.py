@@ -12,10 +12,10 @@ import typer
 from closeknit import dialects
 from closeknit.cli import loading, manifests, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_noted, remark_skipped
-from closeknit.cli.wording import printable, title
 from closeknit.dialects.grove.legacy_spelling import in_legacy_spelling
 from closeknit.dialects.text.documents import Located
 from closeknit.hub.problems import Problem
+from closeknit.scheduler.wording import printable, title
 
 
 class GroveVersion(StrEnum):

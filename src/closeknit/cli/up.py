@@ -8,21 +8,27 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from random import Random
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from closeknit.cli import options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
+from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
-from closeknit.cli.wording import counted, printable
 from closeknit.cli.written_objects import objects_in
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import cli as sentences
+from closeknit.scheduler.wording import counted, printable
+
+if TYPE_CHECKING:
+    from closeknit.kube.embedded.cluster import EmbeddedCluster
+    from closeknit.scheduler.instance import Instance
 
 _SAMPLE = "zone=2,rack=2,host=4"
 _PREFIX = "topology/"
@@ -55,12 +61,16 @@ def up(
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="The port on loopback. Left out: a free one.")
     ] = 0,
+    scheduler: Annotated[
+        bool, typer.Option("--scheduler/--no-scheduler", help="Whether to bind pods, as closeknit run does.")
+    ] = True,
 ) -> None:
     """Serve an embedded Kubernetes cluster on loopback, until Ctrl-C.
 
     It needs no installation: kubectl get, apply, describe, delete, patch, scale, wait and explain work on it.
-    Its nodes are stand-ins: pods that are bound to them count as running, and end after the seconds of
-    their annotation closeknit.dev/run-seconds.
+    The scheduler binds pods whose schedulerName is kai-scheduler or closeknit, and tells each decision here.
+    Nodes are stand-ins: pods that are bound to them count as running, and end after the seconds of their
+    annotation closeknit.dev/run-seconds.
     """
     with refusing_invalid():
         objects = [
@@ -69,7 +79,7 @@ def up(
         ]
         _require_ours(kubeconfig)
     try:
-        status = asyncio.run(_serve(objects, state, kubeconfig, port))
+        status = asyncio.run(_serve(objects, state, kubeconfig, port, scheduling=scheduler))
     finally:
         # Nobody listens any more where it points.
         kubeconfig.unlink(missing_ok=True)
@@ -107,7 +117,9 @@ def _cluster_objects(shape: str | None, drawn: str | None, *, resumed: bool) -> 
         yield manifest
 
 
-async def _serve(objects: list[Manifest], state: Path | None, kubeconfig: Path, port: int) -> ExitStatus:
+async def _serve(
+    objects: list[Manifest], state: Path | None, kubeconfig: Path, port: int, *, scheduling: bool
+) -> ExitStatus:
     from closeknit.kube.embedded.cluster import EmbeddedCluster
     from closeknit.kube.embedded.http.server import Server
     from closeknit.kube.embedded.loading import load
@@ -136,29 +148,46 @@ async def _serve(objects: list[Manifest], state: Path | None, kubeconfig: Path, 
         await cluster.close()
         return ExitStatus.INVALID
     _greet(server.address, kubeconfig, state, objects)
-    standins = asyncio.create_task(run_standins(cluster))
+    work = [run_standins(cluster)]
+    instance = _scheduler(cluster) if scheduling else None
+    if instance is not None:
+        work.append(instance.run())
+    tasks = [asyncio.create_task(each) for each in work]
     try:
-        await _ending(standins)
+        await _ending(tasks)
+        if instance is not None:
+            instance.stop()
+            await tasks[-1]
     finally:
-        standins.cancel()
-        await asyncio.gather(standins, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await server.stop()
         await cluster.close()
     sys.stdout.write("\nThe cluster is down." + (f" {printable(str(state))} keeps it.\n" if state else "\n"))
     return ExitStatus.DONE
 
 
-async def _ending(standins: asyncio.Task[None]) -> None:
-    """Return at Ctrl-C or when the process is told to end; raise where the stand-ins fail."""
+def _scheduler(cluster: EmbeddedCluster) -> Instance:
+    """The scheduler, alone on a cluster of its own, so that it needs no lease."""
+    from closeknit.scheduler.instance import Instance
+    from closeknit.scheduler.loop import Settings
+
+    # The dice spread calls in time, and guard nothing.
+    return Instance(cluster, Settings(), identity="closeknit-up", log=logger(None), random=Random())  # noqa: S311
+
+
+async def _ending(work: Iterable[asyncio.Task[None]]) -> None:
+    """Return at Ctrl-C or when the process is told to end; raise where something that should go on fails."""
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
     waiting = asyncio.create_task(told.wait())
-    done, _ = await asyncio.wait({waiting, standins}, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait({waiting, *work}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
-    if standins in done:
-        standins.result()
+    for each in done - {waiting}:
+        each.result()
 
 
 def _greet(address: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
@@ -172,7 +201,8 @@ def _greet(address: str, kubeconfig: Path, state: Path | None, objects: list[Man
         f"  export KUBECONFIG={file}",
         "  closeknit topology --context closeknit",
         "  closeknit apply -f examples/kai/",
-        "  closeknit get podgroups,pods",
+        "  closeknit get podgroups,pods -o wide",
+        "  closeknit describe podgroup sample1",
         "kubectl works there too.",
         "Ctrl-C ends it.",
     ]

@@ -12,11 +12,11 @@ import typer
 from closeknit.cli import loading, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark, remark_noted
 from closeknit.cli.loading import Given
-from closeknit.cli.wording import counted, listed, printable
 from closeknit.dialects import Reading, Update, compare
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
+from closeknit.scheduler.wording import counted, listed, printable
 
 
 def validate(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
-from closeknit.cli import wording
 from closeknit.cli.display import Branch, Tone, branch
-from closeknit.cli.wording import counted, listed, printable
 from closeknit.hub.outcome import Assignment, GroupReach, Placed, Shortfall, Undecided, Unplaceable
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import PodSet, Request
+from closeknit.scheduler import wording
 from closeknit.scheduler.planning import Status, Verdict
+from closeknit.scheduler.wording import counted, listed, printable
 
 NODES = 12
 """A group on more nodes than this shows the first ones and counts the rest."""

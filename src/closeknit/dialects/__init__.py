@@ -22,6 +22,7 @@ from closeknit.dialects.grove import GROVE
 from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_of, update_between
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
+from closeknit.dialects.lone_pods import LONE_PODS
 from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.reading import Reading, kinds_of, load, reading_of, registry_of
 from closeknit.dialects.text.documents import Located, Served, Source, parse
@@ -55,7 +56,7 @@ __all__ = [
     "written",
 ]
 
-DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE)
+DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE, LONE_PODS)
 """All families, in the order in which they claim a pod; see ``ownership``."""
 KINDS: tuple[Kind, ...] = tuple(kinds_of(DIALECTS))
 """Every kind that is read."""

@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 
 from closeknit.apis import core_v1
 from closeknit.dialects.core.naming import lone_holder, workload_name
-from closeknit.dialects.core.pods import ReadPod, read_pod
+from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.family import Family
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 
-_CLAIM = "claim"
+CLAIM = "claim"
+"""The index that finds pods by what claims them."""
 
 
 class Claim(NamedTuple):
@@ -47,12 +48,12 @@ def pods_by_claim(families: Sequence[Family]) -> Index:
         named = [Claim(key, name) for name, owner_of in claiming if (key := owner_of(pod)) is not None]
         return named or (_unclaimed(pod),)
 
-    return Index(_CLAIM, core_v1.Pod, claims)
+    return Index(CLAIM, core_v1.Pod, claims)
 
 
 def claim_of(view: View, pod: Key) -> Claim:
     """The claim that a pod in the store belongs to."""
-    claims: Sequence[Claim] = view.values(_CLAIM, pod)
+    claims: Sequence[Claim] = view.values(CLAIM, pod)
     return claims[0] if len(claims) == 1 else view.derive(_first_that_exists, claims)
 
 
@@ -65,10 +66,13 @@ def _first_that_exists(view: View, claims: Sequence[Claim]) -> Claim:
 
 
 def objects_for(view: View, family: Family, shape: type[Any]) -> Iterator[Stored[Any]]:
-    """The objects of a shape that a family has to do with: of pods those that it claims, of others all."""
+    """The objects of a shape that a family has to do with: of others than pods all, of pods those that it
+    claims, and those that nobody claims for a family that takes what is left.
+    """
+    wanted = family.name if family.owner_of is not None else ""
     for stored in view.of(shape):
         if shape is not core_v1.Pod or any(
-            claim.family == family.name for claim in view.values(_CLAIM, stored.key)
+            claim.family == wanted for claim in view.values(CLAIM, stored.key)
         ):
             yield stored
 
@@ -81,12 +85,25 @@ def exists(view: View, workload: Key) -> bool:
 
 
 def pods_of(view: View, workload: Key, family: str) -> tuple[ReadPod, ...]:
-    """The pods of a workload, in the order in which they came, without those whose node has gone."""
+    """The pods of a workload, in the order in which they came, without those whose node has gone.
+
+    Where the view follows a cluster, also without those that may not be bound now, or not by us.
+    """
     claim = Claim(workload, family)
     present = (
-        view.derive(pod_of, pod.key) for pod in view.found(_CLAIM, claim) if claim_of(view, pod.key) == claim
+        view.derive(pod_of, pod.key) for pod in view.found(CLAIM, claim) if claim_of(view, pod.key) == claim
     )
-    return tuple(pod for pod in present if pod is not None and not pod.lost)
+    return tuple(
+        pod for pod in present if pod is not None and not pod.lost and not held_back(pod, view.schedulers)
+    )
+
+
+def held_back(pod: ReadPod, schedulers: frozenset[str] | None) -> bool:
+    """Whether a pod waits for a gate to open, or for another scheduler; never so in files."""
+    if schedulers is None or pod.stage is not Stage.OPEN:
+        return False
+    spec = pod.stored.content.spec
+    return bool(spec.scheduling_gates) or spec.scheduler_name not in schedulers
 
 
 def pod_of(view: View, key: Key) -> ReadPod | None:

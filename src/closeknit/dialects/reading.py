@@ -29,6 +29,9 @@ from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
 
+SCHEDULERS = "closeknit.dev/schedulers"
+"""The annotation of a List that was taken from a live cluster: the schedulers whose pods are ours to bind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -139,8 +142,9 @@ def load_documents(
     replaced: list[Replaced] = []
     origins: dict[Key, Origin] = {}
     indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
-    store = Store(indexes)
-    for found in registry.objects(documents, lenient=lenient, namespace=namespace):
+    store, schedulers = Store(indexes), list[str]()
+    named = _noting_cluster(documents, schedulers)
+    for found in registry.objects(named, lenient=lenient, namespace=namespace):
         match found:
             case Located():
                 problems.append(found)
@@ -151,8 +155,22 @@ def load_documents(
             case Found():
                 origins[found.key] = found.origin
                 store.put(stored(found))
-    view = View(store, families, lenient=lenient)
+    live = frozenset(schedulers) if schedulers else None
+    view = View(store, families, lenient=lenient, schedulers=live)
     return Loaded(view, origins, tuple(problems), tuple(skipped), tuple(replaced))
+
+
+def _noting_cluster(documents: Iterable[Document], schedulers: list[str]) -> Iterator[Document]:
+    """The same documents; where one says that it shows a live cluster, also whose pods are bound there."""
+    for document in documents:
+        content = document.content
+        if isinstance(content, dict) and content.get("kind") == "List":
+            metadata = content.get("metadata")
+            annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+            named = annotations.get(SCHEDULERS) if isinstance(annotations, dict) else None
+            if isinstance(named, str):
+                schedulers.extend(filter(None, named.split(",")))
+        yield document
 
 
 def stored(found: Found) -> Stored[core_v1.Pod] | Unreadable:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from closeknit.engine import score, short_path
 from closeknit.engine.budget import Budget
+from closeknit.engine.capacity import level_capacities
 from closeknit.engine.checked_requests import CheckedRequests
 from closeknit.engine.compiled_request import CompiledRequest, Goal, compile_request
 from closeknit.engine.explanation.alternatives import alternatives
@@ -16,13 +19,15 @@ from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import TableCache
 from closeknit.engine.ledger import Ledger
+from closeknit.engine.node_fits import PodShape
 from closeknit.engine.search import find
 from closeknit.engine.tree import Tree
+from closeknit.hub.capacity import LevelCapacity
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
-from closeknit.hub.outcome import Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
-from closeknit.hub.request import Request
-from closeknit.hub.topology import Topology
+from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
+from closeknit.hub.request import PodSet, Request
+from closeknit.hub.topology import DomainPath, Topology
 
 _USUAL = Budget()
 
@@ -96,6 +101,74 @@ class Engine:
         Ask before the placement is applied: the cluster must be as it was when it was decided.
         """
         return alternatives(Trials(request, self._ledger, self._compile), placed)
+
+    def capacity(self, resource: str) -> tuple[LevelCapacity, ...]:
+        """How much of a resource is free at each level of each topology, and how much of it together."""
+        return tuple(
+            each
+            for name in self._topologies
+            for each in level_capacities(self._ledger, self._tree(name), resource)
+        )
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resources that nodes offer."""
+        return tuple(name for name in self._ledger.resources if name not in self._ledger.ports)
+
+    def describe(self, request: Request, assignments: Iterable[Assignment]) -> Placed:
+        """How close the groups of a request come where its pods have these nodes, and how well they do.
+
+        Nothing is checked and nothing is said to be best. The nodes must exist.
+        """
+        compiled = self._compile(request, Goal.WISHES)
+        by_set: dict[str, list[Assignment]] = {}
+        for each in assignments:
+            by_set.setdefault(each.pod_set, []).append(each)
+        spread: score.Spread = {}
+        ordered: list[Assignment] = []
+        for pod_set in compiled.pod_sets:
+            given = by_set.get(pod_set.name, [])
+            slots = [self._ledger.slot(each.node) for each in given]
+            if given:
+                spread[pod_set.index] = np.unique(compiled.tree.positions[slots], return_counts=True)
+            rank = {name: i for i, name in enumerate(pod_set.pods.pod_names())}
+            ordered += sorted(given, key=lambda each: rank[each.pod])
+        reached, wishes = score.reaches(compiled, spread), score.wishes(compiled, spread)
+        return Placed(request.name, tuple(ordered), reached, wishes, proven=False)
+
+    def fits(self, pods: PodSet, node: str) -> int:
+        """How many pods like these a node takes; none where it is unknown."""
+        slot = self._ledger.slot_of.get(node)
+        if slot is None:
+            return 0
+        tree = self._tree(None)
+        return self._cache.table(PodShape.of(pods), tree).fit.item(tree.positions.item(slot))
+
+    def path(self, node: str, topology: str | None) -> DomainPath:
+        """The domains of a topology that a node lies in, as far down as it has their labels."""
+        tree = self._tree(topology)
+        return tree.node_path(tree.positions.item(self._ledger.slot(node)))
+
+    def room(
+        self, pods: PodSet, node: str, topology: str | None, level: str | None, near: Collection[str] = ()
+    ) -> int:
+        """How many pods like these the domain of a level takes that holds a node, each shape by itself.
+
+        A level of None stands for the whole cluster. None where the node lies in no domain of the level,
+        and where nodes ``near`` are given and the domain holds none of them.
+        """
+        slots, tree = self._ledger.slot_of, self._tree(topology)
+        table, depth = self._cache.table(PodShape.of(pods), tree), tree.level(level)
+        if depth < 0:
+            return table.total
+        if node not in slots:
+            return 0
+        domains = tree.dom[depth]
+        domain = domains.item(tree.positions.item(slots[node]))
+        pinned = [domains.item(tree.positions.item(slots[name])) for name in near if name in slots]
+        if not tree.real[depth].item(domain) or (near and domain not in pinned):
+            return 0
+        return table.capacity(depth, domain)
 
     def _compile(self, request: Request, goal: Goal) -> CompiledRequest:
         tree, keyed = self._tree(request.topology), self._requests.of(request)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
-from closeknit.hub.quota import Option
+from closeknit.hub.quota import Account, Option
 from closeknit.hub.request import Request
 
 
@@ -23,6 +24,14 @@ class ObjectName:
     def key(self) -> Key:
         """The same identity in every version."""
         return Key(self.api_version.rpartition("/")[0], self.kind, self.namespace, self.name)
+
+
+class RunningPod(NamedTuple):
+    """A pod that has a node, and the group of the request that it belongs to."""
+
+    group: str
+    name: str
+    """Its own, without the namespace, which is the workload's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +53,16 @@ class Workload:
 
     Empty where there is only one, which costs nothing; else ``request`` is that of the first.
     """
+    accounts: tuple[Account, ...] = ()
+    """Accounts that its pods are charged to as they run, each pod for what it asks of what they count."""
+    preemptible: bool = True
+    """Whether it may be displaced for others once it runs."""
     maker: Key | None = None
     """The object that it was compiled from, where that has another name; see ``key``."""
     notes: tuple[Problem, ...] = ()
     """What is worth knowing about it, and no reason to refuse it."""
+    running: tuple[RunningPod, ...] = ()
+    """Its pods that have a node already; told even where there is no request."""
 
     @property
     def key(self) -> Key:

@@ -1,127 +1,32 @@
-"""What becomes of each workload, one after the other."""
+"""What becomes of many workloads: every minimum first, and what goes beyond it in turn.
+
+Each workload's minimum is served in the order of the queue before any workload gets pods above its minimum.
+Those are then served step by step, always to the workload of which the smallest part runs. Where there is
+enough for everybody this comes to the same as giving each workload all its pods at once, and so that is
+what is done.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
-from closeknit.hub.outcome import DomainFit, Outcome, Placed, Undecided, Unplaceable
-from closeknit.hub.problems import InvalidError, Problem
-from closeknit.hub.quota import Accounts, Option, refused
-from closeknit.hub.topology import Topology
-from closeknit.hub.workload import Workload
+from closeknit.hub.outcome import Assignment, Placed
+from closeknit.hub.request import PodSet
+from closeknit.hub.workload import ObjectName, Workload
+from closeknit.scheduler.deciding import Status, Verdict, book, charge, decide, topology_of
+from closeknit.scheduler.fairness import Turn, in_turn, turn
+from closeknit.scheduler.needs import share
+from closeknit.scheduler.portions import granted, minimum, part_of, step
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
 
-
-class Status(Enum):
-    """What became of a workload, in the words of the JSON output."""
-
-    PLACED = "placed"
-    UNPLACEABLE = "unplaceable"
-    UNDECIDED = "undecided"
-    INVALID = "invalid"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One workload and what became of it; invalid where there is no outcome."""
-
-    workload: Workload
-    outcome: Outcome | None
-    problems: tuple[Problem, ...] = ()
-    topology: Topology | None = None
-    """The topology whose levels the workload speaks of."""
-    option: Option | None = None
-    """The way to run that was taken, if there was a choice; pods left out for lack of quota included."""
-
-    @property
-    def status(self) -> Status:
-        """The outcome in one word."""
-        match self.outcome:
-            case Placed():
-                return Status.PLACED
-            case Unplaceable():
-                return Status.UNPLACEABLE
-            case Undecided():
-                return Status.UNDECIDED
-            case None:
-                return Status.INVALID
-
-
-def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accounts | None = None) -> Verdict:
-    """What becomes of one workload on the cluster as it is now; nothing is applied or charged.
-
-    Of several ways to run, the first that has quota and finds room for all pods is taken, and is the
-    request of the verdict's workload; else the one that finds room for most. Where none finds room, the
-    first that has quota says why; where none has quota, that is what is said.
-    """
-    if workload.request is None or workload.problems:
-        return Verdict(workload, None, workload.problems)
-    options = workload.options or (Option(workload.request),)
-    lacking: list[DomainFit] = []
-    verdicts: list[Verdict] = []
-    most = max(option.pods for option in options)
-    for option, part in _affordable(workload, options, accounts, lacking):
-        found = _decided(engine, cluster, replace(workload, request=part.request))
-        if isinstance(found.outcome, Placed) and part is not option:
-            wishes = found.outcome.wishes
-            left_out = wishes.left_out + option.pods - part.pods
-            found = replace(found, outcome=replace(found.outcome, wishes=replace(wishes, left_out=left_out)))
-        verdicts.append(replace(found, option=option if workload.options else None))
-        if _placed(verdicts[-1]) == most:
-            break
-    if verdicts:
-        return max(verdicts, key=_placed)
-    return Verdict(workload, refused(options[0], lacking), (), _topology(cluster, workload))
-
-
-def _affordable(
-    workload: Workload, options: Sequence[Option], accounts: Accounts | None, lacking: list[DomainFit]
-) -> Iterator[tuple[Option, Option]]:
-    """The ways that have quota, each with the part of it that has; ``lacking`` is what the others lack."""
-    if accounts is None:
-        yield from ((option, option) for option in options)
-        return
-    for option in accounts.in_order(options):
-        short = () if _has_quota(workload, option) else accounts.lacking(option)
-        if not short:
-            yield option, option
-        elif (part := accounts.affordable(option)) is not None:
-            yield option, part
-        else:
-            lacking.extend(fit for fit in short if fit not in lacking)
-
-
-def _placed(verdict: Verdict) -> int:
-    """How many pods would run; fewer than none where nothing is placed."""
-    if not isinstance(verdict.outcome, Placed) or verdict.workload.request is None:
-        return -1
-    option = verdict.option or Option(verdict.workload.request)
-    return option.pods - verdict.outcome.wishes.left_out
-
-
-def _decided(engine: Engine, cluster: Cluster, workload: Workload) -> Verdict:
-    assert workload.request is not None
-    topology = _topology(cluster, workload)
-    try:
-        return Verdict(workload, engine.solve(workload.request), (), topology)
-    except InvalidError as error:
-        return Verdict(workload, None, error.problems, topology)
-
-
-def _topology(cluster: Cluster, workload: Workload) -> Topology | None:
-    name = workload.request.topology if workload.request is not None else None
-    return cluster.topology(name) if name is not None else None
-
-
-def _has_quota(workload: Workload, option: Option) -> bool:
-    """Whether it was admitted before, or some of its pods run already."""
-    return workload.admitted or any(pods.bound for pods in option.request.root.pod_sets())
+__all__ = ["Status", "Verdict", "book", "decide", "least", "plan", "surplus"]
 
 
 def plan(
@@ -133,22 +38,193 @@ def plan(
 ) -> Iterator[Verdict]:
     """Decide the workloads in the order given, each seeing the earlier ones placed.
 
-    Workloads that run already have their quota before all others. Ends after the first workload
-    for which ``until`` holds; that one is not applied, so that the engine is as the workload found it.
+    Workloads that run already have their quota before all others. Ends after the first workload for
+    which ``until`` holds; that one is not applied, so that the engine is as the workload found it: where pods
+    above the minimum are served in turn, the earlier ones then hold their minimum.
     """
     queue = list(workloads)
     accounts = Accounts()
     for workload in queue:
-        for option in workload.options[:1]:
-            if _has_quota(workload, option):
-                accounts.charge(option)
-    for workload in queue:
-        verdict = decide(engine, cluster, workload, accounts)
+        book(accounts, workload)
+    if not any(map(elastic, queue)):
+        for workload in in_turn(queue, accounts):
+            verdict = decide(engine, cluster, workload, accounts)
+            yield verdict
+            if until is not None and until(workload):
+                return
+            _apply(engine, accounts, verdict)
+        return
+    settled = _settled(engine, cluster, queue, accounts)
+    for workload, first, verdict in settled:
         yield verdict
         if until is not None and until(workload):
             return
-        taken = verdict.workload.request
-        if taken is not None and isinstance(verdict.outcome, Placed):
-            engine.apply(taken, verdict.outcome)
-            if verdict.option is not None:
-                accounts.charge(verdict.option, verdict.outcome.wishes.left_out)
+        _apply(engine, accounts, first)
+    for _, first, verdict in settled:
+        _apply_rest(engine, first, verdict)
+
+
+def least(engine: Engine, verdict: Verdict) -> Verdict:
+    """The verdict with no more pods than must run at once; the engine is as it was decided on."""
+    request, placed = verdict.workload.request, verdict.outcome
+    if request is None or not isinstance(placed, Placed) or not elastic(verdict.workload):
+        return verdict
+    return replace(verdict, outcome=part_of(engine, request, placed, minimum(request, placed)))
+
+
+def surplus(
+    engine: Engine, cluster: Cluster, workloads: Sequence[Workload], accounts: Accounts
+) -> list[Verdict]:
+    """Which further pods workloads get whose minimum runs, the least satisfied first; nothing is applied.
+
+    Of those that are equally satisfied the first goes first. The last one that can still grow gets all
+    that fits at once.
+    """
+    grown, books = list(workloads), accounts.copy()
+    taken: list[list[Assignment]] = [[] for _ in grown]
+    turns = [(_turn(each, books), i) for i, each in enumerate(grown)]
+    heapify(turns)
+    with engine.fork():
+        while turns:
+            _, i = heappop(turns)
+            now = (_turn(grown[i], books), i)
+            if turns and now > turns[0]:
+                # Others of its queue were served since, and so it is not its turn any more.
+                heappush(turns, now)
+                continue
+            verdict = decide(engine, cluster, grown[i], books, explained=False)
+            request, placed = grown[i].request, verdict.outcome
+            if request is None or not isinstance(placed, Placed):
+                continue
+            added = step(request, placed) if turns else placed.assignments
+            if not added:
+                continue
+            _apply(engine, books, replace(verdict, outcome=replace(placed, assignments=tuple(added))))
+            taken[i] += added
+            grown[i] = replace(grown[i], request=granted(request, added))
+            if turns:
+                heappush(turns, (_turn(grown[i], books), i))
+    return [_verdict(engine, cluster, each, some) for each, some in zip(workloads, taken, strict=True)]
+
+
+def elastic(workload: Workload) -> bool:
+    """Whether it can run with fewer pods than it asks for, and get more of them later.
+
+    A workload that is charged as a whole gets its pods in one decision.
+    """
+    if workload.request is None or any(option.charges for option in workload.options):
+        return False
+    return any(
+        member.least < (member.count if isinstance(member, PodSet) else len(member.members))
+        for member, _ in workload.request.root.walk()
+    )
+
+
+def _settled(
+    engine: Engine, cluster: Cluster, queue: Sequence[Workload], accounts: Accounts
+) -> list[tuple[Workload, Verdict, Verdict]]:
+    """Per workload, what it holds while the later ones are decided, and what becomes of it in the end."""
+    with engine.fork():
+        order, at_once = _in_order(engine, cluster, queue, accounts.copy(), lambda verdict: verdict)
+    settled = list(zip(order, at_once, at_once, strict=True))
+    if not _contended(at_once):
+        return settled
+    with engine.fork():
+        books = accounts.copy()
+        order, first = _in_order(engine, cluster, queue, books, lambda verdict: least(engine, verdict))
+        grown = [_grown(verdict) for verdict in first]
+        more = surplus(engine, cluster, [each for each in grown if each is not None], books)
+        rest = iter(more)
+        final = [
+            _joined(engine, verdict, next(rest)) if each is not None else verdict
+            for verdict, each in zip(first, grown, strict=True)
+        ]
+    if _pods(final) == _pods(at_once):
+        return settled
+    return list(zip(order, first, final, strict=True))
+
+
+def _in_order(
+    engine: Engine,
+    cluster: Cluster,
+    queue: Sequence[Workload],
+    accounts: Accounts,
+    part: Callable[[Verdict], Verdict],
+) -> tuple[list[Workload], list[Verdict]]:
+    """Who is served when, and what with."""
+    order, verdicts = [], []
+    for workload in in_turn(queue, accounts):
+        order.append(workload)
+        verdicts.append(part(decide(engine, cluster, workload, accounts)))
+        _apply(engine, accounts, verdicts[-1])
+    return order, verdicts
+
+
+def _contended(verdicts: Sequence[Verdict]) -> bool:
+    """Whether somebody got less than all while somebody got more than a minimum."""
+    less = more = False
+    for verdict in verdicts:
+        request, placed = verdict.workload.request, verdict.outcome
+        if isinstance(placed, Placed) and request is not None:
+            less = less or placed.wishes.left_out > 0
+            more = more or (
+                elastic(verdict.workload) and len(minimum(request, placed)) < len(placed.assignments)
+            )
+        else:
+            less = less or placed is not None
+    return less and more
+
+
+def _pods(verdicts: Sequence[Verdict]) -> dict[ObjectName, int]:
+    return {
+        verdict.workload.object: len(verdict.outcome.assignments)
+        for verdict in verdicts
+        if isinstance(verdict.outcome, Placed)
+    }
+
+
+def _grown(verdict: Verdict) -> Workload | None:
+    """The workload once its minimum runs, if it may have more."""
+    request, placed = verdict.workload.request, verdict.outcome
+    if request is None or not isinstance(placed, Placed) or not elastic(verdict.workload):
+        return None
+    return replace(verdict.workload, request=granted(request, placed.assignments))
+
+
+def _joined(engine: Engine, first: Verdict, more: Verdict) -> Verdict:
+    """What a workload got in two portions."""
+    request, placed, added = first.workload.request, first.outcome, more.outcome
+    assert request is not None
+    assert isinstance(placed, Placed)
+    if not isinstance(added, Placed) or not added.assignments:
+        return first
+    whole = engine.describe(request, (*placed.assignments, *added.assignments))
+    return replace(first, outcome=replace(whole, statistics=placed.statistics))
+
+
+def _apply_rest(engine: Engine, first: Verdict, final: Verdict) -> None:
+    """Let a workload that holds its first portion hold the rest as well."""
+    request, placed = final.workload.request, final.outcome
+    if request is None or not isinstance(placed, Placed) or not isinstance(first.outcome, Placed):
+        return
+    held = set(first.outcome.assignments)
+    rest = tuple(each for each in placed.assignments if each not in held)
+    engine.apply(request, replace(placed, assignments=rest))
+
+
+def _apply(engine: Engine, accounts: Accounts, verdict: Verdict) -> None:
+    """Let a workload hold and pay what was decided."""
+    taken = verdict.workload.request
+    if taken is not None and isinstance(verdict.outcome, Placed):
+        engine.apply(taken, verdict.outcome)
+        charge(accounts, verdict)
+
+
+def _turn(workload: Workload, accounts: Accounts) -> tuple[Turn, float]:
+    satisfied = share(workload.request.root) if workload.request is not None else 1.0
+    return turn(workload, accounts), satisfied
+
+
+def _verdict(engine: Engine, cluster: Cluster, workload: Workload, taken: Sequence[Assignment]) -> Verdict:
+    assert workload.request is not None
+    return Verdict(workload, engine.describe(workload.request, taken), (), topology_of(cluster, workload))

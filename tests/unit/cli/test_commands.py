@@ -212,7 +212,7 @@ def test_the_demo_can_be_taken_home(tmp_path: Path) -> None:
     planned = Run("plan", "-f", str(tmp_path / "demo"), "-o", "json")
     assert planned.status == 3
     assert {each["dialect"] for each in json.loads(planned.out)["outcomes"]} == {
-        dialect.name for dialect in DIALECTS
+        dialect.name for dialect in DIALECTS if dialect.kinds
     }
     assert Run("validate", "-f", str(tmp_path / "demo")).status == 0
     (tmp_path / "file").write_text("")

@@ -9,9 +9,9 @@ import pytest
 
 from closeknit.dialects import Reading, Source, translate
 from closeknit.engine import Engine
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import Placed
-from closeknit.hub.quota import Accounts
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import Workload
 from tests.unit.dialects.dynamo import graphs

@@ -210,5 +210,8 @@ def _unsayable(spec: core_v1.PodSpec) -> Iterator[Problem]:
             yield sentences.SPREAD_NOT_COUNTED.at(
                 ("spec", "topologySpreadConstraints", i, "whenUnsatisfiable")
             )
+    for i, volume in enumerate(spec.volumes):
+        if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
+            yield sentences.VOLUME_NOT_COUNTED.at(("spec", "volumes", i), name=volume.name)
     if spec.resource_claims:
         yield sentences.CLAIM_NOT_COUNTED.at(("spec", "resourceClaims"))

@@ -38,7 +38,13 @@ DEFINITIONS = (
         scheduling.PodGroup,
         ("v2alpha2",),
         short_names=("pg",),
-        columns=(Column("Queue", ".spec.queue"), Column("Min", ".spec.minMember", "integer"), AGE),
+        columns=(
+            Column("Queue", ".spec.queue"),
+            Column("Min", ".spec.minMember", "integer"),
+            Column("Scheduled", '.status.conditions[?(@.type=="Scheduled")].status'),
+            Column("Reason", '.status.conditions[?(@.type=="Scheduled")].reason'),
+            AGE,
+        ),
         limits=_LIMITS,
     ),
     Definition(

@@ -9,9 +9,9 @@ from typing import Any
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
-from closeknit.dialects.core.assumed_pods import assumed_pods
+from closeknit.dialects.core.assumed_pods import assumed_pods, pods_not_there
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.pods import Shape, read_template
+from closeknit.dialects.core.pods import Shape, Stage, read_template
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kai.constraints import Constraints, constraints
@@ -23,10 +23,12 @@ from closeknit.dialects.kai.members import (
     leaf_pods_of_implicit,
     members,
     members_of_implicit,
+    task_priority_problems,
 )
 from closeknit.dialects.kai.owners import as_owner, implicit_groups
+from closeknit.dialects.kai.queue_accounts import queue_accounts
 from closeknit.dialects.kai.queues import queue_problems
-from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
+from closeknit.dialects.kai.rules import PREEMPTIBILITIES, field_problems, minimum_problems, share_problems
 from closeknit.dialects.kai.subgroups import Tree, tree
 from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.ownership import pods_of
@@ -36,7 +38,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.request import Group, Request
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import RunningPod, Workload
 
 PRIORITIES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """The classes that KAI's installation brings."""
@@ -96,23 +98,44 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     )
     since = created(stored, found)
     leaves = leaves_of(group.spec, subgroups)
+    live = stored.live or view.schedulers is not None
     assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
     present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
-    groups = leaf_pods(name, leaves, present, None if stored.live else assumed, found)
-    lacks_pods = stored.live and groups.keys() != leaves.keys()
+    found.extend(task_priority_problems(present))
+    awaited: list[Problem] = []
+    groups = leaf_pods(name, leaves, present, None if live else assumed, awaited if live else found)
+    whole = _without_unformed(group.spec, subgroups, groups, present) if live else subgroups
+    lacks_pods = whole is None and view.schedulers is None
+    if whole is None:
+        found.extend(map(_planned_later, awaited) if lacks_pods else awaited)
     read = _judged(
         stored,
-        Workload(stored.object, FAMILY, None, priority=priority, created=since),
+        _queued(
+            view,
+            Workload(stored.object, FAMILY, None, priority=priority, created=since),
+            group.spec.queue,
+            _written_preemptibility(stored),
+        ),
         found,
         wrong_queue=list(queue_problems(view, group.spec.queue, ("spec", "queue"))),
         present=present,
+        root=name,
         request=lambda: (
             None
             if lacks_pods
-            else Request(name, _root(group.spec, name, subgroups, levels, groups), levels.topology)
+            else Request(name, _root(group.spec, name, whole or subgroups, levels, groups), levels.topology)
         ),
     )
     return replace(read, lacks_pods=lacks_pods and not read.workload.problems)
+
+
+def _planned_later(awaited: Problem) -> Problem:
+    """The same as a note: on a cluster that is only read, a PodGroup without its pods is left out."""
+    facts = dict(awaited.facts)
+    minimum, missing = facts["minimum"], facts["missing"]
+    assert isinstance(minimum, int)
+    assert isinstance(missing, int)
+    return pods_not_there(awaited.path, minimum, minimum - missing)
 
 
 def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, ReadGroup], ...]:
@@ -138,18 +161,44 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     pods = [*pods_of(view, made.key, FAMILY)]
     pods += (pod for controller in made.outline.controllers for pod in pods_of(view, controller, ""))
     present = members_of_implicit(pods, made)
-    groups = leaf_pods_of_implicit(name, made, present, _shapes(made, found, lenient=view.lenient), found)
+    live = view.schedulers is not None
+    awaited: list[Problem] = []
+    shapes = _shapes(made, found, lenient=view.lenient)
+    groups = leaf_pods_of_implicit(name, made, present, shapes, awaited if live else found, live=live)
+    whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
+    found.extend(awaited if whole is None else ())
     # The owner's own name, and behind a dot which of its PodGroups is meant if it has several.
     suffix = made.outline.suffix
     named = replace(made.owner, name=f"{made.owner.name}.{suffix[1:]}") if suffix else made.owner
     return _judged(
         stored,
-        Workload(named, FAMILY, None, priority=priority, created=since, maker=stored.key),
+        _queued(
+            view,
+            Workload(named, FAMILY, None, priority=priority, created=since, maker=stored.key),
+            made.queue,
+            made.passed_on.get("preemptibility", ""),
+        ),
         list(dict.fromkeys(found)),
         wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
         present=present,
-        request=lambda: Request(name, _root(spec, name, subgroups, levels, groups), levels.topology),
+        root=name,
+        request=lambda: Request(name, _root(spec, name, whole or subgroups, levels, groups), levels.topology),
     )
+
+
+def _queued(view: View, workload: Workload, queue: str, preemptibility: str) -> Workload:
+    """The workload with what its queue counts; if nothing else says so, its priority makes it preemptible."""
+    preemptible = (
+        preemptibility == PREEMPTIBILITIES[0] if preemptibility else workload.priority < PRIORITIES["build"]
+    )
+    accounts = queue_accounts(view, queue, preemptible=preemptible)
+    return replace(workload, accounts=accounts, preemptible=preemptible)
+
+
+def _written_preemptibility(stored: Stored[Any]) -> str:
+    spec = stored.written.get("spec")
+    value = spec.get("preemptibility") if isinstance(spec, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def _judged(
@@ -159,6 +208,7 @@ def _judged(
     *,
     wrong_queue: Sequence[Problem],
     present: Members,
+    root: str,
     request: Callable[[], Request | None],
 ) -> ReadGroup:
     """The workload with its request, or with everything that is wrong with it."""
@@ -170,8 +220,42 @@ def _judged(
         request=asked if not wrong_queue else None,
         problems=(*broken, *wrong_queue),
         notes=notes,
+        running=tuple(
+            sorted(
+                RunningPod(leaf or root, pod.name)
+                for leaf, pods in present.by_leaf.items()
+                for pod in pods
+                if pod.stage is Stage.RUNNING
+            )
+        ),
     )
     return ReadGroup(workload, (*own, *wrong_queue), present.reported, asked)
+
+
+def _without_unformed(
+    spec: wire.PodGroupSpec, subgroups: Tree, groups: Mapping[str, Group], present: Members
+) -> Tree | None:
+    """The tree without the subgroups that lack pods, where enough others are left; None where too few are.
+
+    One that has running pods is never left out: the rest has to stay near them.
+    """
+
+    def formed(name: str) -> bool:
+        children = subgroups.children[name]
+        if not children:
+            return name in groups
+        least = subgroups.subgroups[name].given.min_sub_group if name else spec.min_sub_group
+        good = kept[name] = tuple(child for child in children if formed(child))
+        if any(runs(child) for child in children if child not in good):
+            return False
+        return len(good) >= (len(children) if least is None else least)
+
+    def runs(name: str) -> bool:
+        inner = subgroups.leaves(name) if subgroups.children[name] else (name,)
+        return any(pod.stage is Stage.RUNNING for leaf in inner for pod in present.by_leaf.get(leaf, ()))
+
+    kept: dict[str, tuple[str, ...]] = {}
+    return replace(subgroups, children={**subgroups.children, **kept}) if formed("") else None
 
 
 def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path, int]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from closeknit.apis.kai_keys import SUBGROUP_LABEL
-from closeknit.dialects.core.assumed_pods import Assumed, pods_not_there
+from closeknit.apis.kai_keys import SUBGROUP_LABEL, TASK_PRIORITY
+from closeknit.dialects.core.assumed_pods import Assumed
 from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, equal_pods, pods_of_leaf
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, leaf_by_labels
@@ -21,6 +22,7 @@ from closeknit.hub.sentences import kai as sentences
 DEFAULT = "default"
 """What KAI calls the pods of a PodGroup that has no subgroups."""
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _LABEL = ("metadata", "labels", SUBGROUP_LABEL)
 
 
@@ -94,20 +96,24 @@ def leaf_pods(
 ) -> dict[str, Group]:
     """Every leaf of a PodGroup, from its pods or, where it has none, assumed.
 
-    ``leaves`` gives the path of each, and how many of its pods must run at once. Where nothing is to be
-    ``assumed``, a leaf that lacks pods is left out, with a note.
+    ``leaves`` gives the path of each, and how many of its pods must run at once. Where nothing is
+    assumed, a leaf that lacks pods is left out of the answer, and ``found`` tells what it waits for.
     """
     made: dict[str, Group] = {}
     left = MOST_PODS
     for leaf, (path, minimum) in leaves.items():
         where = (*path, "minMember")
-        if leaf in present.by_leaf or assumed is None:
-            pods = present.by_leaf.get(leaf, ())
-            given = _leaf(group, leaf, minimum, pods) if pods or not minimum else minimum
+        if assumed is None:
+            given = _leaf(group, leaf, minimum, present.by_leaf.get(leaf, ()), shrinks=False)
             if isinstance(given, Group):
                 made[leaf] = given
-            elif assumed is None:
-                found.append(pods_not_there(where, minimum, minimum - given))
+            else:
+                found.append(_awaited(where, minimum, given))
+            continue
+        if leaf in present.by_leaf:
+            given = _leaf(group, leaf, minimum, present.by_leaf[leaf])
+            if isinstance(given, Group):
+                made[leaf] = given
             else:
                 there = minimum - given
                 worded = "1 is given" if there == 1 else f"{there} are given"
@@ -125,15 +131,34 @@ def leaf_pods(
 
 
 def leaf_pods_of_implicit(
-    group: str, made: ImplicitGroup, present: Members, shapes: Mapping[Path, Shape], found: list[Problem]
+    group: str,
+    made: ImplicitGroup,
+    present: Members,
+    shapes: Mapping[Path, Shape],
+    found: list[Problem],
+    *,
+    live: bool,
 ) -> dict[str, Group]:
     """Every leaf of an implicit PodGroup; one that has too few pods is a problem of the owner.
 
-    ``shapes`` are what the pods of each template ask for, by its path.
+    ``shapes`` are what the pods of each template ask for, by its path. In a ``live`` cluster, those that must
+    run have to exist, or else ``found`` tells that they are waited for; the others that are still to come
+    count, so that there will be room for them.
     """
     leaves = {"": Group(DEFAULT, ())}
     for leaf in made.leaves():
         shape, there = shapes[leaf.template.path], present.by_leaf[leaf.name]
+        if live:
+            given = _leaf(group, leaf.name, leaf.minimum, there, shrinks=False)
+            expected = list(_missing(leaf, shape, there)) if all(pod.shape == shape for pod in there) else []
+            if isinstance(given, Group) and expected:
+                given = _leaf(group, leaf.name, leaf.minimum, [*there, *expected], shrinks=False)
+            if isinstance(given, Group):
+                leaves[leaf.name] = given
+            else:
+                leaves.pop(leaf.name, None)
+                found.append(_awaited(leaf.minimum_path, leaf.minimum, given))
+            continue
         if not there and leaf.minimum <= len(leaf.pods):
             leaves[leaf.name] = equal_pods(leaf.name or DEFAULT, group, leaf.minimum, shape, leaf.pods)
             continue
@@ -155,19 +180,54 @@ def _missing(leaf: Leaf, shape: Shape, present: Sequence[ReadPod]) -> Iterator[E
         yield ExpectedPod(next(unused, leaf.pods[-1]), shape)
 
 
-def _leaf(group: str, leaf: str, minimum: int, pods: Sequence[Candidate]) -> Group | int:
+def _awaited(path: Path, minimum: int, missing: int) -> Problem:
+    there = minimum - missing
+    worded = "1 is there" if there == 1 else f"{there} are there"
+    return sentences.PODS_MISSING.at(path, minimum=minimum, given=worded, missing=missing)
+
+
+def _leaf(
+    group: str, leaf: str, minimum: int, pods: Sequence[Candidate], *, shrinks: bool = True
+) -> Group | int:
     """A leaf of these pods, any ``minimum`` of which must run at once; or how many pods it lacks.
 
     Pods that succeeded have had their turn, so they count towards the minimum; so do
-    those that run. Where nothing is left to place, a gang that has shrunk is no matter of placement.
+    those that run. Where nothing is left to place, a gang that has shrunk is no matter of placement, if it
+    ``shrinks``. Pods that are only expected come last, so that those that exist get their nodes first.
     """
     present = sorted(
         (pod for pod in pods if pod.stage in (Stage.RUNNING, Stage.OPEN)),
-        key=lambda pod: (pod.stage is Stage.OPEN, rank(pod.name)),
+        key=lambda pod: (
+            pod.stage is Stage.OPEN,
+            not shrinks and isinstance(pod, ExpectedPod),
+            _task_order(pod),
+            rank(pod.name),
+        ),
     )
     least = max(minimum - sum(pod.stage is Stage.SUCCEEDED for pod in pods), 0)
-    if all(pod.stage is Stage.RUNNING for pod in present):
+    if shrinks and all(pod.stage is Stage.RUNNING for pod in present):
         least = min(least, len(present))
     if least > len(present):
         return least - len(present)
     return pods_of_leaf(leaf or DEFAULT, group, least, present)
+
+
+def _task_order(pod: Candidate) -> tuple[int, int]:
+    """A key that sorts pods by their task priority, largest first, and those that have none last."""
+    label = _task_priority(pod)
+    if label is None:
+        return 2, 0
+    return (0, -int(label)) if _WHOLE.fullmatch(label) else (1, 0)
+
+
+def _task_priority(pod: Candidate) -> str | None:
+    return pod.stored.content.metadata.labels.get(TASK_PRIORITY) if isinstance(pod, ReadPod) else None
+
+
+def task_priority_problems(present: Members) -> Iterator[Problem]:
+    """What is wrong with the task priorities of pods."""
+    for pod in (pod for pods in present.by_leaf.values() for pod in pods):
+        label = _task_priority(pod)
+        if label is not None and not _WHOLE.fullmatch(label):
+            path = ("metadata", "labels", TASK_PRIORITY)
+            yield sentences.NOT_A_TASK_PRIORITY.at(path, value=label).of("Pod", pod.name)

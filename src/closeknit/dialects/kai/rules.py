@@ -24,6 +24,8 @@ _DURATION = re.compile(
     r"(?P<sign>[-+]?)(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+)",
     re.ASCII,
 )
+_PARTS = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|ms|s|m|h)", re.ASCII)
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATIONS = ("preemptionDelay", "stalenessGracePeriod")
 _SHARES = ("gpu-fraction", "gpu-memory")
 
@@ -118,8 +120,16 @@ def value_problems(field: str, value: str, path: Path) -> Iterator[Problem]:
     if duration is None:
         yield sentences.NOT_A_DURATION.at(path, value=value)
     # Less than no time stands for never, which only the grace period can be.
-    elif duration["sign"] == "-" and field == "preemptionDelay":
+    elif duration["sign"] == "-" and field != "stalenessGracePeriod":
         yield sentences.NEGATIVE_DURATION.at(path, value=value)
+
+
+def seconds(duration: str) -> float | None:
+    """How long a duration is; None where there is none, or where it is not one."""
+    if not duration or _DURATION.fullmatch(duration) is None:
+        return None
+    long = sum(float(number) * _SECONDS[unit] for number, unit in _PARTS.findall(duration))
+    return -long if duration.startswith("-") else long
 
 
 def share_problems(annotations: Mapping[str, str]) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -97,6 +97,9 @@ class Store:
     def values(self, index: str, key: Key) -> tuple[Hashable, ...]:
         """The values that an object is found by."""
         return self._values[index].get(key, ())
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
 
     def _take_out(self, index: Index, key: Key, changes: list[Change]) -> None:
         every = self._found[index.name]

@@ -80,13 +80,25 @@ class _Dependents:
 class View:
     """Reads a store, and remembers what was made of it."""
 
-    def __init__(self, store: Store, families: Sequence[Family] = (), *, lenient: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        families: Sequence[Family] = (),
+        *,
+        lenient: bool = False,
+        schedulers: frozenset[str] | None = None,
+    ) -> None:
         self._store = store
         self.families = families
         """In the order in which they may claim a pod."""
         self.lenient = lenient
         """Whether unknown fields, names that only a whole cluster resolves, and constraints that no
         request expresses are passed over."""
+        self.schedulers = schedulers
+        """The ``schedulerName`` of pods that are ours to bind, where the store follows a cluster.
+
+        There only pods that exist and may be bound now count, and none are assumed. None for files.
+        """
         self.existing: frozenset[Key] = frozenset()
         """Objects that a cluster has admitted already, so that the store holds updates of them."""
         self.worked_out: Counter[object] = Counter()
@@ -118,6 +130,10 @@ class View:
         object that exists.
         """
         return (name[1:] for name in self._stale.get(function, ()))
+
+    def is_stale(self, function: Callable[..., object], *arguments: Hashable) -> bool:
+        """Whether what this function made of these arguments may be wrong by now."""
+        return (function, *arguments) in self._stale.get(function, ())
 
     def depends_on(self, function: Callable[..., object], *arguments: Hashable) -> set[Change]:
         """The questions that a result asked, directly or through others; a changed answer makes it stale."""

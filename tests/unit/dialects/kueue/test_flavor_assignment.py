@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from closeknit.cli import wording
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Holder, Placed, Unplaceable
 from closeknit.hub.quota import LEVEL
+from closeknit.scheduler import wording
 from closeknit.scheduler.planning import Verdict, plan
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (

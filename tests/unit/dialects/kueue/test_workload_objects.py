@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from closeknit.cli import wording
 from closeknit.dialects import Source, translate
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.quota import LEVEL
 from closeknit.hub.resources import Resources
+from closeknit.scheduler import wording
 from closeknit.scheduler.planning import Verdict, plan
 from tests.unit.dialects.kit import problems, reading
 from tests.unit.dialects.kueue.kit import (

@@ -111,7 +111,7 @@ def need(shortfall: Shortfall) -> str:
     """What a group needed and how close the cluster comes."""
     group = printable(shortfall.group)
     wanted = counted(shortfall.wanted, "pod")
-    if shortfall.level == quota.LEVEL:
+    if shortfall.level in quota.LEVELS:
         left = f"there is quota for {shortfall.fits}" if shortfall.fits else "there is none left"
         return f"{group} needs quota for {wanted}; {left}."
     if shortfall.level is None:

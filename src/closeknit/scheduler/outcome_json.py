@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
-from closeknit.cli.wording import known_as
 from closeknit.dialects import group_of
 from closeknit.hub.outcome import (
     Assignment,
@@ -31,6 +30,7 @@ from closeknit.hub.problems import Problem
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.wording import known_as
 
 Json: TypeAlias = dict[str, Any]
 

@@ -9,7 +9,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from closeknit.cli import json_output
 from closeknit.hub.outcome import (
     Assignment,
     CountChange,
@@ -31,9 +30,10 @@ from closeknit.hub.problems import Code, Problem
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import Level, Topology
 from closeknit.hub.workload import ObjectName, Workload
+from closeknit.scheduler import outcome_json
 from closeknit.scheduler.planning import Verdict
 
-SCHEMA = json.loads((Path(__file__).parent / "outcomes.schema.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[1] / "cli/outcomes.schema.json").read_text())
 TOPOLOGY = Topology("t", (Level("topology/zone"), Level("topology/rack")))
 NAME = ObjectName("scheduling.run.ai/v2alpha2", "PodGroup", "default", "sample1")
 REQUEST = Request(
@@ -73,7 +73,7 @@ def verdict(outcome: Outcome | None, *problems: Problem) -> Verdict:
 
 
 def told(outcome: Outcome | None, *problems: Problem) -> dict[str, Any]:
-    output = json_output.outcomes([verdict(outcome, *problems)])
+    output = outcome_json.outcomes([verdict(outcome, *problems)])
     jsonschema.validate(output, SCHEMA)
     (entry,) = output["outcomes"]
     assert isinstance(entry, dict)
@@ -195,4 +195,4 @@ def test_an_undecided_workload_says_so() -> None:
 
 
 def test_names_in_any_script_stay_readable() -> None:
-    assert "größe" in json_output.text({"name": "größe"})
+    assert "größe" in outcome_json.text({"name": "größe"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.cli import wording
 from closeknit.hub.outcome import (
     Assignment,
     Choice,
@@ -22,6 +21,7 @@ from closeknit.hub.outcome import (
 )
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.topology import Level, Topology
+from closeknit.scheduler import wording
 
 RACK, BLOCK, ZONE = "topology/rack", "topology/block", "topology/zone"
 TOPOLOGY = Topology("t", (Level(ZONE), Level(BLOCK), Level(RACK)))

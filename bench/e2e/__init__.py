@@ -1,0 +1,1 @@
+"""The scheduler on a real API server, from manifests to bindings."""

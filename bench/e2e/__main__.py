@@ -1,0 +1,204 @@
+"""``python -m bench.e2e``: measure the scheduler on a real API server.
+
+Every figure stands beside what the same machine does in the same run without a scheduler: creating the same
+objects, and binding the same pods in a bare loop over as many connections.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.e2e import shapes
+from bench.e2e.bed import bindings, clear, create, prepare, scheduler
+from bench.kube.work import WORKERS, each, timed
+from closeknit.kube.port import KubernetesApi
+from closeknit.kube.resources import PODS, Resource
+from closeknit.kube.rest import connect, load_access
+from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
+
+_PODS, _GPUS = 4, 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run; the exit status is 0 whatever the figures are."""
+    parser = argparse.ArgumentParser(prog="python -m bench.e2e", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=1_000)
+    parser.add_argument("--gangs", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--queued", type=int, default=1_000, help="units that wait while others are judged")
+    parser.add_argument("--judged", type=int, default=100, help="infeasible gangs")
+    parser.add_argument("--large", type=int, nargs=2, default=(5_000, 20_000), metavar=("NODES", "PODS"))
+    parser.add_argument("parts", nargs="*", default=[], help=f"of {', '.join(_PARTS)}; left out: all")
+    options = parser.parse_args(arguments)
+    for name in options.parts or _PARTS:
+        try:
+            with control_plane(tell=print) as plane, tempfile.TemporaryDirectory() as folder:
+                asyncio.run(_PARTS[name](plane, Path(folder), options))
+        except GoMissingError as error:
+            print(error)
+    return 0
+
+
+def _gangs(number: int, prefix: str = "gang") -> Iterator[tuple[Resource, dict[str, Any]]]:
+    for each_gang in range(number):
+        yield from shapes.gang(f"{prefix}-{each_gang:04}", _PODS, _GPUS)
+
+
+async def _throughput(plane: ControlPlane, folder: Path, options: argparse.Namespace) -> None:
+    access = load_access(kubeconfig=str(plane.kubeconfig))
+    pods = options.gangs * _PODS
+    async with connect(access, component="bench", connections=WORKERS) as api:
+        await prepare(api, options.nodes)
+        ratios = []
+        for number in range(options.rounds):
+            creating = await timed(create(api, _gangs(options.gangs)))
+            bare = await timed(_bare_bindings(api, options))
+            await clear(api)
+            log = folder / f"scheduler-{number}.log"
+            async with scheduler(plane.kubeconfig, log) as ours:
+                await _warm(api)
+                used = ours.processor_seconds()
+                async with bindings(api) as bound:
+                    begun = time.perf_counter()
+                    await create(api, _gangs(options.gangs))
+                    created = time.perf_counter() - begun
+                    await bound.until(pods, 300)
+                    taken = max(bound.at.values()) - begun
+                used = ours.processor_seconds() - used
+                _check(bound.nodes)
+            await clear(api)
+            ratios.append((creating + bare) / taken)
+            _say(
+                f"{options.gangs:,} gangs of {_PODS}, {options.nodes:,} nodes, round {number + 1}",
+                f"{taken:.1f} s ({pods / taken:,.0f} pods/s; created within {created:.1f} s, scheduler "
+                f"{used:.1f} s of processor); alone: creating {creating:.1f} s, bare bindings {bare:.1f} s",
+            )
+        ratio = max(ratios)
+        _say("of creating and bare bindings", f"{ratio:.0%}", "at least 90%", met=ratio >= 0.9)
+
+
+async def _warm(api: KubernetesApi) -> None:
+    """Return when the scheduler works: it has bound a gang."""
+    async with bindings(api) as bound:
+        await create(api, shapes.gang("warm", 2, 1))
+        await bound.until(2, 60)
+    await clear(api)
+    await asyncio.sleep(1.0)
+
+
+async def _bare_bindings(api: KubernetesApi, options: argparse.Namespace) -> None:
+    per_node = shapes.GPUS // _GPUS
+
+    async def bind(number: int) -> None:
+        name = f"gang-{number // _PODS:04}-{number % _PODS}"
+        node = f"node-{number // per_node % options.nodes:05}"
+        await api.bind(name, node, namespace=shapes.NAMESPACE)
+
+    await each(range(options.gangs * _PODS), bind)
+
+
+def _check(nodes: dict[str, str]) -> None:
+    """No gang is over two racks, and no node has more than it offers."""
+    racks: dict[str, set[int]] = {}
+    used: dict[str, int] = {}
+    for pod, node in nodes.items():
+        racks.setdefault(pod.rpartition("-")[0], set()).add(int(node[5:]) // shapes.RACK_SIZE)
+        used[node] = used.get(node, 0) + _GPUS
+    assert all(len(found) == 1 for found in racks.values()), "A gang is over several racks."
+    assert max(used.values()) <= shapes.GPUS, "A node has more than it offers."
+
+
+async def _judging(plane: ControlPlane, folder: Path, options: argparse.Namespace) -> None:
+    """From the last pod of a gang without room to the condition that says so, while others wait."""
+    access = load_access(kubeconfig=str(plane.kubeconfig))
+    async with connect(access, component="bench", connections=WORKERS) as api:
+        await prepare(api, 40)
+        queued = ((f"queued-{number:04}", 3) for number in range(options.queued))
+        for name, pods in queued:
+            await create(api, shapes.gang(name, pods, shapes.GPUS * 2))
+        async with scheduler(plane.kubeconfig, folder / "scheduler.log"):
+            await _told(api, f"queued-{options.queued - 1:04}", 120)
+            waits = []
+            for number in range(options.judged):
+                name = f"judged-{number:04}"
+                await create(api, shapes.gang(name, _PODS, shapes.GPUS * 2))
+                begun = time.perf_counter()
+                await _told(api, name, 30)
+                waits.append(time.perf_counter() - begun)
+        waits.sort()
+        p99 = waits[min(int(len(waits) * 0.99), len(waits) - 1)]
+        _say(
+            f"a gang without room, {options.queued:,} others queued",
+            f"condition after {statistics.median(waits) * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms",
+            "p99 under 1 s",
+            met=p99 < 1,
+        )
+
+
+async def _told(api: KubernetesApi, name: str, seconds: float) -> None:
+    async with asyncio.timeout(seconds):
+        while True:
+            found = await api.get(shapes.POD_GROUPS, name, namespace=shapes.NAMESPACE)
+            conditions = (found.get("status") or {}).get("conditions") or ()
+            if any(each_one["type"] == "Unschedulable" for each_one in conditions):
+                return
+            await asyncio.sleep(0.005)
+
+
+async def _starting(plane: ControlPlane, folder: Path, options: argparse.Namespace) -> None:
+    """From the start of the process to its first binding, on a cluster that is full of pods."""
+    nodes, pods = options.large
+    access = load_access(kubeconfig=str(plane.kubeconfig))
+    async with connect(access, component="bench", connections=WORKERS) as api:
+        await prepare(api, nodes)
+        running = (
+            (
+                PODS,
+                shapes.pod(
+                    f"running-{number // _PODS}", number % _PODS, 1, node_name=f"node-{number % nodes:05}"
+                ),
+            )
+            for number in range(pods)
+        )
+        groups = (
+            (shapes.POD_GROUPS, shapes.pod_group(f"running-{number}", _PODS, shapes.ZONE))
+            for number in range(pods // _PODS)
+        )
+        await create(api, groups)
+        await create(api, running)
+        await create(api, shapes.gang("first", _PODS, _GPUS))
+        async with bindings(api) as bound, scheduler(plane.kubeconfig, folder / "scheduler.log") as ours:
+            await bound.until(1, 120)
+            first = min(bound.at.values()) - ours.started
+            await asyncio.sleep(2)
+            peak, used = ours.peak_megabytes(), ours.processor_seconds()
+        _say(
+            f"{nodes:,} nodes, {pods:,} running pods",
+            f"first binding {first:.1f} s after the start ({used:.1f} s of processor), at most {peak:.0f} MB",
+            "at most 12 s and 500 MB",
+            met=first <= 12 and peak <= 500,
+        )
+
+
+_PARTS: dict[str, Callable[[ControlPlane, Path, argparse.Namespace], Any]] = {
+    "throughput": _throughput,
+    "judging": _judging,
+    "starting": _starting,
+}
+
+
+def _say(what: str, figure: str, target: str = "", *, met: bool = True) -> None:
+    verdict = f"   {'met' if met else 'MISSED'}: {target}" if target else ""
+    print(f"{what:<48} {figure}{verdict}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Pods that belong to no group and name our scheduler: each is a workload of its own.
+
+A pod that a controller made is one of them, unless the controller is grouped by KAI or could be as
+soon as it is read. A pod whose PodGroup is missing is none: it stays pending, and this is said.
+"""
+
+from __future__ import annotations
+
+from closeknit.apis.core_v1 import Pod
+from closeknit.apis.job_keys import LEADER_WORKER_SET
+from closeknit.dialects.core.naming import lone_holder, pod_set_name
+from closeknit.dialects.core.pods import Stage
+from closeknit.dialects.core.priority import created, priority_of
+from closeknit.dialects.family import Compiled, Described, Family
+from closeknit.dialects.kai import KAI
+from closeknit.dialects.kai.owners import OWNERS, as_owner, check_pod
+from closeknit.dialects.ownership import claim_of, held_back, pod_of
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
+from closeknit.hub.request import Group, Request
+from closeknit.hub.workload import Workload
+
+FAMILY = "pods"
+SCHEDULERS = frozenset({"closeknit", "kai-scheduler"})
+"""The values of ``schedulerName`` that mean us, unless somebody says otherwise."""
+
+_GROUPED = frozenset((kind.group, kind.kind) for kind in KAI.kinds if kind.shape in OWNERS)
+"""Controllers whose pods wait until the controller itself is known."""
+
+
+def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
+    """What a pod asks for that waits for a node and belongs to no group."""
+    schedulers = SCHEDULERS if view.schedulers is None else view.schedulers
+    if pod.content.spec.scheduler_name not in schedulers:
+        return Compiled()
+    read = view.derive(pod_of, pod.key)
+    if read is None or read.stage is not Stage.OPEN or held_back(read, view.schedulers):
+        return Compiled()
+    claim = claim_of(view, pod.key)
+    found: list[Problem] = [*pod.problems, *read.problems]
+    if not view.lenient:
+        found.extend(read.unsayable)
+    if claim.family:
+        astray = list(check_pod(pod, view))
+        if not astray:
+            return Compiled()
+        found.extend(astray)
+    elif claim.key != pod.key and _is_grouped(view, pod, claim.key):
+        return Compiled()
+    priority = pod.content.spec.priority
+    if priority is None:
+        name = pod.content.spec.priority_class_name
+        priority = priority_of(view, name, ("spec", "priorityClassName"), found)
+    since = created(pod, found)
+    holder = lone_holder(pod.object.kind, pod.namespace, pod.name)
+    alone = read.shape.pod_set(pod_set_name(pod.name, 1), waiting=(pod.name,))
+    workload = Workload(
+        pod.object,
+        FAMILY,
+        None if found else Request(holder, Group(holder, (alone,))),
+        tuple(found),
+        priority=priority,
+        created=since,
+    )
+    return Compiled((workload,))
+
+
+def _is_grouped(view: View, pod: Stored[Pod], controller: Key) -> bool:
+    """Whether the pod is, or may turn out to be, one of a group that KAI makes of its owner."""
+    owners = [controller]
+    if name := pod.content.metadata.labels.get(LEADER_WORKER_SET):
+        owners = [Key("leaderworkerset.x-k8s.io", "LeaderWorkerSet", pod.namespace, name)]
+    seen: set[Key] = set()
+    while owners:
+        owner = owners.pop()
+        if owner in seen:
+            continue
+        seen.add(owner)
+        stored = view.get(owner)
+        if stored is None:
+            if (owner.group, owner.kind) in _GROUPED:
+                return True
+            continue
+        if stored.shape in OWNERS and as_owner(stored).is_grouped_by_kai:
+            return True
+        owners.extend(
+            Key(above.api_version.rpartition("/")[0], above.kind, pod.namespace, above.name)
+            for above in stored.content.metadata.owner_references
+            if above.controller
+        )
+    return False
+
+
+LONE_PODS = Family(
+    name=FAMILY,
+    kinds=(),
+    topologies=lambda _: Described(),
+    compile={Pod: compile_lone_pod},
+)

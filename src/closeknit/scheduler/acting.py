@@ -1,0 +1,186 @@
+"""Carries out decisions: pods are bound, and parts of gangs are released.
+
+One commit a unit at a time: while one is under way, the unit is not decided again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from closeknit.hub.keys import Key
+from closeknit.hub.workload import Workload
+from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.scheduler.commit import Action, Answer, Answered, Believe, Bind, Call, Commit, Evict, Look
+from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.reporter import Observer
+
+
+@dataclass(slots=True)
+class Counters:
+    """What has happened since the start."""
+
+    decisions: int = 0
+    bindings: int = 0
+    conflicts: int = 0
+    retries: int = 0
+    releases: int = 0
+    looks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A commit that has come to its end."""
+
+    commit: Commit
+    verdict: Verdict
+
+
+class Acting:
+    """All that is under way."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        send: Callable[[Call, int], None],
+        counters: Counters,
+        observer: Observer,
+    ) -> None:
+        self._state = state
+        self._send = send
+        self._counters = counters
+        self._observer = observer
+        self._commits: dict[Key, Settled] = {}
+        self._unit_of: dict[Key, Key] = {}
+        """By pod that is being bound, its unit."""
+        self._leaving: dict[Key, tuple[str, Key, int]] = {}
+        """By pod that is made to go: its uid, its unit, and how often that was tried."""
+        self._staying: list[Key] = []
+        """Units of which a pod was to go and may not."""
+        self._settled: list[Settled] = []
+
+    def __len__(self) -> int:
+        """How many commits are under way."""
+        return len(self._commits)
+
+    def describe(self) -> tuple[object, ...]:
+        """All that is under way, as a value that tells two moments apart."""
+        commits = tuple((unit, each.commit.describe()) for unit, each in sorted(self._commits.items()))
+        return commits, tuple(sorted(self._leaving.items()))
+
+    def busy_with(self, unit: Key) -> bool:
+        """Whether something is under way for a unit, so that it must not be decided now."""
+        return unit in self._commits or any(owner == unit for _, owner, _ in self._leaving.values())
+
+    def commit(self, verdict: Verdict, pods: Sequence[Bind]) -> None:
+        """Believe that pods are bound, and bind them."""
+        workload = verdict.workload
+        unit = workload.object.key
+        commit = Commit(unit, pods, first=not workload.running)
+        self._commits[unit] = Settled(commit, verdict)
+        for each in pods:
+            self._state.assume(each.pod, each.node)
+            self._unit_of[each.pod] = unit
+        for call in commit.calls():
+            self._send(call, 0)
+
+    def release(self, workload: Workload, pods: Iterable[Key]) -> None:
+        """Make pods of a unit go."""
+        for pod in pods:
+            stored = self._state.pod(pod)
+            if stored is not None and pod not in self._leaving:
+                uid = stored.content.metadata.uid
+                self._leaving[pod] = (uid, workload.object.key, 0)
+                self._send(Evict(pod, uid), 0)
+                self._counters.releases += 1
+
+    def settled(self) -> list[Settled]:
+        """The commits that have come to their end since the last call."""
+        found, self._settled = self._settled, []
+        return found
+
+    # ------------------------------------------------------------------------------------------ hearing
+
+    def answered(self, answered: Answered) -> None:
+        """A call was answered."""
+        call = answered.call
+        if isinstance(call, Evict):
+            self._eviction_answered(call, answered.answer)
+            return
+        under_way = self._commit_of(call.pod)
+        if under_way is None:
+            return
+        commit = under_way.commit
+        if isinstance(call, Look):
+            self._act(under_way, commit.look_answered(call.pod, answered.answer, answered.uid, answered.node))
+        else:
+            self._note(call, answered)
+            self._act(under_way, commit.bind_answered(call.pod, answered.answer, answered.why))
+
+    def told(self, pods: Iterable[Key]) -> None:
+        """The server has told of pods that were believed to be bound."""
+        for pod in pods:
+            under_way = self._commit_of(pod)
+            if under_way is None:
+                continue
+            stored, commit = self._state.pod(pod), under_way.commit
+            if stored is None or stored.content.metadata.uid != commit.uid(pod):
+                self._act(under_way, commit.gone(pod))
+            elif stored.content.spec.node_name:
+                self._act(under_way, commit.told(pod, stored.content.spec.node_name))
+
+    def left(self) -> list[Key]:
+        """Units of which a pod has gone that was made to go, or will not go; they may be decided again."""
+        units, self._staying = self._staying, []
+        for pod, (uid, unit, _) in list(self._leaving.items()):
+            stored = self._state.pod(pod)
+            metadata = stored.content.metadata if stored is not None else None
+            if metadata is None or metadata.uid != uid or metadata.deletion_timestamp:
+                del self._leaving[pod]
+                units.append(unit)
+        return units
+
+    def _note(self, call: Bind, answered: Answered) -> None:
+        self._counters.conflicts += answered.answer is Answer.CONFLICT
+        if answered.answer is Answer.DONE:
+            self._observer.bound(answered.seconds)
+        elif answered.answer in (Answer.CONFLICT, Answer.REFUSED, Answer.LOST):
+            pod = f"{call.pod.namespace}/{call.pod.name}"
+            self._observer.not_bound(pod, call.node, answered.answer.value, answered.why)
+
+    def _commit_of(self, pod: Key) -> Settled | None:
+        unit = self._unit_of.get(pod)
+        return self._commits.get(unit) if unit is not None else None
+
+    def _act(self, under_way: Settled, actions: Sequence[Action]) -> None:
+        commit = under_way.commit
+        for action in actions:
+            if isinstance(action, Believe):
+                if action.node:
+                    self._state.assume(action.pod, action.node)
+                else:
+                    self._state.forget(action.pod)
+            elif isinstance(action, Bind) and not self._state.has_node(action.node):
+                self._act(under_way, commit.give_up(action.pod, f"Node {action.node} has gone."))
+            else:
+                tries = commit.tries(action.pod)
+                self._counters.retries += bool(tries)
+                self._send(action, tries)
+        if commit.done and commit.unit in self._commits:
+            del self._commits[commit.unit]
+            for pod in commit.pods:
+                del self._unit_of[pod]
+            self._counters.bindings += commit.bound
+            self._settled.append(under_way)
+
+    def _eviction_answered(self, call: Evict, answer: Answer) -> None:
+        uid, unit, tries = self._leaving.get(call.pod, ("", None, 0))
+        if uid != call.uid or unit is None:
+            return
+        if answer in (Answer.LATER, Answer.LOST):
+            self._leaving[call.pod] = (uid, unit, tries + 1)
+            self._send(call, tries + 1)
+        elif answer is Answer.REFUSED:
+            del self._leaving[call.pod]
+            self._staying.append(unit)
+        # Else it goes, and the server will say so.

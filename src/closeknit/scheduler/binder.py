@@ -1,0 +1,167 @@
+"""Makes the calls of commits over many connections, and hands back what each came to.
+
+A call that is not answered within the deadline counts as lost: it may or may not have been carried out.
+What is tried again waits, longer each time, and takes no more than half of the connections, so that calls
+which hang leave room for others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from heapq import heappop, heappush
+from itertools import count
+from random import Random
+
+from closeknit.apis.core_v1 import Pod
+from closeknit.kube.clock import Clock
+from closeknit.kube.errors import (
+    ApiError,
+    ConflictError,
+    DeadlineExceededError,
+    InternalServerError,
+    NotFoundError,
+    TooManyRequestsError,
+    UnavailableError,
+)
+from closeknit.kube.port import DeleteOptions, KubernetesApi
+from closeknit.kube.resources import PODS
+from closeknit.scheduler.commit import Answer, Answered, Bind, Call, Evict, Look
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
+_TICK = 0.25
+"""Seconds between two looks at what is late or due."""
+
+
+def answer_to(error: ApiError) -> Answer:
+    """What a refusal means for the call that it answers."""
+    match error:
+        case ConflictError():
+            return Answer.CONFLICT
+        case NotFoundError():
+            return Answer.GONE
+        case TooManyRequestsError():
+            return Answer.LATER
+        case UnavailableError() | DeadlineExceededError() | InternalServerError():
+            return Answer.LOST
+        case _:
+            return Answer.LOST if error.status.code >= 500 else Answer.REFUSED
+
+
+class Binder:
+    """Workers that share what is to be sent."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        answered: Callable[[Answered], None],
+        *,
+        clock: Clock,
+        random: Random,
+        connections: int = 64,
+        deadline: float = 4.0,
+    ) -> None:
+        self._api = api
+        self._answered = answered
+        self._clock = clock
+        self._random = random
+        self._connections = connections
+        self._deadline = deadline
+        self._due: deque[Call] = deque()
+        self._again: deque[Call] = deque()
+        self._later: list[tuple[float, int, Call]] = []
+        self._order = count()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._ticking = asyncio.Event()
+        self._flying: dict[asyncio.Task[None], float] = {}
+        self._retrying = 0
+        self._late: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        """How many calls are on their way or still to be made."""
+        return len(self._due) + len(self._again) + len(self._later) + len(self._flying)
+
+    def send(self, call: Call, tries: int = 0) -> None:
+        """Make a call; one that is tried again waits first."""
+        if not tries:
+            self._due.append(call)
+            self._rouse()
+            return
+        wait = min(_FIRST_WAIT * 2 ** min(tries - 1, 10), _LONGEST_WAIT) * (0.5 + self._random.random() / 2)
+        heappush(self._later, (self._clock.monotonic() + wait, next(self._order), call))
+        self._ticking.set()
+
+    async def run(self) -> None:
+        """Make calls until cancelled; those on their way are then given up."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._tick())
+            for _ in range(self._connections):
+                tasks.create_task(self._work())
+
+    def _rouse(self) -> None:
+        while self._idle:
+            waiting = self._idle.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+                return
+
+    async def _work(self) -> None:
+        me = asyncio.current_task()
+        assert me is not None
+        while True:
+            again = not self._due and bool(self._again) and self._retrying < max(self._connections // 2, 1)
+            if not self._due and not again:
+                waiting = asyncio.get_running_loop().create_future()
+                self._idle.append(waiting)
+                await waiting
+                continue
+            call = self._again.popleft() if again else self._due.popleft()
+            self._retrying += again
+            began = self._flying[me] = self._clock.monotonic()
+            self._ticking.set()
+            try:
+                found = await self._made(call)
+            except asyncio.CancelledError:
+                if me not in self._late:
+                    raise
+                self._late.discard(me)
+                me.uncancel()
+                found = Answered(call, Answer.LOST, "No answer came in time.")
+            finally:
+                del self._flying[me]
+                self._retrying -= again
+            self._answered(replace(found, seconds=self._clock.monotonic() - began))
+
+    async def _made(self, call: Call) -> Answered:
+        pod = call.pod
+        try:
+            match call:
+                case Bind():
+                    await self._api.bind(pod.name, call.node, namespace=pod.namespace, uid=call.uid)
+                case Look():
+                    found = await self._api.get(PODS, pod.name, namespace=pod.namespace, into=Pod)
+                    return Answered(call, Answer.DONE, "", found.metadata.uid, found.spec.node_name)
+                case Evict():
+                    options = DeleteOptions(uid=call.uid)
+                    await self._api.evict(pod.name, namespace=pod.namespace, options=options)
+        except ApiError as error:
+            return Answered(call, answer_to(error), str(error))
+        return Answered(call, Answer.DONE)
+
+    async def _tick(self) -> None:
+        """Send what has waited long enough, and give up what was not answered in time."""
+        while True:
+            await self._ticking.wait()
+            await self._clock.sleep(_TICK)
+            now = self._clock.monotonic()
+            while self._later and self._later[0][0] <= now:
+                self._again.append(heappop(self._later)[2])
+                self._rouse()
+            for task, since in self._flying.items():
+                if now - since > self._deadline and task not in self._late:
+                    self._late.add(task)
+                    task.cancel()
+            if not self._later and not self._flying and not self._again:
+                self._ticking.clear()

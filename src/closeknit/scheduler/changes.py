@@ -1,0 +1,42 @@
+"""What can happen in a cluster that may help a unit that waits.
+
+Pods that are bound and nodes that go help nobody, so they are not told here. What changes about a
+unit's own objects is told by putting the unit into the queue again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from closeknit.hub.cluster import Holding
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """Pods gave back what they held on a node."""
+
+    holding: Holding
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChanged:
+    """A node came, or its labels, amounts, taints or state are others than before."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaChanged:
+    """These accounts were given back something, or have another quota."""
+
+    accounts: frozenset[tuple[str, ...]]
+    """Each with all accounts that it lies in, see ``closeknit.hub.quota.Account.around``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologiesChanged:
+    """Levels or topologies came, went or changed, so that every domain may be another."""
+
+
+Change: TypeAlias = Freed | NodeChanged | QuotaChanged | TopologiesChanged

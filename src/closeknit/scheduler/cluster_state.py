@@ -1,0 +1,278 @@
+"""What is believed of a cluster: objects as the API server says them, and pods that are being bound.
+
+Bound, assumed and foreign pods are one case: a pod in the store that has a node holds what it asks for.
+Everything to schedule is compiled from the same store, and again only where something has changed that
+it was made of. Nothing here does I/O or knows the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from closeknit.apis import core_v1
+from closeknit.dialects.compiling import compile_object, topologies_of
+from closeknit.dialects.core.node_filters import hub_node
+from closeknit.dialects.core.pods import Stage, read_pod
+from closeknit.dialects.family import Family
+from closeknit.dialects.kai import KAI
+from closeknit.dialects.lone_pods import LONE_PODS, SCHEDULERS
+from closeknit.dialects.ownership import CLAIM, Claim, pods_by_claim
+from closeknit.dialects.store.objects import Stored, Unreadable
+from closeknit.dialects.store.store import Entry, Store
+from closeknit.dialects.store.view import View
+from closeknit.engine import Engine
+from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import scheduler as sentences
+from closeknit.hub.workload import Workload
+from closeknit.scheduler.changes import Change
+from closeknit.scheduler.tracked_engine import TrackedEngine
+
+FAMILIES: tuple[Family, ...] = (KAI, LONE_PODS)
+"""The families whose workloads are scheduled."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is different since the last look."""
+
+    changes: Sequence[Change]
+    """What may help somebody who waits."""
+    units: Mapping[Key, Workload | None]
+    """Units that ask for something else than before; None where one has gone."""
+
+
+class ClusterState:
+    """A view of all objects, the units to schedule, and an engine that agrees with both."""
+
+    def __init__(
+        self, families: Sequence[Family] = FAMILIES, schedulers: frozenset[str] = SCHEDULERS
+    ) -> None:
+        indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
+        self._store = Store(indexes)
+        self.view = View(self._store, families, schedulers=schedulers)
+        self._schedulers = schedulers
+        self._families = {family.name: family for family in families}
+        self._tracked = TrackedEngine()
+        self._asking: dict[type[Any], list[Family]] = {}
+        """By wire type, the families whose objects of this type may be units."""
+        for family in families:
+            for shape in family.compile:
+                self._asking.setdefault(shape, []).append(family)
+        self._always = {kind.shape for family in families for kind in family.kinds if kind.workload}
+        """The wire types whose objects are units even where they cannot be read."""
+        self._new: dict[tuple[Family, Key], None] = {}
+        self._made: dict[tuple[Family, Key], tuple[Workload, ...]] = {}
+        self._broken: dict[tuple[Family, Key], None] = {}
+        """What could not be compiled for a mistake of ours; it is tried again at every look."""
+        self._units: dict[Key, Workload] = {}
+        self._said: dict[Key, Stored[core_v1.Pod]] = {}
+        """Of pods that are assumed to be bound, what the server says of them."""
+        self._told: list[Key] = []
+
+    # ------------------------------------------------------------------------------------- questions
+
+    @property
+    def engine(self) -> Engine:
+        """Holds what every pod with a node holds."""
+        return self._tracked.engine
+
+    @property
+    def topologies(self) -> Cluster:
+        """The topologies, as a cluster without nodes."""
+        return self._tracked.topologies
+
+    @property
+    def units(self) -> Mapping[Key, Workload]:
+        """Everything to schedule, as of the last call of ``news``."""
+        return self._units
+
+    @property
+    def problems(self) -> Mapping[Key | str, tuple[Problem, ...]]:
+        """Nodes (by name) and pods that cannot be counted."""
+        return self._tracked.problems
+
+    def entries(self) -> Iterable[Entry]:
+        """Every object, pods as they are believed to be."""
+        return self._store
+
+    def pod(self, key: Key) -> Stored[core_v1.Pod] | None:
+        """A pod as it is believed to be."""
+        found = self._store.get(key)
+        return found if isinstance(found, Stored) else None
+
+    def is_open(self, key: Key) -> bool:
+        """Whether a pod exists and waits for a node."""
+        pod = self.pod(key)
+        if pod is None or pod.content.spec.node_name or pod.content.metadata.deletion_timestamp:
+            return False
+        return pod.content.status.phase not in ("Succeeded", "Failed")
+
+    def has_node(self, name: str) -> bool:
+        """Whether a node is there and can be counted."""
+        return name in self._tracked.nodes
+
+    def is_assumed(self, key: Key) -> bool:
+        """Whether a pod is believed to have a node of which the server has not told."""
+        return key in self._said
+
+    def holdings(self, pods: Sequence[Key]) -> list[Holding]:
+        """What these pods hold."""
+        return [held for pod in pods if (held := self._tracked.holding(pod)) is not None]
+
+    # --------------------------------------------------------------------------------------- changes
+
+    def put(self, entry: Entry) -> None:
+        """An object as the server says that it is."""
+        if isinstance(entry, Stored) and entry.shape is core_v1.Pod:
+            entry = self._as_believed(entry)
+        self._put(entry)
+
+    def remove(self, key: Key) -> None:
+        """The server says that an object has gone."""
+        entry = self._store.get(key)
+        if entry is None:
+            return
+        if self._said.pop(key, None) is not None:
+            self._told.append(key)
+        self.view.remove(key)
+        if entry.shape is core_v1.Node:
+            self._tracked.set_node(key.name, None)
+        elif entry.shape is core_v1.Pod:
+            self._tracked.set_pod(key, None)
+        for family in self._asking.get(entry.shape, ()):
+            self._new[family, key] = None
+            # Its pods have nobody to speak for them any more, which is for each of them to say.
+            for pod in self._store.found(CLAIM, Claim(key, family.name)):
+                self._new[LONE_PODS, pod] = None
+
+    def assume(self, pod: Key, node: str) -> None:
+        """Believe that a pod is bound there, until the server says otherwise or it is forgotten."""
+        stored = self.pod(pod)
+        assert stored is not None
+        self._said.setdefault(pod, stored)
+        self._put(_on(stored, node))
+
+    def forget(self, pod: Key) -> None:
+        """Believe of a pod what the server says; harmless where nothing else was assumed."""
+        said = self._said.pop(pod, None)
+        if said is not None:
+            self._put(said)
+
+    def _as_believed(self, pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:
+        before = self._said.get(pod.key)
+        if before is None:
+            return pod
+        if pod.content.spec.node_name or pod.content.metadata.uid != before.content.metadata.uid:
+            del self._said[pod.key]
+            self._told.append(pod.key)
+            return pod
+        self._said[pod.key] = pod
+        believed = self.pod(pod.key)
+        return _on(pod, believed.content.spec.node_name) if believed is not None else pod
+
+    def _put(self, entry: Entry) -> None:
+        key, known = entry.key, self._store.get(entry.key)
+        if known == entry:
+            return
+        self.view.put(entry)
+        if entry.shape is core_v1.Node:
+            self._tracked.set_node(
+                key.name, hub_node(entry.content, []) if isinstance(entry, Stored) else None
+            )
+        elif entry.shape is core_v1.Pod:
+            self._tracked.set_pod(key, self._holding(entry) if isinstance(entry, Stored) else None)
+            if isinstance(entry, Stored) and self._may_be_alone(entry):
+                self._new[LONE_PODS, key] = None
+        else:
+            for family in self._asking.get(entry.shape, ()):
+                # What was compiled before is stale by itself when the object changes.
+                readable = isinstance(entry, Stored) and isinstance(known, Stored)
+                if not readable or (family, key) not in self._made:
+                    self._new[family, key] = None
+
+    def _may_be_alone(self, pod: Stored[core_v1.Pod]) -> bool:
+        """Whether a pod waits and no group speaks for it; it is stale by itself when that changes."""
+        spec = pod.content.spec
+        if (
+            spec.node_name
+            or spec.scheduler_name not in self._schedulers
+            or (LONE_PODS, pod.key) in self._made
+        ):
+            return False
+        return not any(
+            isinstance(claim, Claim) and claim.family and self._store.get(claim.key)
+            for claim in self._store.values(CLAIM, pod.key)
+        )
+
+    def _holding(self, pod: Stored[core_v1.Pod]) -> Holding | None:
+        if not pod.content.spec.node_name:
+            return None
+        read = read_pod(pod)
+        if read.problems or read.stage not in (Stage.RUNNING, Stage.LEAVING):
+            return None
+        (claim, *_) = self._store.values(CLAIM, pod.key)
+        assert isinstance(claim, Claim)
+        return Holding(claim.holder, read.node, read.shape.resources, 1, read.shape.host_ports)
+
+    # ------------------------------------------------------------------------------------------ news
+
+    def is_stale(self, unit: Workload) -> bool:
+        """Whether something that a unit is made of has changed since the last call of ``news``."""
+        family = self._families[unit.dialect]
+        return (family, unit.key) in self._new or self.view.is_stale(compile_object, family, unit.key)
+
+    def told(self) -> list[Key]:
+        """Pods that were assumed to be bound, and of which the server has told since the last call."""
+        found, self._told = self._told, []
+        return found
+
+    def news(self) -> News:
+        """Bring units and engine up to date; what is different since the last call."""
+        self._tracked.set_topologies(self.view.derive(topologies_of, KAI.name).values())
+        units: dict[Key, Workload | None] = {}
+        looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(compile_object)])
+        self._new, self._broken = {}, {}
+        for family, key in looked_at:
+            self._renew(family, key, units)
+        return News(self._tracked.changes(), units)
+
+    def _renew(self, family: Family, key: Key, units: dict[Key, Workload | None]) -> None:
+        made = self._compiled(family, key)
+        before = self._made.pop((family, key), ())
+        if made or self._store.get(key) is not None:
+            self._made[family, key] = made
+        if before == made:
+            return
+        for gone in before:
+            del self._units[gone.object.key]
+            units[gone.object.key] = None
+        for each in made:
+            self._units[each.object.key] = each
+            units[each.object.key] = each
+
+    def _compiled(self, family: Family, key: Key) -> tuple[Workload, ...]:
+        entry = self._store.get(key)
+        if entry is None:
+            return ()
+        if isinstance(entry, Unreadable):
+            if entry.shape not in self._always:
+                return ()
+            return (Workload(entry.object, family.name, None, entry.problems, maker=key),)
+        try:
+            return self.view.derive(compile_object, family, key).workloads
+        except Exception as error:  # noqa: BLE001 (one object that breaks a rule of ours must not stop the others)
+            self._broken[family, key] = None
+            problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")
+            return (Workload(entry.object, family.name, None, (problem,), maker=key),)
+
+
+def _on(pod: Stored[core_v1.Pod], node: str) -> Stored[core_v1.Pod]:
+    content = pod.content
+    spec = msgspec.structs.replace(content.spec, node_name=node)
+    return replace(pod, content=msgspec.structs.replace(content, spec=spec))

@@ -1,0 +1,86 @@
+"""Reports as conditions: of a PodGroup in the shape that KAI gives them, and of a pod that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from closeknit.scheduler.reports import Json, Report, State, bounded
+
+OUTCOME = "closeknit.dev/outcome"
+"""The annotation that holds the outcome for programs."""
+
+NODE_POOL = "default"
+"""Nodes are not parted into pools here, so KAI's condition names the pool that every cluster has."""
+
+_UNSCHEDULABLE_HERE = "UnschedulableOnNodePool"
+
+
+def pod_group_status(told: Report, status: Mapping[str, Any], now: str) -> Json | None:
+    """Of the two lists of conditions of a PodGroup's status those that should be others; None for none.
+
+    Conditions of other types, and those of other node pools, stay as they are.
+    """
+    before = list(status.get("conditions") or ())
+    after = _with(before, "Scheduled", told.state is State.SCHEDULED, told, now)
+    if told.state is State.UNSCHEDULABLE or any(each.get("type") == "Unschedulable" for each in before):
+        after = _with(after, "Unschedulable", told.state is State.UNSCHEDULABLE, told, now)
+    here_before = list(status.get("schedulingConditions") or ())
+    here = _scheduling_conditions(here_before, told, now)
+    lists = {"conditions": (before, after), "schedulingConditions": (here_before, here)}
+    return {name: new for name, (old, new) in lists.items() if new != old} or None
+
+
+def pod_condition(told: Report, owner: str, now: str) -> Json:
+    """Why a pod has no node yet, told with the name of the unit that it waits with."""
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable" if told.state is State.SCHEDULED else told.state.value,
+        "message": bounded(f"{owner}: {told.brief}" if owner else told.brief),
+        "lastTransitionTime": now,
+    }
+
+
+def _with(conditions: Sequence[Json], kind: str, holds: bool, told: Report, now: str) -> list[Json]:  # noqa: FBT001
+    wanted = {
+        "type": kind,
+        "status": "True" if holds else "False",
+        "reason": told.state.value,
+        "message": told.message,
+    }
+    return _replaced(conditions, lambda each: each.get("type") == kind, wanted, now)
+
+
+def _scheduling_conditions(conditions: Sequence[Json], told: Report, now: str) -> list[Json]:
+    def ours(each: Json) -> bool:
+        return each.get("type") == _UNSCHEDULABLE_HERE and each.get("nodePool", NODE_POOL) == NODE_POOL
+
+    if told.state is not State.UNSCHEDULABLE:
+        return [each for each in conditions if not ours(each)]
+    wanted = {
+        "type": _UNSCHEDULABLE_HERE,
+        "nodePool": NODE_POOL,
+        "status": "True",
+        "reason": told.state.value,
+        "message": told.message,
+        "reasons": [{"reason": each.reason, "message": each.message} for each in told.reasons],
+    }
+    return _replaced(conditions, ours, wanted, now)
+
+
+def _replaced(conditions: Sequence[Json], same: Callable[[Json], bool], wanted: Json, now: str) -> list[Json]:
+    """The list with one condition as wanted; its time and number move where its status does."""
+    old = next((each for each in conditions if same(each)), None)
+    if old is None or old.get("status") != wanted["status"]:
+        moved = {"lastTransitionTime": now, "transitionID": str(1 + max(map(_number, conditions), default=0))}
+    else:
+        moved = {key: old[key] for key in ("lastTransitionTime", "transitionID") if key in old}
+    if old is None:
+        return [*conditions, wanted | moved]
+    return [wanted | moved if each is old else each for each in conditions]
+
+
+def _number(condition: Json) -> int:
+    number = str(condition.get("transitionID", ""))
+    return int(number) if number.isascii() and number.isdigit() else 0

@@ -1,0 +1,255 @@
+"""Look, plan, act, without the waiting: what a scheduler makes of what it is told, at times that it is told.
+
+Whoever runs it puts objects into its ``state``, tells ``acting`` what calls came to, and lets it ``look`` and
+``decide``. All that must outlive it is in the cluster, so one that starts anew goes on where another ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from closeknit.dialects.family import Family
+from closeknit.dialects.lone_pods import SCHEDULERS
+from closeknit.dialects.store.objects import Stored
+from closeknit.hub.accounts import Accounts
+from closeknit.hub.keys import Key
+from closeknit.hub.outcome import Assignment, Placed
+from closeknit.hub.sentences import scheduler as sentences
+from closeknit.hub.workload import Workload
+from closeknit.scheduler.acting import Acting, Counters, Settled
+from closeknit.scheduler.changes import Change, QuotaChanged
+from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
+from closeknit.scheduler.commit import Bind, Call
+from closeknit.scheduler.deciding import charge
+from closeknit.scheduler.needs import satisfied
+from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
+from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
+from closeknit.scheduler.refusals import Refusals
+from closeknit.scheduler.reporter import Observer, Reporter
+from closeknit.scheduler.waiting import WaitingQueue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a scheduler works."""
+
+    schedulers: frozenset[str] = SCHEDULERS
+    """The values of ``schedulerName`` whose pods are bound."""
+    families: tuple[Family, ...] = FAMILIES
+    connections: int = 64
+    """How many calls are made at once."""
+    bind_deadline: float = 4.0
+    """Seconds until a call without an answer counts as lost; fewer than a lease outlives its holder."""
+    gather: float = 0.01
+    """Seconds that changes are gathered before they are looked at, so that a gang's pods come together."""
+    gather_many: float = 0.1
+    """The same while there are many of them; each look at a gang that is not complete is for nothing."""
+    turn: float = 0.005
+    """Seconds of deciding after which others get a turn."""
+    farewell: float = 10.0
+    """Seconds that bindings under way get to settle after ``stop``."""
+    dry_run: bool = False
+    """Whether to decide and report, and to bind nothing."""
+
+
+class Core:
+    """One scheduler's beliefs, queue and deeds."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        send: Callable[[Call, int], None],
+        *,
+        reporter: Reporter,
+        observer: Observer,
+        random: Random,
+    ) -> None:
+        self.state = ClusterState(settings.families, settings.schedulers)
+        self.queue = WaitingQueue(random)
+        self.accounts = Accounts()
+        self.counters = Counters()
+        self.acting = Acting(self.state, send, self.counters, observer)
+        self._dry_run = settings.dry_run
+        self._reporter = reporter
+        self._observer = observer
+        self.patience = Patience()
+        self._refusals = Refusals()
+        self._set_aside: list[Key] = []
+        """Units to which something has happened since the last look; they are decided after the next."""
+        self._since: dict[Key, float] = {}
+        """By unit that waits, when it could first be decided."""
+        self._booked: dict[Key, Workload] = {}
+
+    def next_time(self, now: float) -> float | None:
+        """When something is due though nothing happens."""
+        times = (self.queue.next_time(now), self.patience.next_time(), self._refusals.next_time())
+        return min((each for each in times if each is not None), default=None)
+
+    # ----------------------------------------------------------------------------------------- looking
+
+    def look(self, now: float) -> None:
+        """Take in what has changed."""
+        self.counters.looks += 1
+        self.acting.told(self.state.told())
+        news = self.state.news()
+        again = dict.fromkeys([*news.units, *self._set_aside, *self.acting.left(), *self._refusals.due(now)])
+        self._set_aside.clear()
+        for settled in self.acting.settled():
+            again[settled.commit.unit] = None
+            self._settle(settled, now)
+        changes: list[Change] = list(news.changes)
+        for key in again:
+            workload_now = self.state.units.get(key)
+            changes.extend(self._book(key, workload_now))
+            self._look_at(key, workload_now, now)
+        if changes:
+            self.queue.wake(changes, self.state.engine)
+
+    def _settle(self, settled: Settled, now: float) -> None:
+        unit, workload = settled.commit.unit, settled.verdict.workload
+        if settled.commit.whole:
+            self._refusals.clear(unit)
+            self._reporter.placed(settled.verdict)
+            self._observer.scheduled(workload, now - self._since.pop(unit, now))
+            return
+        if settled.commit.first:
+            self.patience.hurry(unit)
+        if refused := settled.commit.refused:
+            self._refusals.note(unit, now)
+            problems = (
+                sentences.NOT_BOUND.at((), why=why).of("Pod", pod.name) for pod, why in refused.items()
+            )
+            self._reporter.waiting(Verdict(workload, None, tuple(problems)))
+
+    def _book(self, key: Key, workload: Workload | None) -> Iterator[Change]:
+        """Charge a unit for what it has by now; who has less gives quota back."""
+        before = self._booked.get(key)
+        if workload is not None and workload.request is not None and (workload.accounts or workload.options):
+            book(self.accounts, workload)
+            self._booked[key] = workload
+        elif before is not None and (workload is None or workload.request is not None):
+            assert before.request is not None
+            self.accounts.forget(before.request.name)
+            del self._booked[key]
+        if before is not None and (workload is None or len(workload.running) < len(before.running)):
+            charged = [*before.accounts, *(each.account for way in before.options for each in way.charges)]
+            yield QuotaChanged(frozenset(each.name for account in charged for each in account.around))
+
+    def _look_at(self, key: Key, workload: Workload | None, now: float) -> None:
+        if workload is None:
+            self.queue.remove(key)
+            self._since.pop(key, None)
+            self._refusals.clear(key)
+            self._reporter.gone(key)
+        if self.acting.busy_with(key):
+            return
+        self.patience.look(key, workload, self._grace(workload), now)
+        if workload is None or self._refusals.holds(key, now):
+            return
+        if workload.request is None or workload.problems:
+            self.queue.remove(key)
+            self._reporter.waiting(Verdict(workload, None, workload.problems))
+        elif any(self.state.is_open(pod) for pod in _pods_to_place(workload)):
+            self._since.setdefault(key, now)
+            self.queue.put(workload)
+        else:
+            self.queue.remove(key)
+
+    def _grace(self, workload: Workload | None) -> float | None:
+        entry = self.state.view.entry(workload.key) if workload is not None else None
+        return grace_of(entry.written) if isinstance(entry, Stored) else GRACE
+
+    # ---------------------------------------------------------------------------------------- deciding
+
+    def decide(self, now: float) -> Sequence[Verdict]:
+        """Decide the next unit, or all that have their minimum and could have more; none if nobody waits."""
+        workload = self._next(now)
+        if workload is None:
+            return ()
+        assert workload.request is not None
+        if satisfied(workload.request.root) and self.queue.ready(now):
+            units = [workload]
+            while (another := self._next(now)) is not None:
+                units.append(another)
+            verdicts = surplus(self.state.engine, self.state.topologies, units, self.accounts)
+        else:
+            verdict = self._decided(workload)
+            contended = self.queue.ready(now) and not satisfied(workload.request.root)
+            verdicts = [least(self.state.engine, verdict) if contended else verdict]
+        for verdict in verdicts:
+            self._carry_out(verdict, now)
+        self.counters.decisions += len(verdicts)
+        return verdicts
+
+    def ready(self, now: float) -> bool:
+        """Whether somebody could be decided now."""
+        return self.queue.ready(now)
+
+    def _next(self, now: float) -> Workload | None:
+        while (workload := self.queue.take(now, self.accounts)) is not None and self.state.is_stale(workload):
+            self._set_aside.append(workload.object.key)
+        return workload
+
+    def _decided(self, workload: Workload) -> Verdict:
+        try:
+            return decide(self.state.engine, self.state.topologies, workload, self.accounts)
+        except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
+            wrong = sentences.NOT_UNDERSTOOD.at(
+                (), kind=workload.object.kind, error=f"{type(error).__name__}: {error}"
+            )
+            return Verdict(workload, None, (wrong,))
+
+    def _carry_out(self, verdict: Verdict, now: float) -> None:
+        workload, outcome = verdict.workload, verdict.outcome
+        key = workload.object.key
+        if isinstance(outcome, Placed):
+            pods = [bind for each in outcome.assignments if (bind := self._bind(workload, each)) is not None]
+            if pods:
+                self.queue.remove(key)
+                charge(self.accounts, verdict)
+                if not self._dry_run:
+                    self.acting.commit(verdict, pods)
+                    return
+                for each in pods:
+                    self.state.assume(each.pod, each.node)
+                self._reporter.placed(verdict)
+                return
+        self.queue.failed(key, outcome, now)
+        if not isinstance(outcome, Placed):
+            self._reporter.waiting(verdict)
+        self.patience.cannot_complete(key, now)
+
+    def _bind(self, workload: Workload, assignment: Assignment) -> Bind | None:
+        """The binding of a pod, if it exists and waits; some are only expected."""
+        key = _pod_key(workload, assignment.pod)
+        pod = self.state.pod(key)
+        if pod is None or not self.state.is_open(key):
+            return None
+        return Bind(key, pod.content.metadata.uid, assignment.node)
+
+    def release_overdue(self, now: float) -> None:
+        """Let go of what has been partial for too long."""
+        for key in self.patience.overdue(now):
+            workload = self.state.units.get(key)
+            if workload is None or self.acting.busy_with(key):
+                continue
+            pods = partial_pods(workload)
+            self.queue.remove(key)
+            if not self._dry_run:
+                self.acting.release(workload, [_pod_key(workload, name) for name in pods])
+            noun = "pod has" if len(pods) == 1 else "pods have"
+            why = f"Only {len(pods)} {noun} a node, which is below the minimum."
+            self._reporter.released(workload, why)
+            self._observer.let_go(workload, "released", why)
+
+
+def _pod_key(workload: Workload, name: str) -> Key:
+    return Key("", "Pod", workload.object.namespace, name)
+
+
+def _pods_to_place(workload: Workload) -> Iterator[Key]:
+    assert workload.request is not None
+    for pods in workload.request.root.pod_sets():
+        yield from (_pod_key(workload, name) for name in pods.pods)

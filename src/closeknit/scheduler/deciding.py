@@ -1,0 +1,191 @@
+"""What becomes of one workload on a cluster as it is: ways to run, quota, placement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from closeknit.hub.accounts import Accounts
+from closeknit.hub.cluster import Cluster
+from closeknit.hub.outcome import Assignment, DomainFit, Outcome, Placed, Undecided, Unplaceable
+from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.quota import Option, refused
+from closeknit.hub.request import Request
+from closeknit.hub.topology import Topology
+from closeknit.hub.workload import Workload
+from closeknit.scheduler.metering import cheapest_first, lacking_for, metered
+from closeknit.scheduler.portions import minimum, part_of, within
+
+if TYPE_CHECKING:
+    from closeknit.engine import Engine
+
+
+class Status(Enum):
+    """What became of a workload, in the words of the JSON output."""
+
+    PLACED = "placed"
+    UNPLACEABLE = "unplaceable"
+    UNDECIDED = "undecided"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One workload and what became of it; invalid where there is no outcome."""
+
+    workload: Workload
+    outcome: Outcome | None
+    problems: tuple[Problem, ...] = ()
+    topology: Topology | None = None
+    """The topology whose levels the workload speaks of."""
+    option: Option | None = None
+    """The way to run that was taken, if there was a choice; pods left out for lack of quota included."""
+
+    @property
+    def status(self) -> Status:
+        """The outcome in one word."""
+        match self.outcome:
+            case Placed():
+                return Status.PLACED
+            case Unplaceable():
+                return Status.UNPLACEABLE
+            case Undecided():
+                return Status.UNDECIDED
+            case None:
+                return Status.INVALID
+
+
+def decide(
+    engine: Engine,
+    cluster: Cluster,
+    workload: Workload,
+    accounts: Accounts | None = None,
+    *,
+    explained: bool = True,
+) -> Verdict:
+    """What becomes of one workload on the cluster as it is now; nothing is applied or charged.
+
+    Of several ways to run, the first that has quota and finds room for all pods is taken, and is the
+    request of the verdict's workload; else the one that finds room for most. Where none finds room, the
+    first that has quota says why; where none has quota, that is what is said. Unless ``explained``, a
+    lack of room is only stated, which costs far less.
+    """
+    if workload.request is None or workload.problems:
+        return Verdict(workload, None, workload.problems)
+    metered = accounts if workload.accounts else None
+    if metered is not None and (short := lacking_for(metered, workload)) is not None:
+        return Verdict(workload, short, (), topology_of(cluster, workload))
+    solve = engine.solve if explained else engine.decide
+    verdict = _first_that_fits(solve, cluster, workload, accounts)
+    return _afforded(engine, verdict, metered) if metered is not None else verdict
+
+
+def _first_that_fits(
+    solve: Callable[[Request], Outcome], cluster: Cluster, workload: Workload, accounts: Accounts | None
+) -> Verdict:
+    assert workload.request is not None
+    options = workload.options or (Option(workload.request),)
+    lacking: list[DomainFit] = []
+    verdicts: list[Verdict] = []
+    most = max(option.pods for option in options)
+    for option, part in _affordable(workload, options, accounts, lacking):
+        found = _decided(solve, cluster, replace(workload, request=part.request))
+        if isinstance(found.outcome, Placed) and part is not option:
+            wishes = found.outcome.wishes
+            left_out = wishes.left_out + option.pods - part.pods
+            found = replace(found, outcome=replace(found.outcome, wishes=replace(wishes, left_out=left_out)))
+        verdicts.append(replace(found, option=option if workload.options else None))
+        if _placed(verdicts[-1]) == most:
+            break
+    if verdicts:
+        return max(verdicts, key=_placed)
+    return Verdict(workload, refused(options[0], lacking), (), topology_of(cluster, workload))
+
+
+def _affordable(
+    workload: Workload, options: Sequence[Option], accounts: Accounts | None, lacking: list[DomainFit]
+) -> Iterator[tuple[Option, Option]]:
+    """The ways that have quota, each with the part of it that has; ``lacking`` is what the others lack."""
+    if accounts is None:
+        yield from ((option, option) for option in options)
+        return
+    for option in accounts.in_order(options):
+        short = () if _has_quota(workload, option) else accounts.lacking(option)
+        if not short:
+            yield option, option
+        elif (part := accounts.affordable(option)) is not None:
+            yield option, part
+        else:
+            lacking.extend(fit for fit in short if fit not in lacking)
+
+
+def _placed(verdict: Verdict) -> int:
+    """How many pods would run; fewer than none where nothing is placed."""
+    if not isinstance(verdict.outcome, Placed) or verdict.workload.request is None:
+        return -1
+    option = verdict.option or Option(verdict.workload.request)
+    return option.pods - verdict.outcome.wishes.left_out
+
+
+def _decided(solve: Callable[[Request], Outcome], cluster: Cluster, workload: Workload) -> Verdict:
+    assert workload.request is not None
+    topology = topology_of(cluster, workload)
+    try:
+        return Verdict(workload, solve(workload.request), (), topology)
+    except InvalidError as error:
+        return Verdict(workload, None, error.problems, topology)
+
+
+def topology_of(cluster: Cluster, workload: Workload) -> Topology | None:
+    """The topology whose levels a workload speaks of."""
+    name = workload.request.topology if workload.request is not None else None
+    return cluster.topology(name) if name is not None else None
+
+
+def _has_quota(workload: Workload, option: Option) -> bool:
+    """Whether it was admitted before, or some of its pods run already."""
+    return workload.admitted or any(pods.bound for pods in option.request.root.pod_sets())
+
+
+def book(accounts: Accounts, workload: Workload) -> None:
+    """Charge a workload for what it has already; charged again, the later charge counts.
+
+    That is its quota if it was admitted or some of its pods run, and else what its running pods ask for.
+    """
+    for option in workload.options[:1]:
+        if _has_quota(workload, option):
+            accounts.charge(option)
+    if workload.accounts and workload.request is not None:
+        accounts.charge(metered(workload))
+
+
+def charge(accounts: Accounts, verdict: Verdict) -> None:
+    """Charge a workload for what was decided, on top of what it has already."""
+    if not isinstance(verdict.outcome, Placed):
+        return
+    if verdict.option is not None:
+        accounts.charge(verdict.option, verdict.outcome.wishes.left_out)
+    if verdict.workload.accounts:
+        accounts.charge(metered(verdict.workload, verdict.outcome.assignments))
+
+
+def _afforded(engine: Engine, verdict: Verdict, accounts: Accounts) -> Verdict:
+    """The verdict with as many pods as there is quota for."""
+    workload, placed = verdict.workload, verdict.outcome
+    if not isinstance(placed, Placed) or workload.request is None:
+        return verdict
+
+    def affordable(some: Sequence[Assignment]) -> bool:
+        return not accounts.lacking(metered(workload, some))
+
+    taken = within(workload.request, placed, affordable)
+    if taken is None:
+        cost = metered(workload, minimum(workload.request, placed))
+        lacking = accounts.lacking(cost)
+        # Where there is a choice of members, those that need the least of what is short may still do.
+        taken = within(cheapest_first(workload.request, lacking[0].limiting), placed, affordable)
+        if taken is None:
+            return replace(verdict, outcome=refused(cost, lacking, workload.accounts[0].level))
+    return replace(verdict, outcome=part_of(engine, workload.request, placed, taken))

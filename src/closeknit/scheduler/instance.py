@@ -1,0 +1,249 @@
+"""One scheduler with all that belongs to it: reports, metrics, logs, and the lease that lets it work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from random import Random
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.dialects.core.pods import Stage
+from closeknit.dialects.ownership import pods_of
+from closeknit.dialects.store.objects import Stored
+from closeknit.hub.capacity import LevelCapacity
+from closeknit.hub.keys import Key
+from closeknit.hub.workload import Workload
+from closeknit.kube.clock import SYSTEM_CLOCK, Clock
+from closeknit.kube.events import Recorder
+from closeknit.kube.leases import Lease, LostLeaseError
+from closeknit.kube.port import KubernetesApi
+from closeknit.kube.resources import Resource
+from closeknit.scheduler.health import Probes
+from closeknit.scheduler.loop import Scheduler, Settings
+from closeknit.scheduler.metrics import Metrics, Readings
+from closeknit.scheduler.observing import Log, Observer
+from closeknit.scheduler.reporting import Reporter
+from closeknit.scheduler.snapshot import snapshot
+
+COMPONENT = "closeknit"
+_PLAIN = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
+"""Resources that every node has; what is scarce is told by itself, and these where nothing else is."""
+_FAREWELL = 5.0
+"""Seconds for the last reports and events."""
+_STUCK = 60.0
+"""A scheduler that was not heard of for so many seconds should be restarted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseName:
+    """Which lease says who works."""
+
+    namespace: str
+    name: str
+
+
+class Instance:
+    """Schedules while it holds the lease, waits while it does not, until ``stop``."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        settings: Settings,
+        *,
+        identity: str,
+        log: Log,
+        random: Random,
+        lease: LeaseName | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._api = api
+        self._settings = settings
+        self._identity = identity
+        self._log = log
+        self._random = random
+        self._lease_name = lease
+        self._clock = clock
+        self._stopping = False
+        self._waiting: asyncio.Task[None] | None = None
+        self._scheduler: Scheduler | None = None
+        self._reporter: Reporter | None = None
+        self._recorder: Recorder | None = None
+        self.metrics = Metrics(
+            Readings(
+                waiting=self._queue_depth,
+                in_flight=self._in_flight,
+                capacity=self._capacity,
+                behind=self._behind,
+                reports=self._reports,
+            )
+        )
+        self._observer = Observer(self.metrics, log)
+
+    async def run(self) -> None:
+        """Work until ``stop`` was called and what was under way is settled."""
+        while not self._stopping:
+            try:
+                await self._hold()
+            except LostLeaseError as error:
+                # Whoever holds it now has read the cluster as it is; so does this one when its turn comes.
+                self._log.warning("lease lost", why=str(error))
+        self._log.info("stopped")
+
+    def stop(self) -> None:
+        """Decide nothing more, let bindings under way settle, and end."""
+        self._stopping = True
+        if self._scheduler is not None:
+            self._scheduler.stop()
+        elif self._waiting is not None:
+            self._waiting.cancel()
+
+    async def _hold(self) -> None:
+        if self._lease_name is None:
+            await self._schedule()
+            return
+        lease = Lease(
+            self._api,
+            self._lease_name.name,
+            namespace=self._lease_name.namespace,
+            identity=self._identity,
+            random=self._random,
+            clock=self._clock,
+        )
+        self._log.info("waiting for the lease", lease=f"{self._lease_name.namespace}/{self._lease_name.name}")
+        self._waiting = asyncio.ensure_future(lease.hold(self._schedule))
+        try:
+            await self._waiting
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise
+        finally:
+            self._waiting = None
+
+    async def _schedule(self) -> None:
+        """Schedule with everything made anew, since what was known before may be out of date."""
+        recorder = Recorder(
+            self._api, COMPONENT, instance=self._identity, random=self._random, clock=self._clock
+        )
+        reporter = Reporter(
+            self._api,
+            recorder,
+            find=self._find,
+            resource=self._resource,
+            random=self._random,
+            pods=self._waiting_pods,
+            busy=lambda: self._in_flight() > 0,
+            clock=self._clock,
+        )
+        scheduler = Scheduler(
+            self._api,
+            self._settings,
+            random=self._random,
+            # A dry run shows itself in logs and metrics, and writes nothing to the cluster.
+            reporter=None if self._settings.dry_run else reporter,
+            observer=self._observer,
+            clock=self._clock,
+        )
+        self._scheduler, self._reporter, self._recorder = scheduler, reporter, recorder
+        if self._stopping:
+            return
+        self._log.info(
+            "scheduling", schedulers=sorted(self._settings.schedulers), dry_run=self._settings.dry_run
+        )
+        reporting = asyncio.create_task(reporter.run())
+        try:
+            await scheduler.run()
+            await self._say_the_last(reporter)
+        finally:
+            reporting.cancel()
+            await asyncio.gather(reporting, return_exceptions=True)
+            self._scheduler = None
+
+    async def _say_the_last(self, reporter: Reporter) -> None:
+        """What was decided is told before the end, unless the server takes too long."""
+        last = asyncio.ensure_future(reporter.flush())
+        limit = asyncio.ensure_future(self._clock.sleep(_FAREWELL))
+        await asyncio.wait({last, limit}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (last, limit):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    # ------------------------------------------------------------------------------------------ being asked
+
+    def probes(self) -> Probes:
+        """What an operator may ask."""
+        return Probes(
+            alive=self._not_alive,
+            ready=self._not_ready,
+            metrics=self.metrics.written,
+            snapshot=self._snapshot,
+        )
+
+    @property
+    def ready(self) -> bool:
+        """Whether it schedules, the cluster having been read."""
+        return self._scheduler is not None and self._not_ready() is None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way, and nothing was told that was not looked at."""
+        return self._scheduler is None or self._scheduler.idle
+
+    def _not_alive(self) -> str | None:
+        behind = self._behind()
+        return f"Nothing was heard of the API server for {behind:.0f} s." if behind > _STUCK else None
+
+    def _not_ready(self) -> str | None:
+        if self._scheduler is None:
+            return None if self._waiting is not None else "The scheduler has not started."
+        unread = sorted(
+            kind for kind, fresh in self._scheduler.following.freshness().items() if not fresh.synced
+        )
+        return f"Not yet listed: {', '.join(unread)}." if unread else None
+
+    def _snapshot(self) -> Iterator[bytes]:
+        entries = self._scheduler.state.entries() if self._scheduler is not None else ()
+        return snapshot(entries, self._settings.schedulers)
+
+    def _find(self, key: Key) -> ObjectMeta | None:
+        entry = self._scheduler.state.view.entry(key) if self._scheduler is not None else None
+        return entry.content.metadata if isinstance(entry, Stored) else None
+
+    def _waiting_pods(self, workload: Workload) -> Iterator[str]:
+        if self._scheduler is not None:
+            pods = pods_of(self._scheduler.state.view, workload.object.key, workload.dialect)
+            yield from (pod.name for pod in pods if pod.stage is Stage.OPEN)
+
+    def _resource(self, key: Key) -> Resource | None:
+        found = self._scheduler.following.resources if self._scheduler is not None else {}
+        return found.get((key.group, key.kind))
+
+    def _in_flight(self) -> int:
+        return len(self._scheduler.binder) if self._scheduler is not None else 0
+
+    def _behind(self) -> float:
+        if self._scheduler is None:
+            return 0.0
+        return max((each.behind for each in self._scheduler.following.freshness().values()), default=0.0)
+
+    def _queue_depth(self) -> Mapping[str, int]:
+        return Counter(self._reporter.reasons()) if self._reporter is not None else {}
+
+    def _capacity(self) -> tuple[LevelCapacity, ...]:
+        if self._scheduler is None:
+            return ()
+        engine = self._scheduler.state.engine
+        scarce = [name for name in engine.resources if name not in _PLAIN and "/" in name] or ["cpu"]
+        return tuple(each for name in scarce for each in engine.capacity(name))
+
+    def _reports(self) -> Mapping[str, int]:
+        if self._reporter is None or self._recorder is None:
+            return {}
+        return {
+            "written": self._reporter.written,
+            "refused": self._reporter.refused,
+            "dropped-events": self._recorder.dropped,
+        }

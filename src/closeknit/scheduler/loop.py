@@ -1,0 +1,169 @@
+"""The scheduler on a cluster that it follows.
+
+Mirrors feed the state of a core; what waits is decided one unit after the other, without waiting for
+anything in between; calls go over many connections, and their answers come back between two decisions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from closeknit.kube.clock import SYSTEM_CLOCK, Clock
+from closeknit.kube.port import KubernetesApi
+from closeknit.scheduler.acting import Acting, Counters
+from closeknit.scheduler.binder import Binder
+from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.scheduler.commit import Answered
+from closeknit.scheduler.core import Core, Settings
+from closeknit.scheduler.following import Following
+from closeknit.scheduler.reporter import Observer, Reporter, Silence
+from closeknit.scheduler.waiting import WaitingQueue
+
+__all__ = ["USUAL", "Scheduler", "Settings"]
+
+USUAL = Settings()
+_MANY = 32
+"""So many changed objects between two looks are many."""
+
+
+class Scheduler:
+    """One instance, which works while ``run`` does. A lease sees to it that it is the only one."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        settings: Settings = USUAL,
+        *,
+        random: Random,
+        reporter: Reporter | None = None,
+        observer: Observer | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._observer: Observer = observer or Silence()
+        self._wake = asyncio.Event()
+        self._stop_by: float | None = None
+        self._answers: list[Answered] = []
+        self.binder = Binder(
+            api,
+            self._on_answer,
+            clock=clock,
+            random=random,
+            connections=settings.connections,
+            deadline=settings.bind_deadline,
+        )
+        self.core = Core(
+            settings,
+            self.binder.send,
+            reporter=reporter or Silence(),
+            observer=self._observer,
+            random=random,
+        )
+        self.following = Following(
+            api, self.state, settings.families, changed=self._wake.set, clock=clock, random=random
+        )
+
+    @property
+    def state(self) -> ClusterState:
+        """What is believed of the cluster."""
+        return self.core.state
+
+    @property
+    def queue(self) -> WaitingQueue:
+        """Who waits."""
+        return self.core.queue
+
+    @property
+    def acting(self) -> Acting:
+        """What is under way."""
+        return self.core.acting
+
+    @property
+    def counters(self) -> Counters:
+        """What has happened since the start."""
+        return self.core.counters
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way, and nothing was told that was not looked at."""
+        return not (len(self.acting) or len(self.binder) or self._answers or self._wake.is_set())
+
+    async def run(self) -> None:
+        """Schedule until cancelled, or until ``stop`` was called and what was under way is settled."""
+        tasks = [
+            asyncio.create_task(each) for each in (self._work(), self.following.run(), self.binder.run())
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+        finally:
+            for each in tasks:
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Decide nothing more. What is not settled in time is left to whoever comes next."""
+        self._stop_by = self._clock.monotonic() + self.settings.farewell
+        self._wake.set()
+
+    async def synced(self) -> None:
+        """Return when the cluster was read once."""
+        await self.following.synced()
+
+    async def _work(self) -> None:
+        await self.following.synced()
+        self._wake.set()
+        while self._stop_by is None or (len(self.acting) and self._clock.monotonic() < self._stop_by):
+            await asyncio.sleep(0)
+            if self._stop_by is not None or not self.core.ready(self._clock.monotonic()):
+                await self._awake()
+                many = self.following.told >= _MANY
+                await self._clock.sleep(self.settings.gather_many if many else self.settings.gather)
+            self.following.told = 0
+            self._wake.clear()
+            self._look()
+            if self._stop_by is None:
+                await self._decide_all()
+                self.core.release_overdue(self._clock.monotonic())
+
+    async def _awake(self) -> None:
+        """Wait for news, or for the next time that something is due."""
+        now = self._clock.monotonic()
+        times = [each for each in (self.core.next_time(now), self._stop_by) if each is not None]
+        alarm = asyncio.create_task(self._ring(min(times) - now)) if times else None
+        try:
+            await self._wake.wait()
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+
+    async def _ring(self, seconds: float) -> None:
+        await self._clock.sleep(max(seconds, 0.0))
+        self._wake.set()
+
+    def _on_answer(self, answered: Answered) -> None:
+        self._answers.append(answered)
+        self._wake.set()
+
+    def _look(self) -> None:
+        answers, self._answers = self._answers, []
+        for answered in answers:
+            self.acting.answered(answered)
+        self.core.look(self._clock.monotonic())
+
+    async def _decide_all(self) -> None:
+        """Decide who waits, for as long as changes may be gathered; others get a turn in between."""
+        since = last = began = self._clock.monotonic()
+        while verdicts := self.core.decide(began):
+            now = self._clock.monotonic()
+            for verdict in verdicts:
+                self._observer.decided(verdict, (now - began) / len(verdicts))
+            if now - since > self.settings.gather_many:
+                return
+            if now - last > self.settings.turn:
+                await asyncio.sleep(0)
+                last = self._clock.monotonic()
+            began = self._clock.monotonic()

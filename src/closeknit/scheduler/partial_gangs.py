@@ -1,0 +1,104 @@
+"""Gangs of which only a part has nodes: which they are, and how long they may stay so.
+
+A crash, a rival or a lost node may leave a gang below its minimum. Its running part counts, and the rest
+follows near it. Where that does not happen in time, the part is released, so that its room serves others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from closeknit.hub.keys import Key
+from closeknit.hub.request import Group
+from closeknit.hub.sentences import kai as sentences
+from closeknit.hub.workload import Workload
+from closeknit.scheduler.needs import satisfied
+
+GRACE = 60.0
+"""Seconds that a gang may stay below its minimum, unless its PodGroup says otherwise."""
+
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def partial_pods(workload: Workload) -> tuple[str, ...]:
+    """The running pods of all groups that run below their minimum, by name; none for a sound gang."""
+    if not workload.running:
+        return ()
+    if workload.request is None:
+        # Too few pods exist, so all that run are part of something that is not whole.
+        missing = any(problem.code is sentences.PODS_MISSING for problem in workload.problems)
+        return tuple(pod.name for pod in workload.running) if missing else ()
+    groups = {name for top in _partial(workload.request.root) for name in _names(top)}
+    return tuple(pod.name for pod in workload.running if pod.group in groups)
+
+
+def _partial(group: Group) -> Iterator[Group]:
+    if not any(pods.bound for pods in group.pod_sets()):
+        return
+    if not satisfied(group):
+        yield group
+        return
+    for member in group.members:
+        if isinstance(member, Group):
+            yield from _partial(member)
+
+
+def _names(group: Group) -> set[str]:
+    return {member.name for member, _ in group.walk() if isinstance(member, Group)}
+
+
+def grace_of(written: Mapping[str, Any]) -> float | None:
+    """How long a PodGroup lets its gang stay partial, in seconds; None for ever."""
+    spec = written.get("spec")
+    text = spec.get("stalenessGracePeriod") if isinstance(spec, Mapping) else None
+    if not isinstance(text, str) or not text:
+        return GRACE
+    if text.startswith("-"):
+        return None
+    parts = _PART.findall(text)
+    return sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else GRACE
+
+
+class Patience:
+    """Since when each unit has been partial, and when it is to be released."""
+
+    def __init__(self) -> None:
+        self._until: dict[Key, float] = {}
+        self._hasty: set[Key] = set()
+
+    def describe(self, now: float) -> tuple[object, ...]:
+        """Who is partial and for how much longer, as a value that tells two moments apart."""
+        return tuple(sorted((unit, until - now, unit in self._hasty) for unit, until in self._until.items()))
+
+    def look(self, unit: Key, workload: Workload | None, grace: float | None, now: float) -> None:
+        """Note what a unit is like now."""
+        if workload is None or not partial_pods(workload):
+            self._until.pop(unit, None)
+            self._hasty.discard(unit)
+        elif grace is None:
+            self._until.pop(unit, None)
+        else:
+            self._until.setdefault(unit, now + grace)
+
+    def hurry(self, unit: Key) -> None:
+        """What is partial by our own doing, and never ran, is released as soon as it lacks room."""
+        self._hasty.add(unit)
+
+    def cannot_complete(self, unit: Key, now: float) -> None:
+        """No room was found for the rest of a unit."""
+        if unit in self._hasty and unit in self._until:
+            self._until[unit] = now
+
+    def overdue(self, now: float) -> list[Key]:
+        """Units whose time is over; each is named once, until it is partial anew."""
+        found = [unit for unit, until in self._until.items() if until <= now]
+        for unit in found:
+            del self._until[unit]
+        return found
+
+    def next_time(self) -> float | None:
+        """When the next unit's time is over."""
+        return min(self._until.values(), default=None)

@@ -1,0 +1,71 @@
+"""How one report is written to the object that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.hub.keys import Key
+from closeknit.kube.port import KubernetesApi, MergePatch, StrategicMergePatch
+from closeknit.kube.resources import PODS, Resource
+from closeknit.scheduler.conditions import OUTCOME, pod_condition, pod_group_status
+from closeknit.scheduler.reports import Report
+
+FIELD_MANAGER = "closeknit-scheduler"
+
+
+async def write_unit(
+    api: KubernetesApi, resource: Resource, meta: ObjectMeta, told: Report, now: str
+) -> None:
+    """Write the outcome as an annotation, and for a PodGroup its conditions, where they are not there yet."""
+    namespace = meta.namespace if resource.namespaced else ""
+    if meta.annotations.get(OUTCOME) == told.outcome:
+        found: Mapping[str, Any] = await api.get(resource, meta.name, namespace=namespace)
+    else:
+        patch = MergePatch({"metadata": {"uid": meta.uid, "annotations": {OUTCOME: told.outcome}}})
+        found = await api.patch(resource, meta.name, patch, namespace=namespace, field_manager=FIELD_MANAGER)
+    if resource.kind != "PodGroup" or resource.group != "scheduling.run.ai":
+        return
+    status = pod_group_status(told, found.get("status") or {}, now)
+    if status is None:
+        return
+    # Lists of conditions are replaced as a whole, so nobody may have written in between.
+    version = found["metadata"]["resourceVersion"]
+    await api.patch(
+        resource,
+        meta.name,
+        MergePatch({"metadata": {"resourceVersion": version}, "status": status}),
+        namespace=namespace,
+        subresource="status",
+        field_manager=FIELD_MANAGER,
+    )
+
+
+async def write_pod(api: KubernetesApi, meta: ObjectMeta, told: Report, owner: str, since: str) -> None:
+    """Write why a pod has no node; other conditions stay as they are."""
+    condition = pod_condition(told, owner, since)
+    await _patch_condition(api, meta.name, meta.namespace, meta.uid, condition)
+
+
+async def correct_pod(api: KubernetesApi, key: Key, now: str) -> None:
+    """Take back that a pod has no node, where that was written while it was bound."""
+    pod = await api.get(PODS, key.name, namespace=key.namespace)
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    denied = any(each["type"] == "PodScheduled" and each["status"] == "False" for each in conditions)
+    if denied and (pod.get("spec") or {}).get("nodeName"):
+        condition = {
+            "type": "PodScheduled",
+            "status": "True",
+            "reason": None,
+            "message": None,
+            "lastTransitionTime": now,
+        }
+        await _patch_condition(api, key.name, key.namespace, pod["metadata"]["uid"], condition)
+
+
+async def _patch_condition(
+    api: KubernetesApi, name: str, namespace: str, uid: str, condition: Mapping[str, Any]
+) -> None:
+    patch = StrategicMergePatch({"metadata": {"uid": uid}, "status": {"conditions": [condition]}})
+    await api.patch(PODS, name, patch, namespace=namespace, subresource="status", field_manager=FIELD_MANAGER)

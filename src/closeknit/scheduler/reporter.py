@@ -1,0 +1,81 @@
+"""Who is told what becomes of units: users by way of a reporter, operators by way of an observer."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from closeknit.hub.keys import Key
+from closeknit.hub.workload import Workload
+from closeknit.scheduler.planning import Verdict
+
+
+class Reporter(Protocol):
+    """Is told and never waited for; raises nothing."""
+
+    def placed(self, verdict: Verdict) -> None:
+        """Every pod of a decision is bound."""
+
+    def waiting(self, verdict: Verdict) -> None:
+        """A unit found no room, or something is wrong with it."""
+
+    def released(self, workload: Workload, why: str) -> None:
+        """The running part of a gang was made to go."""
+
+    def displaced(self, workload: Workload, by: Workload, why: str) -> None:
+        """A unit was made to go for another one."""
+
+    def gone(self, key: Key) -> None:
+        """A unit is no longer there."""
+
+
+class Observer(Protocol):
+    """Hears of everything that is decided and done, for figures and logs; raises nothing."""
+
+    def decided(self, verdict: Verdict, seconds: float) -> None:
+        """A unit was decided."""
+
+    def bound(self, seconds: float) -> None:
+        """A pod was bound by a call that took so long."""
+
+    def not_bound(self, pod: str, node: str, result: str, why: str) -> None:
+        """A binding came to a ``conflict``, was ``refused``, or its answer was ``lost``."""
+
+    def scheduled(self, workload: Workload, seconds: float) -> None:
+        """The pods of a unit are bound, so long after it could first be decided."""
+
+    def let_go(self, workload: Workload, reason: str, why: str) -> None:
+        """Pods of a unit were made to go: it was ``released`` or ``displaced``."""
+
+
+class Silence:
+    """Tells nobody."""
+
+    def placed(self, verdict: Verdict) -> None:
+        """Pass over it."""
+
+    def waiting(self, verdict: Verdict) -> None:
+        """Pass over it."""
+
+    def released(self, workload: Workload, why: str) -> None:
+        """Pass over it."""
+
+    def displaced(self, workload: Workload, by: Workload, why: str) -> None:
+        """Pass over it."""
+
+    def gone(self, key: Key) -> None:
+        """Pass over it."""
+
+    def decided(self, verdict: Verdict, seconds: float) -> None:
+        """Pass over it."""
+
+    def bound(self, seconds: float) -> None:
+        """Pass over it."""
+
+    def not_bound(self, pod: str, node: str, result: str, why: str) -> None:
+        """Pass over it."""
+
+    def scheduled(self, workload: Workload, seconds: float) -> None:
+        """Pass over it."""
+
+    def let_go(self, workload: Workload, reason: str, why: str) -> None:
+        """Pass over it."""

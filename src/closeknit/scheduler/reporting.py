@@ -1,0 +1,260 @@
+"""Tells people what became of units: conditions, the outcome as an annotation, and events.
+
+The scheduler hands over reports and never waits. Of each object only the latest report counts, and it is
+written when its reason changed; a change in the details alone is written once in a while. Why a unit waits
+goes first, since somebody wants to know; that one was placed is told when no bindings are under way, or a
+few seconds later. What a server refuses for now is tried again for as long as it is true.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import TypeAlias
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.hub.keys import Key
+from closeknit.hub.outcome import Placed
+from closeknit.hub.workload import Workload
+from closeknit.kube.backoff import Backoff
+from closeknit.kube.clock import SYSTEM_CLOCK, Clock, timestamp
+from closeknit.kube.errors import (
+    ApiError,
+    ConflictError,
+    DeadlineExceededError,
+    InternalServerError,
+    NotFoundError,
+    TooManyRequestsError,
+    UnavailableError,
+)
+from closeknit.kube.events import Recorder
+from closeknit.kube.port import KubernetesApi
+from closeknit.kube.resources import Resource
+from closeknit.scheduler import report_events, reports, wording
+from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.report_queue import Pace, Rank, ReportQueue, Subject
+from closeknit.scheduler.report_writing import correct_pod, write_pod, write_unit
+from closeknit.scheduler.reports import Report, State
+
+_LATER = (ConflictError, DeadlineExceededError, InternalServerError, TooManyRequestsError, UnavailableError)
+_LOOK = 0.05
+"""How often it is looked whether bindings are still under way, while good news waits."""
+
+Find: TypeAlias = Callable[[Key], ObjectMeta | None]
+"""What is known of an object; None where it does not exist."""
+
+
+@dataclass(slots=True)
+class _Unit:
+    subject: Subject
+    pods: dict[Key, Subject] = field(default_factory=dict)
+    """Those that wait."""
+
+
+class Reporter:
+    """Tells what became of units. ``run`` does the writing, until cancelled.
+
+    ``find`` and ``resource`` say what is known of an object, ``pods`` which pods wait with a unit that could
+    not be read, and ``busy`` whether bindings are under way.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        recorder: Recorder,
+        *,
+        find: Find,
+        resource: Callable[[Key], Resource | None],
+        random: Random,
+        pods: Callable[[Workload], Iterable[str]] = lambda _: (),
+        busy: Callable[[], bool] = lambda: False,
+        pace: Pace | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._api = api
+        self._recorder = recorder
+        self._find = find
+        self._resource = resource
+        self._random = random
+        self._pods = pods
+        self._busy = busy
+        self._pace = pace or Pace()
+        self._clock = clock
+        self._units: dict[Key, _Unit] = {}
+        self._queue = ReportQueue(self._pace)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._some = asyncio.Event()
+        self.written = 0
+        """How many reports the server took."""
+        self.refused = 0
+        """How many it refused for good, as for lack of permission."""
+
+    def placed(self, verdict: Verdict) -> None:
+        """A unit got its nodes; pods above its minimum may still wait."""
+        self._decided(verdict)
+
+    def waiting(self, verdict: Verdict) -> None:
+        """A unit got no nodes, for lack of room or because of what is wrong with it."""
+        self._decided(verdict)
+
+    def released(self, workload: Workload, why: str) -> None:
+        """A unit was let go, because it was bound in part and could not be completed."""
+        self._tell(workload, reports.released(why))
+
+    def displaced(self, workload: Workload, by: Workload, why: str) -> None:
+        """A unit has to make room for another."""
+        self._tell(workload, reports.displaced(by, why))
+
+    def gone(self, key: Key) -> None:
+        """A unit (its ``object.key``) no longer exists; nothing more is told about it."""
+        if (unit := self._units.pop(key, None)) is not None:
+            for subject in (unit.subject, *unit.pods.values()):
+                subject.dismissed, subject.wanted = True, None
+
+    @property
+    def pending(self) -> int:
+        """How many objects have something to be told that is not written."""
+        return sum(
+            subject.wanted is not None or subject.writing
+            for unit in self._units.values()
+            for subject in (unit.subject, *unit.pods.values())
+        )
+
+    def reasons(self) -> Iterator[str]:
+        """Why each unit waits that does."""
+        for unit in self._units.values():
+            told = unit.subject.wanted or unit.subject.written
+            if told is not None and told.state is not State.SCHEDULED:
+                yield told.state.value
+
+    # ------------------------------------------------------------------------------- what should be told
+
+    def _decided(self, verdict: Verdict) -> None:
+        told, workload = reports.report(verdict), verdict.workload
+        unit = self._tell(workload, told, verdict.outcome if isinstance(verdict.outcome, Placed) else None)
+        names = reports.waiting_pods(verdict) if workload.request is not None else self._pods(workload)
+        waiting = {Key("", "Pod", workload.object.namespace, name) for name in names}
+        for key in unit.pods.keys() - waiting:
+            subject = unit.pods.pop(key)
+            subject.dismissed, subject.wanted = True, None
+        for key in sorted(waiting):
+            subject = unit.pods.setdefault(key, Subject(key, workload))
+            if not told.says_the_same(subject.written):
+                self._want(subject, Rank.POD, told)
+
+    def _tell(self, workload: Workload, told: Report, placed: Placed | None = None) -> _Unit:
+        unit = self._units.setdefault(workload.object.key, _Unit(Subject(workload.key, workload)))
+        subject = unit.subject
+        subject.workload, subject.placed = workload, placed
+        self._want(subject, Rank.PLACED if told.state is State.SCHEDULED else Rank.UNIT, told)
+        return unit
+
+    def _want(self, subject: Subject, rank: Rank, told: Report) -> None:
+        self._queue.want(subject, rank, told, self._clock.monotonic())
+        self._some.set()
+
+    # ------------------------------------------------------------------------------------------- writing
+
+    async def run(self) -> None:
+        """Write reports and events until cancelled."""
+        events = asyncio.create_task(self._recorder.run())
+        try:
+            while True:
+                await self._pause(self._begin(busy=self._busy()))
+        finally:
+            for task in (events, *self._tasks):
+                task.cancel()
+            await asyncio.gather(events, *self._tasks, return_exceptions=True)
+
+    async def flush(self) -> None:
+        """Write what is due now, news that would wait for bindings included, and then the events."""
+        while self._begin(busy=False) == 0 or self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._recorder.flush()
+
+    def _begin(self, *, busy: bool) -> float | None:
+        """Begin to write what is due, and return the seconds until the next look; None waits for news."""
+        now = self._clock.monotonic()
+        due = self._queue.take(now, busy=busy)
+        while len(self._tasks) < self._pace.writers:
+            if (subject := next(due, None)) is None:
+                at = self._queue.next_time(busy=busy)
+                # Nobody says when the last binding is done, so it is looked.
+                return None if at is None else min(max(at - now, 0.0), _LOOK if busy else at)
+            task = asyncio.create_task(self._write(subject))
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+        return None
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._some.set()
+
+    async def _pause(self, seconds: float | None) -> None:
+        """Return when something is to be done, at the latest after so many seconds."""
+        self._some.clear()
+        waits: list[asyncio.Future[object]] = [asyncio.ensure_future(self._some.wait())]
+        if seconds is not None:
+            waits.append(asyncio.ensure_future(self._clock.sleep(seconds)))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _write(self, subject: Subject) -> None:
+        told, rank = subject.wanted, subject.rank
+        assert told is not None
+        again: float | None = None
+        try:
+            await self._written(subject, told, rank)
+        except _LATER as error:
+            subject.backoff = subject.backoff or Backoff(self._random)
+            again = self._clock.monotonic() + max(subject.backoff.wait(), error.retry_after or 0.0)
+        except NotFoundError:
+            subject.wanted = None
+        except ApiError:
+            # No later attempt would fare better; the next reason is tried again.
+            self.refused += 1
+            subject.wanted = None if subject.wanted is told else subject.wanted
+        finally:
+            subject.writing = False
+        if rank is Rank.POD and subject.dismissed:
+            # The pod may have been bound while this was under way.
+            with suppress(ApiError):
+                await correct_pod(self._api, subject.key, timestamp(self._clock.now()))
+        elif subject.wanted is not None and again is not None:
+            self._queue.put(subject, subject.rank, again)
+        elif (wanted := subject.wanted) is not None:
+            subject.wanted = None
+            self._want(subject, subject.rank, wanted)
+
+    async def _written(self, subject: Subject, told: Report, rank: Rank) -> None:
+        meta, now = self._find(subject.key), timestamp(self._clock.now())
+        if meta is not None and rank is Rank.POD:
+            subject.since = subject.since or now
+            owner = "" if subject.workload.key == subject.key else wording.title(subject.workload.object)
+            await write_pod(self._api, meta, told, owner, subject.since)
+            if owner:
+                report_events.pod_waits(self._recorder, meta, told, owner)
+        elif meta is not None and (resource := self._resource(subject.key)) is not None:
+            # One object may ask for several units; then its events tell of them all.
+            if subject.workload.object.key == subject.key:
+                await write_unit(self._api, resource, meta, told, now)
+            if not told.says_the_same(subject.written):
+                report_events.unit_decided(self._recorder, subject.workload, resource, meta, told)
+                if subject.placed is not None:
+                    self._tell_pods(subject.workload, subject.placed)
+        self.written += 1
+        subject.written, subject.written_at, subject.backoff = told, self._clock.monotonic(), None
+        if subject.wanted == told:
+            subject.wanted = None
+
+    def _tell_pods(self, workload: Workload, placed: Placed) -> None:
+        for each in placed.assignments:
+            key = Key("", "Pod", workload.object.namespace, each.pod)
+            if key != workload.key and (meta := self._find(key)) is not None:
+                report_events.pod_assigned(self._recorder, meta, each)

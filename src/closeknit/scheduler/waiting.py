@@ -1,0 +1,262 @@
+"""The queue of units that wait for a place.
+
+The order is that of planning: units that lack their minimum before those that only want more, then
+priority, age and name; among those that want more, the least satisfied first.
+
+A unit that was tried and failed sleeps until a change can help it. No unit sleeps through such a change:
+what ``needs`` says of a request holds for every placement, so a change that meets none of its needs leaves it
+unplaceable. Units that ask for the same share one sleep and one back-off, and while they are
+asleep only the first of them is tried again: where it finds no place, neither does any other.
+
+Time and dice come in as arguments.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from random import Random
+from typing import TYPE_CHECKING, TypeAlias
+
+from closeknit.dialects.core.priority import queue_order
+from closeknit.hub.accounts import Accounts
+from closeknit.hub.keys import Key
+from closeknit.hub.outcome import Outcome
+from closeknit.hub.workload import Workload
+from closeknit.kube.backoff import Backoff
+from closeknit.scheduler.changes import Change, Freed, NodeChanged, QuotaChanged, TopologiesChanged
+from closeknit.scheduler.fairness import Lane, lane, turn
+from closeknit.scheduler.needs import likeness, satisfied, share
+from closeknit.scheduler.wakers import Wakers
+
+if TYPE_CHECKING:
+    from closeknit.engine import Engine
+
+Order: TypeAlias = tuple[bool, float, bool, int, bool, str, str, str]
+
+
+def order(workload: Workload) -> Order:
+    """A key that sorts units into the order in which they are decided."""
+    request = workload.request
+    if request is None or not satisfied(request.root):
+        return (False, 0.0, *queue_order(workload))
+    return (True, share(request.root), *queue_order(workload))
+
+
+@dataclass(slots=True, eq=False)
+class Alike:
+    """Units that ask for the same, so that they are placeable or unplaceable together."""
+
+    likeness: object
+    backoff: Backoff
+    members: list[tuple[Order, Key]] = field(default_factory=list)
+    awake: bool = True
+    """Whether something has happened since the last failure that can help them."""
+    tried: bool = False
+    not_before: float = 0.0
+    """When the next one may be tried again."""
+
+
+@dataclass(slots=True, eq=False)
+class _Unit:
+    workload: Workload
+    order: Order
+    alike: Alike
+    fresh: bool = True
+    """Whether it has not been decided since it was put."""
+    taken: bool = False
+
+    def open(self, now: float) -> bool:
+        """Whether it may be taken."""
+        return not self.taken and (self.fresh or (self.alike.awake and self.alike.not_before <= now))
+
+
+class WaitingQueue:
+    """Who waits, who may be tried now, and when to look again.
+
+    Whoever takes a unit says what became of it: ``failed``, ``remove`` or ``put``.
+    """
+
+    def __init__(self, random: Random, *, first: float = 0.25, limit: float = 10.0) -> None:
+        self._random, self._first_wait, self._longest_wait = random, first, limit
+        self._units: dict[Key, _Unit] = {}
+        self._alike: dict[object, Alike] = {}
+        self._front: dict[Lane, list[tuple[Order, Key, int]]] = {}
+        """By queue, who may be tried, in order; entries whose turn has passed are left out later."""
+        self._due: list[tuple[float, int, Alike]] = []
+        """Those who are awake and still back off, by when that ends."""
+        self._entries = 0
+        self._wakers = Wakers[Alike]()
+
+    @property
+    def looked_at(self) -> int:
+        """How many units, or kinds of alike ones, have been compared with a change one by one."""
+        return self._wakers.looked_at
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    def __iter__(self) -> Iterator[Workload]:
+        return (unit.workload for unit in self._units.values())
+
+    def put(self, workload: Workload) -> None:
+        """Let a unit wait, to be tried at once; put again it takes the place of the unit it was.
+
+        One that has not changed keeps its place and its sleep, unless it was taken.
+        """
+        key = workload.object.key
+        before = self._units.get(key)
+        if before is not None and before.workload == workload and not before.taken:
+            return
+        self._forget(key)
+        alike = self._alike_to(workload)
+        unit = self._units[key] = _Unit(workload, order(workload), alike)
+        insort(alike.members, (unit.order, key))
+        self._offer(key, unit)
+        if alike.awake and alike.tried:
+            # They ask for the same, and nobody overtakes those before it.
+            alike.not_before = 0.0
+            self._offer_first(alike)
+
+    def remove(self, key: Key) -> None:
+        """Let a unit go: it was placed, or is no more. Harmless where it does not wait."""
+        unit = self._units.get(key)
+        if unit is None:
+            return
+        self._forget(key)
+        if unit.alike.awake and unit.alike.tried:
+            unit.alike.backoff.reset()
+            self._offer_first(unit.alike)
+
+    def failed(self, key: Key, outcome: Outcome | None, now: float) -> None:
+        """Let a unit sleep until something can help it: it was tried, and this is what was found.
+
+        None stands for a request that made no sense on this cluster. Harmless where it does not wait.
+        """
+        unit = self._units.get(key)
+        if unit is None:
+            return
+        alike = unit.alike
+        # A newcomer that fails like the others before it says nothing new about how long to wait.
+        if not (unit.fresh and alike.tried):
+            alike.not_before = now + alike.backoff.wait()
+        unit.fresh = unit.taken = False
+        alike.awake, alike.tried = False, True
+        self._wakers.note(alike, unit.workload, outcome)
+
+    def wake(self, changes: Iterable[Change], engine: Engine) -> int:
+        """Wake those whom something that has happened can help, and say how many kinds of units those are.
+
+        The engine is as it is after the changes.
+        """
+        wakers = self._wakers
+        nodes: dict[str, None] = {}
+        woken: dict[Alike, None] = {}
+        for change in changes:
+            match change:
+                case Freed(holding):
+                    nodes[holding.node] = None
+                case NodeChanged(node):
+                    nodes[node] = None
+                    woken.update(dict.fromkeys(wakers.for_bound(node)))
+                case QuotaChanged(accounts):
+                    woken.update(dict.fromkeys(wakers.for_accounts(accounts)))
+                case TopologiesChanged():
+                    woken.update(dict.fromkeys(wakers.everybody()))
+        for node in nodes:
+            woken.update(dict.fromkeys(wakers.for_node(node, engine)))
+        for alike in woken:
+            if not alike.awake:
+                alike.awake = True
+                self._entries += 1
+                heappush(self._due, (alike.not_before, self._entries, alike))
+        return len(woken)
+
+    def take(self, now: float, accounts: Accounts | None = None) -> Workload | None:
+        """The next unit to decide; None where nobody can be helped now.
+
+        Between units of several queues, the accounts say whose turn it is.
+        """
+        unit = self._next(now, accounts)
+        if unit is None:
+            return None
+        unit.taken = True
+        if not unit.fresh:
+            self._offer_first(unit.alike)
+        return unit.workload
+
+    def ready(self, now: float) -> bool:
+        """Whether somebody can be taken now."""
+        return self._next(now) is not None
+
+    def next_time(self, now: float) -> float | None:
+        """When somebody can be taken; None where that needs a change first."""
+        if self.ready(now):
+            return now
+        while self._due and not self._due[0][2].awake:
+            heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+    # ---- inside ----
+
+    def _alike_to(self, workload: Workload) -> Alike:
+        """Those who ask for the same as a unit."""
+        mark: object = workload.object.key
+        if workload.request is not None:
+            request = workload.request
+            costs = tuple((likeness(way.request.root), way.charges, way.spare) for way in workload.options)
+            mark = (request.topology, likeness(request.root), costs, workload.accounts)
+        if mark not in self._alike:
+            self._alike[mark] = Alike(mark, Backoff(self._random, self._first_wait, self._longest_wait))
+        return self._alike[mark]
+
+    def _forget(self, key: Key) -> None:
+        unit = self._units.pop(key, None)
+        if unit is None:
+            return
+        alike = unit.alike
+        del alike.members[bisect_left(alike.members, (unit.order, key))]
+        if not alike.members:
+            del self._alike[alike.likeness]
+            self._wakers.drop(alike)
+            alike.awake = False
+
+    def _offer(self, key: Key, unit: _Unit) -> None:
+        self._entries += 1
+        heappush(self._front.setdefault(lane(unit.workload), []), (unit.order, key, id(unit)))
+
+    def _offer_first(self, alike: Alike) -> None:
+        """Let the first of those who are alike be tried, as long as none of them has failed again."""
+        for _, key in alike.members:
+            if not (unit := self._units[key]).taken:
+                self._offer(key, unit)
+                return
+
+    def _next(self, now: float, accounts: Accounts | None = None) -> _Unit | None:
+        while self._due and self._due[0][0] <= now:
+            alike = heappop(self._due)[2]
+            if alike.awake:
+                self._offer_first(alike)
+        first: list[_Unit] = []
+        for queue in list(self._front):
+            if (unit := self._first(queue, now)) is not None:
+                first.append(unit)
+            else:
+                del self._front[queue]
+        if accounts is None or len(first) < 2:
+            return min(first, key=lambda each: each.order, default=None)
+        # Whoever lacks its minimum goes before all who do not, whatever their queues have.
+        return min(first, key=lambda each: (each.order[0], turn(each.workload, accounts), each.order))
+
+    def _first(self, queue: Lane, now: float) -> _Unit | None:
+        """The first unit of a queue that may be taken."""
+        front = self._front[queue]
+        while front:
+            _, key, identity = front[0]
+            unit = self._units.get(key)
+            if unit is not None and id(unit) == identity and unit.open(now):
+                return unit
+            heappop(front)
+        return None

@@ -1,0 +1,92 @@
+"""A Kubernetes API one of whose writes goes wrong, at a point that a test chooses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import Any
+
+from closeknit.kube.errors import UnavailableError
+from closeknit.kube.port import KubernetesApi
+
+
+class Fault(Enum):
+    """What happens to one write."""
+
+    KILLED_BEFORE = "killed before"
+    """The process dies before the write is sent."""
+    KILLED_AFTER = "killed after"
+    """The process dies after the write was carried out, and before it hears of it."""
+    UNSENT = "unsent"
+    """The connection breaks before the write is carried out."""
+    UNANSWERED = "unanswered"
+    """The write is carried out, and its answer is lost."""
+
+
+_WRITES = frozenset({"bind", "create", "delete", "delete_collection", "evict", "patch", "replace"})
+
+
+class FaultyApi:
+    """Passes everything on to another API, and counts the writes.
+
+    After a fault that kills, no call is ever answered: whoever uses it is dead, and ``killed`` is set.
+    """
+
+    def __init__(self, api: KubernetesApi, point: int | None = None, fault: Fault = Fault.UNSENT) -> None:
+        self._api = api
+        self._point = point
+        self._fault = fault
+        self.writes: list[str] = []
+        """Each write so far: what was done to whom."""
+        self.bound: list[tuple[str, str]] = []
+        """Each binding that was carried out: the pod's uid and its node."""
+        self.killed = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._api, name)
+        if name in _WRITES:
+            return self._writing(name, method)
+        return method if name == "watch" else self._reading(method)
+
+    def _reading(self, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def read(*given: Any, **named: Any) -> Any:
+            await self._while_alive()
+            return await method(*given, **named)
+
+        return read
+
+    def _writing(self, name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def carried_out(*given: Any, **named: Any) -> Any:
+            answer = await method(*given, **named)
+            if name == "bind":
+                self.bound.append((named["uid"], given[1]))
+            return answer
+
+        async def write(*given: Any, **named: Any) -> Any:
+            await self._while_alive()
+            number = len(self.writes)
+            self.writes.append(f"{name} {' '.join(str(each) for each in given if isinstance(each, str))}")
+            if number != self._point:
+                return await carried_out(*given, **named)
+            match self._fault:
+                case Fault.KILLED_BEFORE:
+                    await self._die()
+                case Fault.KILLED_AFTER:
+                    await carried_out(*given, **named)
+                    await self._die()
+                case Fault.UNANSWERED:
+                    await carried_out(*given, **named)
+                case Fault.UNSENT:
+                    pass
+            raise UnavailableError("The connection broke.")
+
+        return write
+
+    async def _die(self) -> None:
+        self.killed.set()
+        await self._while_alive()
+
+    async def _while_alive(self) -> None:
+        if self.killed.is_set():
+            await asyncio.get_running_loop().create_future()

@@ -1,0 +1,94 @@
+"""A crash or a lost answer at any write of a gang's life leaves nothing half done.
+
+On the embedded cluster in a time that is moved, and in ``make e2e`` on a real API server.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+
+from closeknit.kube.clock import SYSTEM_CLOCK
+from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.port import KubernetesApi
+from closeknit.kube.rest import connect, load_access
+from closeknit.testing.clock import HandClock
+from closeknit.testing.faulty_api import Fault
+from tests.planes import running_plane
+from tests.scenario import bound
+from tests.scenario.lives import Life
+from tests.unit.scheduler.living import DEFINITIONS
+
+
+@asynccontextmanager
+async def life(
+    point: int | None = None, fault: Fault = Fault.UNSENT, real: KubernetesApi | None = None
+) -> AsyncIterator[Life]:
+    clock = HandClock()
+    embedded = EmbeddedCluster(DEFINITIONS, clock=clock, dice=Random(1))
+    made = Life(embedded, clock, point, fault) if real is None else Life(real, SYSTEM_CLOCK, point, fault)
+    try:
+        yield made
+    finally:
+        await made.end()
+        await bound.clear(made.cluster)
+        await embedded.close()
+
+
+async def points(real: KubernetesApi | None = None) -> list[str]:
+    """Every write of an undisturbed life."""
+    async with life(real=real) as undisturbed:
+        await undisturbed.live()
+        return undisturbed.api.writes
+
+
+async def run_all(points: list[int], faults: list[Fault], real: KubernetesApi | None = None) -> int:
+    runs = 0
+    for point in points:
+        for fault in faults:
+            async with life(point, fault, real) as disturbed:
+                await disturbed.live()
+                died = fault in (Fault.KILLED_AFTER, Fault.KILLED_BEFORE)
+                assert disturbed.restarts == died, (point, fault)
+            runs += 1
+    return runs
+
+
+async def test_an_undisturbed_life() -> None:
+    writes = await points()
+
+    assert len([each for each in writes if each.startswith("bind")]) >= 13
+    assert [each for each in writes if each.startswith("evict")] == ["evict c1"]
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+async def test_a_fault_at_some_writes_leaves_nothing_half_done(fault: Fault) -> None:
+    await run_all([1, 5, 9], [fault])
+
+
+@pytest.mark.slow
+async def test_a_fault_at_every_write_leaves_nothing_half_done(capsys: pytest.CaptureFixture[str]) -> None:
+    number = len(await points())
+    runs = await run_all(list(range(number)), list(Fault))
+
+    with capsys.disabled():
+        sys.stdout.write(f"\nembedded cluster: {number} points, {runs} runs\n")
+    assert runs == number * len(Fault)
+
+
+@pytest.mark.e2e
+async def test_a_fault_at_every_write_on_a_real_api_server(capsys: pytest.CaptureFixture[str]) -> None:
+    with running_plane() as plane:
+        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="crashes") as real:
+            await bound.define(real)
+            await bound.clear(real)
+            number = len(await points(real))
+            runs = await run_all(list(range(number)), list(Fault), real)
+
+    with capsys.disabled():
+        sys.stdout.write(f"\nreal API server: {number} points, {runs} runs\n")
+    assert runs == number * len(Fault)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from closeknit.scheduler import reports
+from closeknit.scheduler.conditions import pod_condition, pod_group_status
+from closeknit.scheduler.reports import Report
+from tests.unit.scheduler.verdicts import decided, gang
+
+NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
+UNPLACED, PLACED = reports.report(decided(gang(2))), reports.report(decided(gang(1)))
+
+
+def status(*told: Report, before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What a PodGroup's status holds after these reports, an hour between the last two."""
+    held = dict(before or {})
+    for number, each in enumerate(told):
+        held |= pod_group_status(each, held, LATER if number else NOW) or {}
+    return held
+
+
+def by_type(conditions: list[dict[str, Any]]) -> dict[str, tuple[str, str, str, str]]:
+    return {
+        each["type"]: (each["status"], each["reason"], each["lastTransitionTime"], each["transitionID"])
+        for each in conditions
+    }
+
+
+@pytest.mark.parametrize(
+    ("told", "conditions", "here"),
+    [
+        pytest.param(
+            (UNPLACED,),
+            {
+                "Scheduled": ("False", "Unschedulable", NOW, "1"),
+                "Unschedulable": ("True", "Unschedulable", NOW, "2"),
+            },
+            {"UnschedulableOnNodePool": ("True", "Unschedulable", NOW, "1")},
+            id="a gang without room is unschedulable on its node pool",
+        ),
+        pytest.param(
+            (PLACED,),
+            {"Scheduled": ("True", "Scheduled", NOW, "1")},
+            {},
+            id="a gang that finds room at once never was unschedulable",
+        ),
+        pytest.param(
+            (UNPLACED, PLACED),
+            {
+                "Scheduled": ("True", "Scheduled", LATER, "3"),
+                "Unschedulable": ("False", "Scheduled", LATER, "4"),
+            },
+            {},
+            id="room that comes later ends the condition and moves its time",
+        ),
+        pytest.param(
+            (UNPLACED, reports.report(decided(gang(3)))),
+            {
+                "Scheduled": ("False", "Unschedulable", NOW, "1"),
+                "Unschedulable": ("True", "Unschedulable", NOW, "2"),
+            },
+            {"UnschedulableOnNodePool": ("True", "Unschedulable", NOW, "1")},
+            id="another reason does not move the time of a condition whose status stays",
+        ),
+        pytest.param(
+            (PLACED, reports.released("Its node is lost.")),
+            {"Scheduled": ("False", "Released", LATER, "2")},
+            {},
+            id="a gang that was let go is no longer scheduled",
+        ),
+    ],
+)
+def test_conditions_of_a_pod_group(
+    told: tuple[Report, ...], conditions: dict[str, Any], here: dict[str, Any]
+) -> None:
+    held = status(*told)
+
+    assert by_type(held["conditions"]) == conditions
+    assert by_type(held.get("schedulingConditions", [])) == here
+
+
+def test_the_condition_names_the_pool_and_every_reason() -> None:
+    (here,) = status(UNPLACED)["schedulingConditions"]
+
+    assert here["nodePool"] == "default"
+    assert here["message"] == UNPLACED.message
+    assert here["reasons"] == [{"reason": "PodSchedulingErrors", "message": UNPLACED.reasons[0].message}]
+
+
+def test_the_same_report_again_changes_nothing() -> None:
+    assert pod_group_status(UNPLACED, status(UNPLACED), LATER) is None
+
+
+def test_what_others_wrote_stays() -> None:
+    other = {"type": "Running", "status": "True", "transitionID": "7"}
+    elsewhere = {"type": "UnschedulableOnNodePool", "nodePool": "a100", "status": "True"}
+
+    held = status(PLACED, before={"conditions": [other], "schedulingConditions": [elsewhere]})
+
+    assert held["conditions"][0] is other
+    assert held["schedulingConditions"] == [elsewhere]
+
+
+def test_a_pod_says_what_its_group_waits_for() -> None:
+    assert pod_condition(UNPLACED, "PodGroup default/train", NOW) == {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "PodGroup default/train: workers needs room for 2 pods in one topology/rack;"
+        " the best has room for 1.",
+        "lastTransitionTime": NOW,
+    }

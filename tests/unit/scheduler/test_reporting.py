@@ -1,0 +1,340 @@
+"""What the reporter writes to an embedded cluster, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.dialects.definitions import FAMILIES
+from closeknit.hub.keys import Key
+from closeknit.hub.sentences import kai as sentences
+from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.errors import ApiError, ForbiddenError, UnavailableError
+from closeknit.kube.events import Recorder
+from closeknit.kube.port import KubernetesApi, MergePatch
+from closeknit.kube.resources import EVENTS, NODES, PODS, Resource
+from closeknit.scheduler.report_queue import Pace
+from closeknit.scheduler.reporting import Reporter
+from closeknit.testing.clock import HandClock
+from tests.unit.scheduler.verdicts import NAME, decided, gang, invalid
+
+POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
+AWAITED = sentences.PODS_AWAITED.at(("spec", "minMember"), minimum=3, existing=1, gated=0)
+TWO_SPELLINGS = sentences.TWO_SPELLINGS.at(("spec", "subgroups"))
+UNPLACED, PLACED = decided(gang(2)), decided(gang(1))
+OUTCOME = "closeknit.dev/outcome"
+
+
+@dataclass
+class Counted:
+    """A cluster that counts what is written to it, and fails on demand."""
+
+    cluster: EmbeddedCluster
+    writes: list[str] = field(default_factory=list)
+    fault: ApiError | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cluster, name)
+
+    async def patch(self, resource: Resource, name: str, *args: Any, **kwargs: Any) -> Any:
+        if self.fault is not None:
+            raise self.fault
+        sub = kwargs.get("subresource", "")
+        self.writes.append(f"{resource.plural}/{name}{'/' + sub if sub else ''}")
+        return await self.cluster.patch(resource, name, *args, **kwargs)
+
+
+@dataclass
+class Bed:
+    """A reporter on a cluster with one PodGroup and its pods."""
+
+    api: Counted
+    clock: HandClock
+    reporter: Reporter
+    known: dict[Key, ObjectMeta] = field(default_factory=dict)
+    busy: bool = False
+    pods: list[str] = field(default_factory=list)
+
+    async def status(self) -> dict[str, Any]:
+        found = await self.api.get(POD_GROUPS, "train", namespace="default")
+        return cast("dict[str, Any]", found.get("status") or {})
+
+    async def scheduled(self) -> tuple[str, str] | None:
+        conditions = (await self.status()).get("conditions") or ()
+        return next(((c["status"], c["reason"]) for c in conditions if c["type"] == "Scheduled"), None)
+
+    async def pod_scheduled(self, name: str) -> tuple[str, str] | None:
+        pod = await self.api.get(PODS, name, namespace="default")
+        conditions = pod["status"].get("conditions") or ()
+        return next(
+            ((c["status"], c.get("reason", "")) for c in conditions if c["type"] == "PodScheduled"), None
+        )
+
+    async def events(self) -> list[tuple[str, str, str]]:
+        found = (await self.api.list(EVENTS)).items
+        return [(each["regarding"]["name"], each["type"], each["reason"]) for each in found]
+
+
+@asynccontextmanager
+async def bed(pods: int = 2) -> AsyncIterator[Bed]:
+    clock = HandClock()
+    definitions = [one.written() for family in FAMILIES.values() for one in family]
+    api = Counted(EmbeddedCluster(definitions, clock=clock, dice=Random(1)))
+    known: dict[Key, ObjectMeta] = {}
+    recorder = Recorder(
+        cast("KubernetesApi", api), "closeknit", instance="c-0", random=Random(1), clock=clock
+    )
+    reporter = Reporter(
+        cast("KubernetesApi", api),
+        recorder,
+        find=known.get,
+        resource=lambda key: POD_GROUPS if key.kind == "PodGroup" else None,
+        random=Random(1),
+        pods=lambda _: made.pods,
+        busy=lambda: made.busy,
+        pace=Pace(patience=1.0, details=30.0, deferral=5.0),
+        clock=clock,
+    )
+    made = Bed(api, clock, reporter, known)
+    group = {
+        "apiVersion": NAME.api_version,
+        "kind": "PodGroup",
+        "metadata": {"name": "train", "namespace": "default"},
+        "spec": {"queue": "test", "minMember": pods},
+    }
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+    await api.create(NODES, node)
+    known[NAME.key] = _meta(await api.create(POD_GROUPS, group))
+    for number in range(pods):
+        name = f"train-{number}"
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }
+        known[Key("", "Pod", "default", name)] = _meta(await api.create(PODS, pod))
+    yield made
+    await api.cluster.close()
+
+
+def _meta(obj: dict[str, Any]) -> ObjectMeta:
+    return msgspec.convert(obj["metadata"], ObjectMeta)
+
+
+async def test_a_unit_without_room_is_told_to_its_group_its_pods_and_by_an_event() -> None:
+    async with bed() as made:
+        made.reporter.waiting(UNPLACED)
+        await made.reporter.flush()
+
+        assert await made.scheduled() == ("False", "Unschedulable")
+        assert await made.pod_scheduled("train-0") == ("False", "Unschedulable")
+        assert await made.pod_scheduled("train-1") == ("False", "Unschedulable")
+        assert sorted(await made.events()) == [
+            (name, "Warning", "Unschedulable") for name in ("train", "train-0", "train-1")
+        ]
+        group = await made.api.get(POD_GROUPS, "train", namespace="default")
+        assert '"status":"unplaceable"' in group["metadata"]["annotations"][OUTCOME]
+
+
+async def test_the_same_reason_again_is_not_written_again() -> None:
+    async with bed() as made:
+        for _ in range(5):
+            made.reporter.waiting(UNPLACED)
+            await made.reporter.flush()
+
+        assert sorted(made.api.writes) == [
+            "podgroups/train",
+            "podgroups/train/status",
+            "pods/train-0/status",
+            "pods/train-1/status",
+        ]
+        assert len(await made.events()) == 3
+
+
+async def test_details_that_change_are_written_once_in_a_while_and_not_to_pods() -> None:
+    others = decided(gang(2), "z1\n  r1\n    n1: 8\n    n2: 8 used=8:somebody\n  r2\n    n3: 8\n")
+    async with bed() as made:
+        made.reporter.waiting(UNPLACED)
+        await made.reporter.flush()
+        made.api.writes.clear()
+        for verdict in (others, UNPLACED, others):
+            made.reporter.waiting(verdict)
+            await made.reporter.flush()
+        assert made.api.writes == []
+
+        await made.clock.advance(31)
+        await made.reporter.flush()
+
+        assert made.api.writes == ["podgroups/train", "podgroups/train/status"]
+        (here,) = (await made.status())["schedulingConditions"]
+        assert "somebody" in here["message"]
+
+
+async def test_another_reason_is_written_at_once() -> None:
+    async with bed() as made:
+        made.reporter.waiting(UNPLACED)
+        await made.reporter.flush()
+        made.reporter.placed(PLACED)
+        await made.reporter.flush()
+
+        assert await made.scheduled() == ("True", "Scheduled")
+        assert ("train", "Normal", "Scheduled") in await made.events()
+        assert ("train-0", "Normal", "Scheduled") in await made.events()
+
+
+async def test_nothing_is_written_after_a_restart_where_the_group_says_so_already() -> None:
+    async with bed() as made:
+        made.reporter.waiting(UNPLACED)
+        await made.reporter.flush()
+        made.api.writes.clear()
+        made.known[NAME.key] = _meta(await made.api.get(POD_GROUPS, "train", namespace="default"))
+        again = Reporter(
+            cast("KubernetesApi", made.api),
+            Recorder(
+                cast("KubernetesApi", made.api), "c", instance="c-1", random=Random(2), clock=made.clock
+            ),
+            find=lambda key: made.known.get(key) if key.kind == "PodGroup" else None,
+            resource=lambda _: POD_GROUPS,
+            random=Random(2),
+            clock=made.clock,
+        )
+        again.waiting(UNPLACED)
+        await again.flush()
+
+        assert made.api.writes == []
+
+
+async def test_missing_pods_are_waited_for_before_anybody_is_told() -> None:
+    async with bed() as made:
+        made.reporter.waiting(invalid(AWAITED))
+        await made.reporter.flush()
+        assert made.api.writes == []
+
+        await made.clock.advance(1.1)
+        await made.reporter.flush()
+        assert await made.scheduled() == ("False", "NotReady")
+
+
+async def test_good_news_waits_for_bindings_but_not_for_ever_and_bad_news_does_not_wait() -> None:
+    other = replace(UNPLACED.workload, object=replace(NAME, name="other"))
+    async with bed() as made:
+        made.busy = True
+        made.reporter.placed(PLACED)
+        made.reporter.waiting(replace(UNPLACED, workload=other))
+        task = asyncio.create_task(made.reporter.run())
+        await made.clock.advance(4)
+        assert await made.pod_scheduled("train-1") == ("False", "Unschedulable")
+        assert await made.scheduled() is None
+        await made.clock.advance(2)
+        assert await made.scheduled() == ("True", "Scheduled")
+        await _stopped(task)
+
+
+async def test_a_server_that_is_away_is_told_later() -> None:
+    async with bed() as made:
+        made.api.fault = UnavailableError("away")
+        made.reporter.waiting(UNPLACED)
+        task = asyncio.create_task(made.reporter.run())
+        await made.clock.advance(5)
+        assert await made.scheduled() is None
+        made.api.fault = None
+        await made.clock.advance(60)
+
+        assert await made.scheduled() == ("False", "Unschedulable")
+        assert await made.pod_scheduled("train-0") == ("False", "Unschedulable")
+        assert made.reporter.pending == 0
+        await _stopped(task)
+
+
+async def test_what_is_forbidden_is_counted_and_not_tried_for_ever() -> None:
+    async with bed() as made:
+        made.api.fault = ForbiddenError("no")
+        made.reporter.waiting(UNPLACED)
+        await made.reporter.flush()
+
+        assert made.reporter.refused == 3
+        assert made.reporter.pending == 0
+
+
+async def test_a_conflict_is_read_again_and_what_others_wrote_stays() -> None:
+    async with bed() as made:
+        other = {"type": "Running", "status": "False"}
+        await made.api.cluster.patch(
+            POD_GROUPS,
+            "train",
+            MergePatch({"status": {"conditions": [other]}}),
+            namespace="default",
+            subresource="status",
+        )
+        made.reporter.waiting(UNPLACED)
+        await made.reporter.flush()
+
+        types = [each["type"] for each in (await made.status())["conditions"]]
+        assert types == ["Running", "Scheduled", "Unschedulable"]
+
+
+async def test_a_pod_that_is_bound_while_it_is_told_to_wait_says_that_it_is_bound() -> None:
+    async with bed() as made:
+        patch, bound = made.api.patch, list[str]()
+
+        async def late(resource: Resource, name: str, *args: Any, **kwargs: Any) -> Any:
+            if resource is PODS and name == "train-0" and not bound:
+                bound.append(name)
+                made.reporter.placed(PLACED)
+                await made.api.cluster.bind("train-0", "n1", namespace="default")
+            return await patch(resource, name, *args, **kwargs)
+
+        made.api.patch = late  # type: ignore[method-assign]
+        made.reporter.waiting(UNPLACED)
+        await made.reporter.flush()
+
+        assert await made.pod_scheduled("train-0") == ("True", "")
+
+
+async def test_units_of_one_object_are_told_by_its_events_under_their_own_names() -> None:
+    async with bed() as made:
+        first, second = (
+            replace(UNPLACED.workload, object=replace(NAME, name=f"train.{number}"), maker=NAME.key)
+            for number in range(2)
+        )
+        made.reporter.waiting(replace(UNPLACED, workload=first))
+        made.reporter.waiting(replace(UNPLACED, workload=second))
+        await made.reporter.flush()
+
+        told = [event for event in await made.events() if event[0] == "train"]
+        assert told == [("train", "Warning", "Unschedulable")] * 2
+        assert {write for write in made.api.writes if write.startswith("podgroups")} == set()
+
+
+async def test_the_pods_of_a_unit_that_cannot_be_read_are_told_why() -> None:
+    async with bed() as made:
+        made.pods = ["train-1"]
+        made.reporter.waiting(invalid(TWO_SPELLINGS))
+        await made.reporter.flush()
+
+        assert await made.pod_scheduled("train-0") is None
+        assert await made.pod_scheduled("train-1") == ("False", "Unschedulable")
+
+
+async def test_nothing_is_told_about_a_unit_that_is_gone() -> None:
+    async with bed() as made:
+        made.reporter.waiting(UNPLACED)
+        made.reporter.gone(NAME.key)
+        await made.reporter.flush()
+
+        assert made.api.writes == []
+
+
+async def _stopped(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
