@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -117,10 +118,7 @@ class Engine:
     def apply(self, request: Request, placed: Placed) -> None:
         """Let the request hold what was decided for it."""
         sets = {pods.name: pods for pods in request.root.pod_sets()}
-        counts: dict[tuple[str, str], int] = {}
-        for assignment in placed.assignments:
-            key = (assignment.pod_set, assignment.node)
-            counts[key] = counts.get(key, 0) + 1
+        counts = Counter((assignment.pod_set, assignment.node) for assignment in placed.assignments)
         # Nothing is held unless all nodes are known: a gang is never left half applied.
         for _, node in counts:
             self._ledger.slot(node)
@@ -155,10 +153,9 @@ class Engine:
 
     def change_node(self, node: Node) -> None:
         """A node's labels, amounts, taints or state have changed; what runs on it stays."""
-        slot = self._ledger.slot(node.name)
-        before = self._ledger.nodes[slot]
+        before = self._ledger.nodes[self._ledger.slot(node.name)]
         assert before is not None
-        self._ledger.change_node(node)
+        slot = self._ledger.change_node(node)
         for tree in self._trees.values():
             if any(before.labels.get(label) != node.labels.get(label) for label in tree.labels):
                 tree.remove(slot)

@@ -250,10 +250,7 @@ class Ledger:
             self._change(workload, slot, ())
 
     def release_pods(self, gone: Holding) -> None:
-        """Give back what some of a workload's pods hold on a node; the others stay.
-
-        Raises ``InvalidError`` where the workload holds fewer such pods there.
-        """
+        """Give back what some of a workload's pods hold on a node; raises where it holds fewer such pods."""
         slot = self.slot(gone.node)
         self._change(gone.workload, slot, self.holdings.without(gone, slot))
 

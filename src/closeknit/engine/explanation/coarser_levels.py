@@ -62,7 +62,8 @@ class CoarserLevels:
             else:
                 # The culprit has no level to give up, so the groups inside it must.
                 changed = self._raised(changed, to)
-                inner = _innermost(_named(changed, culprit.core.name))
+                named = next(each for each in variants.groups(changed) if each.name == culprit.core.name)
+                inner = _innermost(named)
                 single = self._single(changed, inner)
                 if single is not None:
                     return single
@@ -92,7 +93,7 @@ class CoarserLevels:
         if not to:
             return root
         parents = {member.name: parent for member, parent in root.walk()}
-        groups = {member.name: member for member, _ in root.walk() if isinstance(member, Group)}
+        groups = {group.name: group for group in variants.groups(root)}
         levels: dict[str, int] = {}
         for name, level in to:
             at: Group | None = groups[name]
@@ -124,11 +125,7 @@ class CoarserLevels:
 
 
 def _levels(root: Group) -> dict[str, str | None]:
-    return {member.name: member.required for member in variants.members(root) if isinstance(member, Group)}
-
-
-def _named(root: Group, name: str) -> Group:
-    return next(member for member, _ in root.walk() if isinstance(member, Group) and member.name == name)
+    return {group.name: group.required for group in variants.groups(root)}
 
 
 def _innermost(group: Group) -> list[Group]:

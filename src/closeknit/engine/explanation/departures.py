@@ -85,15 +85,12 @@ class Departures:
         prospect = self._survey.prospect(compiled)
         able = np.flatnonzero(prospect.emptied >= compiled.root.size)
         # The less is missing, the fewer have to leave.
-        ranked = self._survey.ranked.get(culprit.twin)
-        if ranked is None:
-            hopeful = Prospect(prospect.domains[able], prospect.room[able], prospect.emptied[able])
-            ranked = [int(hopeful.domains[at]) for at in hopeful.best(_DOMAINS)]
-            number = _DOMAINS
+        hopeful = Prospect(prospect.domains[able], prospect.room[able], prospect.emptied[able])
+        if (ranked := self._survey.ranked.get(culprit.twin)) is None:
+            ranked, number = [int(hopeful.domains[at]) for at in hopeful.best(_DOMAINS)], _DOMAINS
         else:
-            ranked = [domain for domain in ranked if domain in prospect.domains[able]]
             # Each of the groups inside has a domain to be looked at, so one way will do.
-            number = 1
+            ranked, number = [domain for domain in ranked if domain in hopeful.domains], 1
         tried = (self._way(compiled, (level, domain)) for domain in ranked[:_DOMAINS])
         found = islice((way for way in tried if way is not None), number)
         return sorted(found, key=lambda way: way.cost)
