@@ -25,7 +25,6 @@ class CoarserLevels:
         self._trials = trials
         self._topology = topology
         self._labels = topology.labels if topology is not None else ()
-        self._blame = Blame(trials)
 
     def relaxation(self, root: Group, culprits: Sequence[Culprit]) -> Relaxation | None:
         """Coarser levels with which the whole request can be placed; None where none were found."""
@@ -43,7 +42,7 @@ class CoarserLevels:
                 return Relaxation(tuple(LevelChange(name, to) for name, to in changes.items()))
             if self._trials.spent:
                 return None
-            culprits = self._blame.culprits(relaxed)
+            culprits = Blame(self._trials).culprits(relaxed)
         return None
 
     def _coarsened(self, root: Group, culprits: Sequence[Culprit]) -> Group | None:
