@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -73,8 +72,10 @@ class Engine:
             request.name,
             tuple(
                 assignment
-                for index, taken in sorted(found.spread.items())
-                for assignment in score.assignments(compiled.tree, compiled.pod_sets[index].pods, *taken)
+                for index, (positions, counts) in sorted(found.spread.items())
+                for assignment in score.assignments(
+                    compiled.tree, compiled.pod_sets[index].pods, positions.tolist(), counts.tolist()
+                )
             ),
             score.reaches(compiled, found.spread),
             found.wishes,
@@ -118,7 +119,10 @@ class Engine:
     def apply(self, request: Request, placed: Placed) -> None:
         """Let the request hold what was decided for it."""
         sets = {pods.name: pods for pods in request.root.pod_sets()}
-        counts = Counter((assignment.pod_set, assignment.node) for assignment in placed.assignments)
+        counts: dict[tuple[str, str], int] = {}
+        for assignment in placed.assignments:
+            key = (assignment.pod_set, assignment.node)
+            counts[key] = counts.get(key, 0) + 1
         # Nothing is held unless all nodes are known: a gang is never left half applied.
         for _, node in counts:
             self._ledger.slot(node)
