@@ -6,9 +6,10 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from bench.e2e import shapes
@@ -16,7 +17,8 @@ from bench.kube.shapes import LightPod
 from bench.kube.work import each
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.kube.errors import AlreadyExistsError, NotFoundError
-from closeknit.kube.port import Change, ChangeType, DeleteOptions, KubernetesApi, Selection
+from closeknit.kube.mirror import Mirror
+from closeknit.kube.port import DeleteOptions, KubernetesApi, Selection
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES, PODS, Resource
 
 _IN_BENCH = Selection(namespace=shapes.NAMESPACE)
@@ -85,23 +87,24 @@ class Bound:
 async def bindings(api: KubernetesApi) -> AsyncIterator[Bound]:
     """Watches pods get their nodes."""
     bound = Bound()
-    version = (await api.list(PODS, _IN_BENCH, limit=1)).resource_version
+    mirror = Mirror(api, PODS, _IN_BENCH, random=Random(1), into=LightPod)
 
     async def follow() -> None:
-        watch = api.watch(PODS, _IN_BENCH, resource_version=version, into=LightPod)
-        async with aclosing(watch) as events:
-            async for event in events:
-                if isinstance(event, Change) and event.type is not ChangeType.DELETED:
-                    pod = event.object
-                    if pod.spec.node_name:
+        with mirror.changes() as changes:
+            while True:
+                for notice in await changes.take():
+                    pod = notice.after
+                    if pod is not None and pod.spec.node_name:
                         bound.note(pod.metadata.name, pod.spec.node_name)
 
-    task = asyncio.create_task(follow())
+    tasks = [asyncio.create_task(work) for work in (mirror.run(), follow())]
     try:
+        await mirror.synced()
         yield bound
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @dataclass

@@ -35,8 +35,8 @@ ADVICE = {
 AS_SUCH = (["validate"], ["plan"], ["plan", "-o", "svg"])
 """Commands without files, where a sentence speaks of the command as such."""
 
-UNTIL_STOPPED = frozenset({"up"})
-"""Commands that run until somebody ends them; ``tests/unit/cli/test_up.py`` does."""
+UNTIL_STOPPED = frozenset({"up", "run"})
+"""Commands that run until somebody ends them; ``test_up.py`` and ``test_run_process.py`` do."""
 
 STATUSES = {"examples/pending": 3, "examples/kueue/waiting": 3, "examples/invalid": 2}
 """How a command ends that is about a folder with something wrong in it; all others end with 0."""

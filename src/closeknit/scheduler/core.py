@@ -22,6 +22,7 @@ from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.commit import Bind, Call
+from closeknit.scheduler.deciding import charge
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
 from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
@@ -43,6 +44,8 @@ class Settings:
     """Seconds until a call without an answer counts as lost; fewer than a lease outlives its holder."""
     gather: float = 0.01
     """Seconds that changes are gathered before they are looked at, so that a gang's pods come together."""
+    gather_many: float = 0.1
+    """The same while there are many of them; each look at a gang that is not complete is for nothing."""
     turn: float = 0.005
     """Seconds of deciding after which others get a turn."""
     farewell: float = 10.0
@@ -73,6 +76,8 @@ class Core:
         self._observer = observer
         self.patience = Patience()
         self._refusals = Refusals()
+        self._set_aside: list[Key] = []
+        """Units to which something has happened since the last look; they are decided after the next."""
         self._since: dict[Key, float] = {}
         """By unit that waits, when it could first be decided."""
         self._booked: dict[Key, Workload] = {}
@@ -89,7 +94,8 @@ class Core:
         self.counters.looks += 1
         self.acting.told(self.state.told())
         news = self.state.news()
-        again = dict.fromkeys([*news.units, *self.acting.left(), *self._refusals.due(now)])
+        again = dict.fromkeys([*news.units, *self._set_aside, *self.acting.left(), *self._refusals.due(now)])
+        self._set_aside.clear()
         for settled in self.acting.settled():
             again[settled.commit.unit] = None
             self._settle(settled, now)
@@ -159,13 +165,13 @@ class Core:
 
     def decide(self, now: float) -> Sequence[Verdict]:
         """Decide the next unit, or all that have their minimum and could have more; none if nobody waits."""
-        workload = self.queue.take(now)
+        workload = self._next(now)
         if workload is None:
             return ()
         assert workload.request is not None
         if satisfied(workload.request.root) and self.queue.ready(now):
             units = [workload]
-            while (another := self.queue.take(now)) is not None:
+            while (another := self._next(now)) is not None:
                 units.append(another)
             verdicts = surplus(self.state.engine, self.state.topologies, units, self.accounts)
         else:
@@ -176,6 +182,15 @@ class Core:
             self._carry_out(verdict, now)
         self.counters.decisions += len(verdicts)
         return verdicts
+
+    def ready(self, now: float) -> bool:
+        """Whether somebody could be decided now."""
+        return self.queue.ready(now)
+
+    def _next(self, now: float) -> Workload | None:
+        while (workload := self.queue.take(now, self.accounts)) is not None and self.state.is_stale(workload):
+            self._set_aside.append(workload.object.key)
+        return workload
 
     def _decided(self, workload: Workload) -> Verdict:
         try:
@@ -193,6 +208,7 @@ class Core:
             pods = [bind for each in outcome.assignments if (bind := self._bind(workload, each)) is not None]
             if pods:
                 self.queue.remove(key)
+                charge(self.accounts, verdict)
                 if not self._dry_run:
                     self.acting.commit(verdict, pods)
                     return

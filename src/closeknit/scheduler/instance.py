@@ -187,6 +187,11 @@ class Instance:
         """Whether it schedules, the cluster having been read."""
         return self._scheduler is not None and self._not_ready() is None
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way, and nothing was told that was not looked at."""
+        return self._scheduler is None or self._scheduler.idle
+
     def _not_alive(self) -> str | None:
         behind = self._behind()
         return f"Nothing was heard of the API server for {behind:.0f} s." if behind > _STUCK else None

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.hub.keys import Key
-from closeknit.hub.outcome import Assignment, Placed
+from closeknit.hub.outcome import Placed
 from closeknit.hub.workload import Workload
 from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock, timestamp
@@ -30,10 +30,10 @@ from closeknit.kube.errors import (
     TooManyRequestsError,
     UnavailableError,
 )
-from closeknit.kube.events import EventType, Recorder, Reference
+from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
-from closeknit.scheduler import reports, wording
+from closeknit.scheduler import report_events, reports, wording
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.report_queue import Pace, Rank, ReportQueue, Subject
 from closeknit.scheduler.report_writing import correct_pod, write_pod, write_unit
@@ -238,35 +238,23 @@ class Reporter:
             subject.since = subject.since or now
             owner = "" if subject.workload.key == subject.key else wording.title(subject.workload.object)
             await write_pod(self._api, meta, told, owner, subject.since)
+            if owner:
+                report_events.pod_waits(self._recorder, meta, told, owner)
         elif meta is not None and (resource := self._resource(subject.key)) is not None:
             # One object may ask for several units; then its events tell of them all.
             if subject.workload.object.key == subject.key:
                 await write_unit(self._api, resource, meta, told, now)
             if not told.says_the_same(subject.written):
-                self._record(subject, resource, meta, told)
+                report_events.unit_decided(self._recorder, subject.workload, resource, meta, told)
+                if subject.placed is not None:
+                    self._tell_pods(subject.workload, subject.placed)
         self.written += 1
         subject.written, subject.written_at, subject.backoff = told, self._clock.monotonic(), None
         if subject.wanted == told:
             subject.wanted = None
 
-    # -------------------------------------------------------------------------------------------- events
-
-    def _record(self, subject: Subject, resource: Resource, meta: ObjectMeta, told: Report) -> None:
-        regarding = Reference(resource.api_version, resource.kind, meta.name, meta.namespace, meta.uid)
-        good = told.state in (State.SCHEDULED, State.NOT_READY)
-        kind = EventType.NORMAL if good else EventType.WARNING
-        unit = subject.workload.object
-        note = told.message if unit.key == subject.key else f"{wording.title(unit)}: {told.message}"
-        self._recorder.record(regarding, told.state.value, note, action="Scheduling", kind=kind)
-        if subject.placed is not None:
-            for each in subject.placed.assignments:
-                self._record_pod(subject, each)
-
-    def _record_pod(self, subject: Subject, assignment: Assignment) -> None:
-        key = Key("", "Pod", subject.workload.object.namespace, assignment.pod)
-        if key == subject.key or (meta := self._find(key)) is None:
-            return
-        where = wording.place(assignment.domain)
-        note = f"Assigned {key.namespace}/{key.name} to {wording.printable(assignment.node)}, in {where}."
-        regarding = Reference("v1", "Pod", meta.name, meta.namespace, meta.uid)
-        self._recorder.record(regarding, State.SCHEDULED.value, note, action="Binding")
+    def _tell_pods(self, workload: Workload, placed: Placed) -> None:
+        for each in placed.assignments:
+            key = Key("", "Pod", workload.object.namespace, each.pod)
+            if key != workload.key and (meta := self._find(key)) is not None:
+                report_events.pod_assigned(self._recorder, meta, each)

@@ -130,6 +130,10 @@ class View:
         """The arguments for which what this function made may be wrong by now."""
         return (name[1:] for name in tuple(self._stale.get(function, ())))
 
+    def is_stale(self, function: Callable[..., object], *arguments: Hashable) -> bool:
+        """Whether what this function made of these arguments may be wrong by now."""
+        return (function, *arguments) in self._stale.get(function, ())
+
     def depends_on(self, function: Callable[..., object], *arguments: Hashable) -> set[Change]:
         """The questions that a result asked, directly or through others; a changed answer makes it stale."""
         asked: set[Change] = set()

@@ -1,0 +1,150 @@
+"""``closeknit run`` as a process: it binds, it answers, and it ends as it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.embedded.http.server import Server
+from closeknit.kube.resources import LEASES
+from tests.scenario import bound
+from tests.scenario.commands import EXAMPLES, run
+
+CLOSEKNIT = Path(sys.executable).with_name("closeknit")
+KAI = EXAMPLES / "kai"
+
+
+@dataclass
+class Run:
+    """A process, and where it answers."""
+
+    process: asyncio.subprocess.Process
+    health: str
+
+    async def ended(self, number: signal.Signals) -> int:
+        """Its exit status after a signal."""
+        self.process.send_signal(number)
+        async with asyncio.timeout(60):
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def running(kubeconfig: Path, *more: str) -> AsyncIterator[Run]:
+    process = await asyncio.create_subprocess_exec(
+        CLOSEKNIT,
+        "run",
+        f"--kubeconfig={kubeconfig}",
+        "--health-port=0",
+        *more,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        assert process.stdout is not None
+        first = (await process.stdout.readline()).decode()
+        assert first.startswith("Health, metrics and /debug/snapshot are on http://127.0.0.1:")
+        yield Run(process, first.split()[-1].rstrip("."))
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@asynccontextmanager
+async def served(folder: Path) -> AsyncIterator[tuple[EmbeddedCluster, Path]]:
+    cluster, kubeconfig = EmbeddedCluster(bound.DEFINITIONS), folder / "kubeconfig"
+    async with Server(cluster) as server:
+        server.write_kubeconfig(kubeconfig)
+        yield cluster, kubeconfig
+    await cluster.close()
+
+
+async def asked(health: str, path: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(f"{health}{path}") as answer:
+        return answer.status, await answer.text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+async def test_it_binds_answers_and_gives_up_its_lease_when_told_to_end(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    objects = bound.objects_in(KAI / "nodes.yaml", KAI / "sample1.yaml", KAI / "sample1-pods.yaml")
+    async with served(tmp_path) as (cluster, kubeconfig), running(kubeconfig) as started:
+        await bound.create(cluster, objects)
+        await bound.told(cluster, "sample1", "Scheduled", 60)
+
+        assert await asked(started.health, "/healthz") == (200, "ok\n")
+        assert await asked(started.health, "/readyz") == (200, "ok\n")
+        _, metrics = await asked(started.health, "/metrics")
+        assert 'closeknit_bindings_total{result="bound"} 5.0' in metrics
+        assert 'closeknit_largest_free{level="topology/rack",resource="nvidia.com/gpu"' in metrics
+        _, snapshot = await asked(started.health, "/debug/snapshot")
+        (tmp_path / "snapshot.json").write_text(snapshot)
+        assert run("plan", "-f", tmp_path / "snapshot.json").exit_code == 0
+        held = await cluster.get(LEASES, "closeknit-scheduler", namespace="default")
+        assert held["spec"]["holderIdentity"]
+
+        assert await started.ended(number) == 0
+        given_up = await cluster.get(LEASES, "closeknit-scheduler", namespace="default")
+        assert given_up["spec"]["holderIdentity"] == ""
+
+
+@pytest.mark.slow
+async def test_of_two_one_works_and_the_other_takes_over(tmp_path: Path) -> None:
+    async with (
+        served(tmp_path) as (cluster, kubeconfig),
+        running(kubeconfig) as first,
+        running(kubeconfig) as second,
+    ):
+        nodes = bound.objects_in(KAI / "nodes.yaml")
+        await bound.create(cluster, nodes)
+        await bound.create(cluster, bound.objects_in(KAI / "sample1.yaml", KAI / "sample1-pods.yaml"))
+        await bound.told(cluster, "sample1", "Scheduled", 60)
+
+        assert await first.ended(signal.SIGTERM) == 0
+        await bound.create(cluster, bound.objects_in(KAI / "sample2.yaml", KAI / "sample2-pods.yaml"))
+        await bound.told(cluster, "sample2", "Scheduled", 60)
+        assert await second.ended(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        pytest.param(
+            ("--kubeconfig=/does/not/exist",),
+            "--kubeconfig: ",
+            id="a kubeconfig that is not there",
+        ),
+        pytest.param(
+            ("--scheduler-name=Not A Name",),
+            '--scheduler-name: "Not A Name" is no name that a pod\'s schedulerName could have.',
+            id="a scheduler name that no pod could have",
+        ),
+    ],
+)
+def test_wrong_usage_is_refused(words: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
+    given = words if "kubeconfig" in words[0] else (*words, f"--kubeconfig={_some_kubeconfig(tmp_path)}")
+
+    result = run("run", *given)
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith(complaint)
+
+
+def _some_kubeconfig(folder: Path) -> Path:
+    path = folder / "kubeconfig"
+    path.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+        "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
+        "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n"
+    )
+    return path
