@@ -22,9 +22,9 @@ _GUSTS = 4
 """So often one storm blows, with a calm after each."""
 
 
-async def weathered(seed: int, gusts: int = _GUSTS) -> Counter[str]:
+async def weathered(seed: int, gusts: int = _GUSTS, *, reserving: bool = False) -> Counter[str]:
     """What happened in one storm, which left nothing wrong at any quiet moment."""
-    storm = Storm(seed)
+    storm = Storm(seed, reserving=reserving)
     await storm.begin()
     try:
         for number in range(gusts):
@@ -37,17 +37,28 @@ async def weathered(seed: int, gusts: int = _GUSTS) -> Counter[str]:
     return storm.happened
 
 
-async def test_a_gust_leaves_nothing_wrong() -> None:
-    happened = await weathered(7, 1)
+RESERVING = pytest.mark.parametrize(
+    "reserving",
+    [
+        pytest.param(False, id="whoever fits is placed"),
+        pytest.param(True, id="a place is kept for the first that does not fit"),
+    ],
+)
+
+
+@RESERVING
+async def test_a_gust_leaves_nothing_wrong(*, reserving: bool) -> None:
+    happened = await weathered(7, 1, reserving=reserving)
 
     assert happened["arrive"] > 5
 
 
 @pytest.mark.slow
-async def test_storms_leave_nothing_wrong() -> None:
+@RESERVING
+async def test_storms_leave_nothing_wrong(*, reserving: bool) -> None:
     happened: Counter[str] = Counter()
     for number in range(max(1, round(MINUTES * 60 / _GUST / _GUSTS))):
-        happened += await weathered(SEED + number)
+        happened += await weathered(SEED + number, reserving=reserving)
     sys.stdout.write(f"{MINUTES:g} minutes of storms: {dict(happened)}\n")
 
 

@@ -31,7 +31,6 @@ class JobSpec(Wire, frozen=True, kw_only=True):
 
     unused: ClassVar = frozenset(
         {
-            "activeDeadlineSeconds",
             "backoffLimit",
             "backoffLimitPerIndex",
             "managedBy",
@@ -48,6 +47,7 @@ class JobSpec(Wire, frozen=True, kw_only=True):
 
     parallelism: Int32 | None = None
     completions: Int32 | None = None
+    active_deadline_seconds: int | None = None
     completion_mode: str = ""
     suspend: bool = False
     template: PodTemplateSpec
