@@ -116,8 +116,8 @@ class MakingRoom:
         return self.placed_or_gone(self._owner.object.key)
 
     def delays(self, workload: Workload, now: float) -> bool:
-        """Whether a unit could stand in the way of who has the reservation."""
-        if self._kept is None or workload.request is None or self._kept.unit == workload.request.name:
+        """Whether a unit could stand in the way of who has the reservation and goes before it."""
+        if self._kept is None or self._owner is None or order(workload) <= order(self._owner):
             return False
         return self._kept.delayed_by(now + workload.run_seconds if workload.run_seconds is not None else inf)
 

@@ -105,7 +105,7 @@ def test_the_first_in_the_queue_has_the_reservation_whoever_failed_first() -> No
     later, urgent = unit(replace(GANG, name="later")), unit(replace(GANG, name="urgent"), 5)
     scene.fail(later)
     scene.consider(0.0)
-    assert scene.room.delays(urgent, 0.0)
+    assert not scene.room.delays(urgent, 0.0)
     scene.fail(urgent)
     scene.consider(1.0)
     assert scene.room.delays(later, 1.0)
