@@ -19,13 +19,13 @@ class JobSpec(Wire, frozen=True, kw_only=True):
     """How many pods of one template run side by side."""
 
     unused: ClassVar = words("""
-        activeDeadlineSeconds backoffLimit backoffLimitPerIndex managedBy manualSelector
-        maxFailedIndexes podFailurePolicy podReplacementPolicy scheduling selector successPolicy
-        ttlSecondsAfterFinished
+        backoffLimit backoffLimitPerIndex managedBy manualSelector maxFailedIndexes podFailurePolicy
+        podReplacementPolicy scheduling selector successPolicy ttlSecondsAfterFinished
     """)
 
     parallelism: Int32 | None = None
     completions: Int32 | None = None
+    active_deadline_seconds: int | None = None
     completion_mode: str = ""
     suspend: bool = False
     template: PodTemplateSpec
