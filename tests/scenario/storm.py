@@ -1,4 +1,4 @@
-"""Random weather over an embedded cluster in a time that stands still until it is moved.
+"""Random weather over a cluster: an embedded one in a time that is moved by hand, or a real one in real time.
 
 Gangs come and go, nodes are lost, return and move, another scheduler takes room, calls fail, and the scheduler
 itself is killed. What is checked reads nothing but the API.
@@ -15,8 +15,7 @@ from typing import Any, cast
 
 import structlog
 
-from closeknit.kube.embedded.cluster import EmbeddedCluster
-from closeknit.kube.embedded.loading import load
+from closeknit.kube.clock import Clock
 from closeknit.kube.errors import NotFoundError, TooManyRequestsError, UnavailableError
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch
 from closeknit.kube.resources import NODES, PODS, Resource
@@ -24,7 +23,7 @@ from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.loop import Settings
 from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.clock import HandClock
-from tests.scenario.bound import DEFINITIONS, POD_GROUPS, TOPOLOGIES
+from tests.scenario.bound import BY_KIND, POD_GROUPS, TOPOLOGIES
 from tests.unit.scheduler.objects import GPU, node, pod, pod_group, topology
 
 ZONE, RACK = "zone", "rack"
@@ -64,14 +63,14 @@ class Faults:
 
 
 class Storm:
-    """One storm, the same for the same seed."""
+    """One storm over a cluster with definitions and nothing else; on an embedded one the same for the same seed."""
 
-    def __init__(self, seed: int, *, reserving: bool = False) -> None:
+    def __init__(self, seed: int, cluster: KubernetesApi, clock: Clock, *, reserving: bool = False) -> None:
         self.reserving = reserving
         """Whether a place is kept for the first that does not fit, so that others may wait beside free nodes."""
         self.dice = Random(seed)
-        self.clock = HandClock()
-        self.cluster = EmbeddedCluster(DEFINITIONS, clock=self.clock, dice=Random(seed + 1))
+        self.clock = clock
+        self.cluster = cluster
         self.faults = Faults(self.cluster, Random(seed + 2))
         self.happened: Counter[str] = Counter()
         self._number = 0
@@ -82,14 +81,21 @@ class Storm:
 
     async def begin(self) -> None:
         """Nodes, a topology and a scheduler."""
-        refused = await load(self.cluster, [topology(ZONE, RACK), *_nodes()])
-        assert not refused, refused
+        await self.create(topology(ZONE, RACK), *_nodes())
         self._start()
 
-    async def end(self) -> None:
-        """Stop everything."""
-        await self.kill()
-        await self.cluster.close()
+    async def create(self, *objects: dict[str, Any]) -> None:
+        """Make objects."""
+        for each in objects:
+            kept = {key: value for key, value in each["metadata"].items() if key != "uid"}
+            await self.cluster.create(BY_KIND[each["kind"]], {**each, "metadata": kept})
+
+    async def _pass(self, seconds: float) -> None:
+        """Let time pass, a little at a time."""
+        if isinstance(self.clock, HandClock):
+            await self.clock.advance(seconds)
+        else:
+            await self.clock.sleep(seconds)
 
     def _start(self) -> None:
         self._instance = Instance(
@@ -117,13 +123,13 @@ class Storm:
         for _ in range(int(seconds / _STEP)):
             if self.dice.random() < 0.5:
                 await self._happen()
-            await self.clock.advance(_STEP)
+            await self._pass(_STEP)
         self.faults.share = 0.0
 
     async def calm(self, seconds: float = 90.0) -> None:
         """Fair weather, long enough for every back-off and grace period."""
         for _ in range(int(seconds / _STEP)):
-            await self.clock.advance(_STEP)
+            await self._pass(_STEP)
         assert self._work is not None
         if self._work.done():
             self._work.result()
@@ -137,6 +143,7 @@ class Storm:
             (1, self._lose_node),
             (2, self._return_node),
             (1, self._cordon),
+            (1, self._move_node),
             (2, self._rival),
             (1, self._crash),
         )
@@ -155,7 +162,7 @@ class Storm:
             {"topologyConstraint": {"topology": "tree", "requiredTopologyLevel": level}} if level else {}
         )
         made = [pod(f"{name}-{i}", name, gpus=gpus) for i in range(pods)]
-        await load(self.cluster, [pod_group(name, minMember=pods, **constraint), *made])
+        await self.create(pod_group(name, minMember=pods, **constraint), *made)
 
     async def _finish(self) -> None:
         """All pods of a gang that runs succeed."""
@@ -185,7 +192,7 @@ class Storm:
         found = await self.cluster.get(PODS, name, namespace="default")
         await self._delete(PODS, name)
         gpus = int(found["spec"]["containers"][0]["resources"]["limits"][GPU])
-        await load(self.cluster, [pod(name, group, gpus=gpus)])
+        await self.create(pod(name, group, gpus=gpus))
 
     async def _lose_node(self) -> None:
         """A node goes with its pods, as the garbage collector of pods would have it."""
@@ -206,7 +213,7 @@ class Storm:
             back = self.dice.choice(missing)
             if self.dice.random() < 0.3:
                 back["metadata"]["labels"][RACK] = f"r{self.dice.randrange(RACKS)}"
-            await load(self.cluster, [back])
+            await self.create(back)
 
     async def _cordon(self) -> None:
         nodes = (await self.cluster.list(NODES)).items
@@ -215,6 +222,17 @@ class Storm:
         await self.cluster.patch(
             NODES, chosen["metadata"]["name"], MergePatch({"spec": {"unschedulable": not cordoned}})
         )
+
+    async def _move_node(self) -> None:
+        """The labels of a node change, while it has no pods and nobody is about to give it some."""
+        if self._instance is None or not self._instance.idle:
+            return
+        used = {each["spec"].get("nodeName") for each in (await self.cluster.list(PODS)).items}
+        names = [each["metadata"]["name"] for each in (await self.cluster.list(NODES)).items]
+        if empty := [name for name in names if name not in used]:
+            labels = {ZONE: f"z{self.dice.randrange(ZONES)}", RACK: f"r{self.dice.randrange(RACKS)}"}
+            patch = MergePatch({"metadata": {"labels": labels}})
+            await self.cluster.patch(NODES, self.dice.choice(empty), patch)
 
     async def _rival(self) -> None:
         """Another scheduler binds a pod of its own where the API shows room, or one of its pods goes."""
@@ -231,7 +249,7 @@ class Storm:
         if roomy:
             self._number += 1
             name = f"{_PODS_OF_RIVAL}-{self._number}"
-            await load(self.cluster, [pod(name, gpus=2, scheduler="default-scheduler")])
+            await self.create(pod(name, gpus=2, scheduler="default-scheduler"))
             await self.cluster.bind(name, self.dice.choice(roomy), namespace="default")
 
     async def _crash(self) -> None:

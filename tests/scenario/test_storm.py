@@ -1,6 +1,7 @@
 """Storms in virtual time; after each, an auditor that reads only the API finds nothing wrong.
 
-``STORM_MINUTES`` says for how long it blows in all (30 for a full run), ``STORM_SEED`` which storms they are.
+``STORM_MINUTES`` says for how long it blows in all on the embedded cluster (30 for a full run),
+``STORM_REAL_MINUTES`` on a real API server (5), and ``STORM_SEED`` which storms they are.
 """
 
 from __future__ import annotations
@@ -8,31 +9,49 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
 
 import pytest
 
-from closeknit.kube.embedded.loading import load
+from closeknit.kube.clock import SYSTEM_CLOCK
+from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.rest import connect, load_access
+from closeknit.testing.clock import HandClock
+from tests.planes import running_plane
+from tests.scenario.bound import DEFINITIONS, define
 from tests.scenario.storm import RACK, Storm
 from tests.unit.scheduler.objects import pod, pod_group
 
 MINUTES = float(os.environ.get("STORM_MINUTES", "3"))
+REAL_MINUTES = float(os.environ.get("STORM_REAL_MINUTES", "0.5"))
 SEED = int(os.environ.get("STORM_SEED", "1"))
 _GUST = 30.0
 _GUSTS = 4
 """So often one storm blows, with a calm after each."""
 
 
-async def weathered(seed: int, gusts: int = _GUSTS, *, reserving: bool = False) -> Counter[str]:
-    """What happened in one storm, which left nothing wrong at any quiet moment."""
-    storm = Storm(seed, reserving=reserving)
-    await storm.begin()
+@asynccontextmanager
+async def embedded(seed: int, *, reserving: bool = False) -> AsyncIterator[Storm]:
+    """A storm over an embedded cluster, in virtual time."""
+    clock = HandClock()
+    cluster = EmbeddedCluster(DEFINITIONS, clock=clock, dice=Random(seed + 1))
+    storm = Storm(seed, cluster, clock, reserving=reserving)
     try:
-        for number in range(gusts):
-            await storm.blow(_GUST)
-            await storm.calm()
-            assert await storm.complaints() == [], f"STORM_SEED={seed}, after gust {number + 1}"
+        await storm.begin()
+        yield storm
     finally:
-        await storm.end()
+        await storm.kill()
+        await cluster.close()
+
+
+async def weathered(storm: Storm, gusts: int = _GUSTS) -> Counter[str]:
+    """What happened in one storm, which left nothing wrong at any quiet moment."""
+    for number in range(gusts):
+        await storm.blow(_GUST)
+        await storm.calm()
+        assert await storm.complaints() == [], f"after gust {number + 1}"
     storm.happened["lost calls"] = storm.faults.count
     return storm.happened
 
@@ -48,7 +67,8 @@ RESERVING = pytest.mark.parametrize(
 
 @RESERVING
 async def test_a_gust_leaves_nothing_wrong(*, reserving: bool) -> None:
-    happened = await weathered(7, 1, reserving=reserving)
+    async with embedded(7, reserving=reserving) as storm:
+        happened = await weathered(storm, 1)
 
     assert happened["arrive"] > 5
 
@@ -58,8 +78,25 @@ async def test_a_gust_leaves_nothing_wrong(*, reserving: bool) -> None:
 async def test_storms_leave_nothing_wrong(*, reserving: bool) -> None:
     happened: Counter[str] = Counter()
     for number in range(max(1, round(MINUTES * 60 / _GUST / _GUSTS))):
-        happened += await weathered(SEED + number, reserving=reserving)
+        sys.stdout.write(f"STORM_SEED={SEED + number}\n")
+        async with embedded(SEED + number, reserving=reserving) as storm:
+            happened += await weathered(storm)
     sys.stdout.write(f"{MINUTES:g} minutes of storms: {dict(happened)}\n")
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+async def test_a_storm_over_a_real_api_server_leaves_nothing_wrong() -> None:
+    with running_plane() as plane:
+        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="storm") as api:
+            await define(api)
+            storm = Storm(SEED, api, SYSTEM_CLOCK)
+            try:
+                await storm.begin()
+                happened = await weathered(storm, max(1, round(REAL_MINUTES * 60 / _GUST)))
+            finally:
+                await storm.kill()
+    sys.stdout.write(f"{REAL_MINUTES:g} minutes of storm over a real API server: {dict(happened)}\n")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +109,6 @@ async def test_storms_leave_nothing_wrong(*, reserving: bool) -> None:
     ],
 )
 async def test_the_auditor_finds(broken: str) -> None:
-    storm = Storm(1)
     constraint = {"topologyConstraint": {"topology": "tree", "requiredTopologyLevel": RACK}}
     on = {
         "over": ("z0-r0-h0", "z0-r0-h0"),
@@ -80,14 +116,11 @@ async def test_the_auditor_finds(broken: str) -> None:
         "partial": ("z0-r0-h0", ""),
         "waiting": ("", ""),
     }[broken]
-    try:
-        await storm.begin()
+    async with embedded(1) as storm:
         await storm.kill()
         pods = [pod(f"g-{i}", "g", gpus=5, on=name) for i, name in enumerate(on)]
-        assert not await load(storm.cluster, [pod_group("g", minMember=2, **constraint), *pods])
+        await storm.create(pod_group("g", minMember=2, **constraint), *pods)
         (found,) = await storm.complaints()
-    finally:
-        await storm.end()
 
     words = {
         "over": "has 10 of",

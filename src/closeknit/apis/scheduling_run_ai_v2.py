@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.wire import Int32, Number, Wire
 
 
@@ -38,12 +38,7 @@ class QueueSpec(Wire, frozen=True, kw_only=True):
     """How long a workload runs before another queue may take back what this one uses beyond its quota."""
 
 
-class Queue(Wire, frozen=True, kw_only=True):
+class Queue(ObjectWithStatus, frozen=True, kw_only=True):
     """A share of the cluster. Only queues without children take workloads."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: QueueSpec = QueueSpec()

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from closeknit.hub.outcome import DomainFit, Outcome, Shortfall, Unplaceable
-from closeknit.hub.request import Group, Member, PodSet, Request
+from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
 
 LEVEL = "flavor's quota"
@@ -85,8 +85,10 @@ class Option:
         """The same with so many of the spare pods left out, and as much less to pay."""
         if not pods:
             return self
-        root = _shrunk(self.request.root, self.shrinking, pods)
-        assert isinstance(root, Group)
+        root = self.request.root.mapped(
+            lambda each: _fewer_pods(each, pods) if each.name == self.shrinking else each,
+            lambda each: _fewer_members(each, pods) if each.name == self.shrinking else each,
+        )
         return replace(
             self, request=replace(self.request, root=root), charges=self.cost(pods), spare=self.spare - pods
         )
@@ -118,16 +120,14 @@ def lacks_quota(outcome: Outcome) -> bool:
     return isinstance(outcome, Unplaceable) and any(each.level in LEVELS for each in outcome.shortfalls)
 
 
-def _shrunk(member: Member, name: str, pods: int) -> Member:
-    """A tree in which one member has so many pods less, the last ones."""
-    if isinstance(member, PodSet):
-        if member.name != name:
-            return member
-        return replace(member, count=member.count - pods, pods=member.pods[: max(len(member.pods) - pods, 0)])
-    if member.name != name:
-        return replace(member, members=tuple(_shrunk(each, name, pods) for each in member.members))
-    members = list(member.members)
+def _fewer_pods(pod_set: PodSet, pods: int) -> PodSet:
+    names = pod_set.pods[: max(len(pod_set.pods) - pods, 0)]
+    return replace(pod_set, count=pod_set.count - pods, pods=names)
+
+
+def _fewer_members(group: Group, pods: int) -> Group:
+    members = list(group.members)
     while pods > 0:
         last = members.pop()
         pods -= last.count if isinstance(last, PodSet) else sum(each.count for each in last.pod_sets())
-    return replace(member, members=tuple(members))
+    return replace(group, members=tuple(members))

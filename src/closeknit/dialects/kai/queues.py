@@ -62,7 +62,7 @@ def check_queue(queue: Stored[Queue], view: View) -> Iterator[Problem]:
         others = OneOf.among(parent, [name for name in parents if name != queue.name])
         yield core.NOT_FOUND.at(path, kind="Queue", name=parent, remedy=others)
     above = _above(queue.name, parents)
-    # A circle is one mistake, told at the first of its queues by name.
+    # A circle is one mistake, reported at the first of its queues by name.
     if queue.name in above and queue.name == min(above):
         circle = " > ".join(shown(name) for name in (queue.name, *above))
         yield sentences.CIRCLE_OF_QUEUES.at(path, circle=circle)

@@ -23,6 +23,7 @@ SUBGROUPS_TOO_DEEP = Code("subgroups-too-deep", "Subgroups are nested more than 
 NO_SUBGROUPS_TO_COUNT = Code("no-subgroups-to-count", "This counts subgroups, and there are none in {field:raw}. Use minMember.")
 MORE_THAN_CHILDREN = Code("more-than-children", "{value} is more than there are children. {allowed}")
 PARENT_COUNTS_PODS = Code("parent-counts-pods", "{name} has subgroups, and so no pods of its own. Use minSubGroup.")
+PARENT_COUNTED_PODS = Code("parent-counted-pods", "{name} has subgroups, and so no pods of its own: KAI passes over its minMember. Use minSubGroup.", Severity.NOTE)
 LEAF_COUNTS_SUBGROUPS = Code("leaf-counts-subgroups", "No subgroup has {name} as its parent. Use minMember, which counts pods.")
 LEAF_WITHOUT_MINIMUM = Code("leaf-without-minimum", "{name} needs minMember: how many of its pods must run at once.")
 TWO_MINIMUMS = Code("two-minimums", "minMember, which counts pods, stands here as well. Only one of the two can be given.")
