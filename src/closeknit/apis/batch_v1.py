@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from closeknit.apis.core_v1 import PodTemplateSpec
 from closeknit.apis.meta_v1 import Condition, KubernetesObject, ObjectMeta
-from closeknit.apis.wire import Int32, OpenWire, Wire, words
+from closeknit.apis.wire import Int32, Int64, OpenWire, Wire, words
 
 
 class JobStatus(OpenWire, frozen=True, kw_only=True):
@@ -19,13 +19,13 @@ class JobSpec(Wire, frozen=True, kw_only=True):
     """How many pods of one template run side by side."""
 
     unused: ClassVar = words("""
-        activeDeadlineSeconds backoffLimit backoffLimitPerIndex managedBy manualSelector
-        maxFailedIndexes podFailurePolicy podReplacementPolicy scheduling selector successPolicy
-        ttlSecondsAfterFinished
+        backoffLimit backoffLimitPerIndex managedBy manualSelector maxFailedIndexes podFailurePolicy
+        podReplacementPolicy scheduling selector successPolicy ttlSecondsAfterFinished
     """)
 
     parallelism: Int32 | None = None
     completions: Int32 | None = None
+    active_deadline_seconds: Int64 | None = None
     completion_mode: str = ""
     suspend: bool = False
     template: PodTemplateSpec

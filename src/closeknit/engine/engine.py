@@ -146,6 +146,17 @@ class Engine:
         tree = self._tree(None)
         return self._cache.table(PodShape.of(pods), tree).fit.item(tree.positions.item(slot))
 
+    def held(self, workload: str, node: str) -> tuple[Holding, ...]:
+        """What a workload holds on a node."""
+        slot = self._ledger.slot_of.get(node)
+        return self._ledger.holdings.there(workload, slot) if slot is not None else ()
+
+    def holdings(self) -> Iterator[Holding]:
+        """All that is held, on all nodes."""
+        for by_slot in self._ledger.holdings.of.values():
+            for there in by_slot.values():
+                yield from there
+
     def path(self, node: str, topology: str | None) -> DomainPath:
         """The domains of a topology that a node lies in, as far down as it has their labels."""
         tree = self._tree(topology)

@@ -23,6 +23,7 @@ from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.commit import Bind, Call
 from closeknit.scheduler.deciding import charge
+from closeknit.scheduler.making_room import MakingRoom
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
 from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
@@ -50,6 +51,10 @@ class Settings:
     """Seconds of deciding after which others get a turn."""
     farewell: float = 10.0
     """Seconds that bindings under way get to settle after ``stop``."""
+    reserving: bool = True
+    """Whether a place is kept for the first unit that does not fit."""
+    displacing: bool = True
+    """Whether running units are displaced for those that go before them."""
     dry_run: bool = False
     """Whether to decide and report, and to bind nothing."""
 
@@ -76,6 +81,9 @@ class Core:
         self._observer = observer
         self.patience = Patience()
         self._refusals = Refusals()
+        self._room = MakingRoom(
+            reserving=settings.reserving, displacing=settings.displacing and not settings.dry_run
+        )
         self._set_aside: list[Key] = []
         """Units to which something has happened since the last look; they are decided after the next."""
         self._since: dict[Key, float] = {}
@@ -84,7 +92,8 @@ class Core:
 
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
-        times = (self.queue.next_time(now), self.patience.next_time(), self._refusals.next_time())
+        waiting, room = self.queue.next_time(now), self._room.next_time()
+        times = (waiting, room, self.patience.next_time(), self._refusals.next_time())
         return min((each for each in times if each is not None), default=None)
 
     # ----------------------------------------------------------------------------------------- looking
@@ -103,9 +112,14 @@ class Core:
         for key in again:
             workload_now = self.state.units.get(key)
             changes.extend(self._book(key, workload_now))
+            self._room.saw(key, workload_now, now)
+            if workload_now is None:
+                changes.extend(self._room.placed_or_gone(key))
             self._look_at(key, workload_now, now)
+        changes.extend(self._room.give_up(now))
         if changes:
             self.queue.wake(changes, self.state.engine)
+        self._make_room(now)
 
     def _settle(self, settled: Settled, now: float) -> None:
         unit, workload = settled.commit.unit, settled.verdict.workload
@@ -173,9 +187,13 @@ class Core:
             units = [workload]
             while (another := self._next(now)) is not None:
                 units.append(another)
-            verdicts = surplus(self.state.engine, self.state.topologies, units, self.accounts)
+            with self._room.behind_the_first(self.state):
+                verdicts = surplus(self.state.engine, self.state.topologies, units, self.accounts)
         else:
             verdict = self._decided(workload)
+            if isinstance(verdict.outcome, Placed) and self._room.delays(workload, now):
+                with self._room.behind_the_first(self.state):
+                    verdict = self._decided(workload)
             contended = self.queue.ready(now) and not satisfied(workload.request.root)
             verdicts = [least(self.state.engine, verdict) if contended else verdict]
         for verdict in verdicts:
@@ -211,15 +229,30 @@ class Core:
                 charge(self.accounts, verdict)
                 if not self._dry_run:
                     self.acting.commit(verdict, pods)
-                    return
-                for each in pods:
-                    self.state.assume(each.pod, each.node)
-                self._reporter.placed(verdict)
+                else:
+                    for each in pods:
+                        self.state.assume(each.pod, each.node)
+                    self._reporter.placed(verdict)
+                self.queue.wake(self._room.placed_or_gone(key), self.state.engine)
                 return
         self.queue.failed(key, outcome, now)
+        self._room.failed(verdict)
         if not isinstance(outcome, Placed):
             self._reporter.waiting(verdict)
         self.patience.cannot_complete(key, now)
+
+    def _make_room(self, now: float) -> None:
+        """Keep a place for the first that does not fit, or make others go for it."""
+        plan = self._room.consider(self.state, self.accounts, now)
+        if plan is None:
+            return
+        by = plan.verdict.workload
+        for each in plan.victims:
+            gang = each.workload
+            self.acting.release(gang, [_pod_key(gang, pod.name) for pod in gang.running])
+            why = f"It is displaced so that {by.object.kind} {by.object.namespace}/{by.object.name} fits."
+            self._reporter.displaced(gang, by, why)
+            self._observer.let_go(gang, "displaced", why)
 
     def _bind(self, workload: Workload, assignment: Assignment) -> Bind | None:
         """The binding of a pod, if it exists and waits; some are only expected."""

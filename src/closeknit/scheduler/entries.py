@@ -18,6 +18,7 @@ from closeknit.dialects.wire.decoding import decode
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import ObjectName
+from closeknit.scheduler.conditions import OUTCOME
 
 _NOISE = frozenset({"generation", "managedFields", "resourceVersion", "selfLink"})
 """Metadata that changes with every write and means nothing here."""
@@ -32,6 +33,9 @@ def entry_of(kind: Kind, api_version: str, obj: Any) -> Entry:
         return Stored(*_identity(kind, api_version, metadata.namespace, metadata.name), content)
     plain = {field: value for field, value in obj.items() if field not in kind.shape.unused}
     plain["metadata"] = {field: value for field, value in obj["metadata"].items() if field not in _NOISE}
+    if OUTCOME in (annotations := obj["metadata"].get("annotations") or {}):
+        # What we tell about an object ourselves changes nothing about what it asks for.
+        plain["metadata"]["annotations"] = {key: text for key, text in annotations.items() if key != OUTCOME}
     plain = _without_nulls(plain)
     metadata = plain["metadata"]
     key, name = _identity(kind, api_version, metadata.get("namespace", ""), metadata["name"])

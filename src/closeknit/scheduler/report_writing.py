@@ -20,11 +20,9 @@ async def write_unit(
 ) -> None:
     """Write the outcome as an annotation, and for a PodGroup its conditions, where they are not there yet."""
     namespace = meta.namespace if resource.namespaced else ""
-    if meta.annotations.get(OUTCOME) == told.outcome:
-        found: Mapping[str, Any] = await api.get(resource, meta.name, namespace=namespace)
-    else:
-        patch = MergePatch({"metadata": {"uid": meta.uid, "annotations": {OUTCOME: told.outcome}}})
-        found = await api.patch(resource, meta.name, patch, namespace=namespace, field_manager=FIELD_MANAGER)
+    # The server does not write a patch that changes nothing, and answers with the whole object all the same.
+    patch = MergePatch({"metadata": {"uid": meta.uid, "annotations": {OUTCOME: told.outcome}}})
+    found = await api.patch(resource, meta.name, patch, namespace=namespace, field_manager=FIELD_MANAGER)
     if resource.kind != "PodGroup" or resource.group != "scheduling.run.ai":
         return
     status = pod_group_status(told, found.get("status") or {}, now)

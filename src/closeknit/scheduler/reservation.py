@@ -11,7 +11,8 @@ Everything is tried on the engine's fork. Time comes in as an argument, in the s
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from math import inf
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from closeknit.engine import Engine
 
 PODS = "pods"
+_ONE_POD = Resources({PODS: 1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +49,43 @@ class Reservation:
     """When it can start at the latest, if all end when they said; infinite where nobody knows."""
     nodes: frozenset[str]
     """Where it will run."""
-    held: tuple[Holding, ...]
-    """What others must leave free now, because it will not have become free by then."""
+    needed: Mapping[str, Resources]
+    """By node, what it needs there, ``pods`` included."""
+    leaving: Mapping[str, frozenset[str]]
+    """By node, the workloads that leave before it starts."""
 
     def delayed_by(self, end: float) -> bool:
         """Whether somebody who starts now and ends then at the latest, if ever, could stand in the way."""
         return end == inf or end > self.at
 
-    def keep(self, engine: Engine) -> None:
-        """Let the engine decide as those must see it who could delay the unit."""
-        for holding in self.held:
-            engine.hold(holding)
+    def held(self, engine: Engine) -> list[Holding]:
+        """What others must leave free now: what it needs and will not become free by itself any more."""
+        found = []
+        for node, needed in sorted(self.needed.items()):
+            short = needed
+            for workload in self.leaving.get(node, ()):
+                for there in engine.held(workload, node):
+                    short -= (there.resources + _ONE_POD) * there.pods
+            amounts = {name: units for name, units in short.items() if units > 0 and name in needed}
+            pods = amounts.pop(PODS, 0)
+            # A holding takes one of the node's pods by itself.
+            if amounts or pods:
+                found.append(Holding(self.unit, node, Resources(amounts)))
+            if pods > 1:
+                found.append(Holding(self.unit, node, Resources(), pods - 1))
+        return found
 
-    def give_back(self, engine: Engine) -> None:
-        """Undo ``keep``: for the unit itself, and for those who cannot delay it."""
-        for holding in self.held:
-            engine.release_pods(holding)
+    @contextmanager
+    def kept(self, engine: Engine) -> Iterator[None]:
+        """Let the engine decide as those must see it who could delay the unit."""
+        held = self.held(engine)
+        for holding in held:
+            engine.hold(holding)
+        try:
+            yield
+        finally:
+            for holding in held:
+                engine.release_pods(holding)
 
 
 def reserve(
@@ -94,9 +117,13 @@ def reserve(
         return None
     gone = [each for step in steps[:enough] for each in step]
     at = max((each.at for each in gone), default=now)
-    nodes = frozenset(each.node for each in placed.assignments)
-    held = tuple(_held(request, placed, [each.holding for each in gone]))
-    return Reservation(request.name, max(at, now), nodes, held)
+    needed = _needed(request, placed)
+    going: dict[str, set[str]] = {}
+    for each in gone:
+        if each.holding.node in needed:
+            going.setdefault(each.holding.node, set()).add(each.holding.workload)
+    leaving_there = {node: frozenset(workloads) for node, workloads in going.items()}
+    return Reservation(request.name, max(at, now), frozenset(needed), needed, leaving_there)
 
 
 def _in_order(leaving: Sequence[Leaving], wanted: frozenset[str]) -> list[list[Leaving]]:
@@ -125,24 +152,10 @@ def _decided(engine: Engine, request: Request, gone: Sequence[Sequence[Leaving]]
         return engine.decide(request)
 
 
-def _held(request: Request, placed: Placed, gone: Sequence[Holding]) -> Iterator[Holding]:
-    """Per node, what the unit needs and what will not have become free by itself."""
+def _needed(request: Request, placed: Placed) -> dict[str, Resources]:
+    """By node, what a placement takes there."""
     sets = {pods.name: pods for pods in request.root.pod_sets()}
-    needed: dict[str, dict[str, int]] = {}
+    needed: dict[str, Resources] = {}
     for each in placed.assignments:
-        there = needed.setdefault(each.node, {})
-        for name, units in {**sets[each.pod_set].resources, PODS: 1}.items():
-            there[name] = there.get(name, 0) + units
-    for holding in gone:
-        if holding.node in needed:
-            for name, units in {**holding.resources, PODS: 1}.items():
-                if name in needed[holding.node]:
-                    needed[holding.node][name] -= units * holding.pods
-    for node, amounts in sorted(needed.items()):
-        # A holding of one pod takes one of the node's pods; where more are needed they are held one by one.
-        kept = Resources({name: units for name, units in amounts.items() if units > 0 and name != PODS})
-        pods = max(amounts.get(PODS, 0), 1 if kept else 0)
-        if pods:
-            yield Holding(request.name, node, kept)
-        if pods > 1:
-            yield Holding(request.name, node, Resources(), pods - 1)
+        needed[each.node] = needed.get(each.node, Resources()) + sets[each.pod_set].resources + _ONE_POD
+    return needed

@@ -6,6 +6,7 @@ Time is simulated and nothing is random. Every decision is the engine's; only wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
@@ -118,11 +119,8 @@ class Simulation:
     def _placed(self, engine: Engine, request: Request, kept: Reservation | None) -> list[Holding] | None:
         """What a unit holds from now on; None where it cannot start."""
         self.history.decisions += 1
-        if kept is not None:
-            kept.keep(engine)
-        outcome = engine.decide(request)
-        if kept is not None:
-            kept.give_back(engine)
+        with kept.kept(engine) if kept is not None else nullcontext():
+            outcome = engine.decide(request)
         if not isinstance(outcome, Placed):
             return None
         engine.apply(request, outcome)

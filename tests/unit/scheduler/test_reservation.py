@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from math import inf
 
 import pytest
@@ -31,9 +32,9 @@ def runs(name: str, node: str, gpus: int, until: float = inf) -> Leaving:
     return Leaving(Holding(name, node, Resources({GPU: 1}), gpus), until)
 
 
-def gpus_held(reservation: Reservation) -> dict[str, int]:
+def gpus_held(reservation: Reservation, engine: Engine) -> dict[str, int]:
     held: dict[str, int] = {}
-    for each in reservation.held:
+    for each in reservation.held(engine):
         held[each.node] = held.get(each.node, 0) + each.resources.get(GPU, 0) * each.pods
     return held
 
@@ -74,10 +75,11 @@ def gpus_held(reservation: Reservation) -> dict[str, int]:
     ],
 )
 def test_what_is_kept_and_until_when(leaving: list[Leaving], at: float, held: dict[str, int]) -> None:
-    found = reserve(full(*leaving), GANG, leaving, now=10.0)
+    engine = full(*leaving)
+    found = reserve(engine, GANG, leaving, now=10.0)
     assert found is not None
     assert found.at == at
-    assert gpus_held(found) == held
+    assert gpus_held(found, engine) == held
 
 
 def test_nothing_is_kept_for_what_fits_on_no_empty_cluster() -> None:
@@ -96,7 +98,7 @@ def test_the_engine_is_as_it_was() -> None:
 def test_a_reservation_stays_where_it_was_when_no_end_is_known() -> None:
     leaving = [runs("a", "x1", 2), runs("b", "x3", 1)]
     engine = full(*leaving)
-    before = Reservation("gang", inf, frozenset({"x1", "x2"}), ())
+    before = Reservation("gang", inf, frozenset({"x1", "x2"}), {}, {})
     found = reserve(engine, GANG, leaving, 0.0, before)
     assert found is not None
     assert found.nodes == {"x1", "x2"}
@@ -117,9 +119,16 @@ def test_who_may_pass(end: float, asked: Request, starts: bool) -> None:
     kept = reserve(engine, GANG, leaving, 0.0)
     assert kept is not None
     assert kept.at == 40
-    if kept.delayed_by(end):
-        kept.keep(engine)
-    assert isinstance(engine.decide(asked), Placed) == starts
-    if kept.delayed_by(end):
-        kept.give_back(engine)
+    with kept.kept(engine) if kept.delayed_by(end) else nullcontext():
+        assert isinstance(engine.decide(asked), Placed) == starts
     assert isinstance(engine.decide(request("all", pods("p", 8))), Placed)
+
+
+def test_what_has_left_since_is_kept_as_well() -> None:
+    leaving = [runs("a", "x1", 4, 40), runs("b", "x2", 3, 50), runs("c", "x3", 4, 90)]
+    engine = full(*leaving)
+    kept = reserve(engine, GANG, leaving, 0.0)
+    assert kept is not None
+    assert gpus_held(kept, engine) == {"x2": 1}
+    engine.release("a")
+    assert gpus_held(kept, engine) == {"x1": 4, "x2": 1}

@@ -26,9 +26,9 @@ from closeknit.dialects.kai.members import (
     task_priority_problems,
 )
 from closeknit.dialects.kai.owners import as_owner, implicit_groups
-from closeknit.dialects.kai.queue_accounts import queue_accounts
+from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
 from closeknit.dialects.kai.queues import queue_problems
-from closeknit.dialects.kai.rules import PREEMPTIBILITIES, field_problems, minimum_problems, share_problems
+from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
 from closeknit.dialects.kai.subgroups import Tree, tree
 from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.ownership import pods_of
@@ -96,7 +96,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     priority = priority_of(
         view, group.spec.priority_class_name, ("spec", "priorityClassName"), found, PRIORITIES
     )
-    since = created(stored, found)
+    since, seconds = created(stored, found), run_seconds(stored, found)
     leaves = leaves_of(group.spec, subgroups)
     live = stored.live or view.schedulers is not None
     assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
@@ -110,11 +110,11 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
         found.extend(map(_planned_later, awaited) if lacks_pods else awaited)
     read = _judged(
         stored,
-        _queued(
+        queued(
             view,
-            Workload(stored.object, FAMILY, None, priority=priority, created=since),
+            Workload(stored.object, FAMILY, None, priority=priority, created=since, run_seconds=seconds),
             group.spec.queue,
-            _written_preemptibility(stored),
+            written_preemptibility(stored),
         ),
         found,
         wrong_queue=list(queue_problems(view, group.spec.queue, ("spec", "queue"))),
@@ -157,7 +157,7 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     known = view.derive(known_topologies, FAMILY, Topology)
     levels = constraints(spec, subgroups, known, made.fields(), found)
     priority = priority_of(view, made.priority_class, made.priority_path, found, PRIORITIES)
-    since = created(stored, found)
+    since, seconds = created(stored, found), run_seconds(stored, found)
     pods = [*pods_of(view, made.key, FAMILY)]
     pods += (pod for controller in made.outline.controllers for pod in pods_of(view, controller, ""))
     present = members_of_implicit(pods, made)
@@ -172,9 +172,11 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     named = replace(made.owner, name=f"{made.owner.name}.{suffix[1:]}") if suffix else made.owner
     return _judged(
         stored,
-        _queued(
+        queued(
             view,
-            Workload(named, FAMILY, None, priority=priority, created=since, maker=stored.key),
+            Workload(
+                named, FAMILY, None, priority=priority, created=since, run_seconds=seconds, maker=stored.key
+            ),
             made.queue,
             made.passed_on.get("preemptibility", ""),
         ),
@@ -184,21 +186,6 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
         root=name,
         request=lambda: Request(name, _root(spec, name, whole or subgroups, levels, groups), levels.topology),
     )
-
-
-def _queued(view: View, workload: Workload, queue: str, preemptibility: str) -> Workload:
-    """The workload with what its queue counts; if nothing else says so, its priority makes it preemptible."""
-    preemptible = (
-        preemptibility == PREEMPTIBILITIES[0] if preemptibility else workload.priority < PRIORITIES["build"]
-    )
-    accounts = queue_accounts(view, queue, preemptible=preemptible)
-    return replace(workload, accounts=accounts, preemptible=preemptible)
-
-
-def _written_preemptibility(stored: Stored[Any]) -> str:
-    spec = stored.written.get("spec")
-    value = spec.get("preemptibility") if isinstance(spec, dict) else None
-    return value if isinstance(value, str) else ""
 
 
 def _judged(
