@@ -188,7 +188,6 @@ async def test_another_reason_is_written_at_once() -> None:
 
         assert await made.scheduled() == ("True", "Scheduled")
         assert ("train", "Normal", "Scheduled") in await made.events()
-        assert ("train-0", "Normal", "Scheduled") in await made.events()
 
 
 async def test_nothing_is_changed_after_a_restart_where_the_group_says_so_already() -> None:
