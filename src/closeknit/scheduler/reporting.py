@@ -206,7 +206,10 @@ class Reporter:
 
     async def _write(self, subject: Subject) -> None:
         told, rank = subject.wanted, subject.rank
-        assert told is not None
+        if told is None:
+            # It was gone, or had its node, before this began.
+            subject.writing = False
+            return
         again: float | None = None
         try:
             await self._written(subject, told, rank)

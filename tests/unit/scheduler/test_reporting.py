@@ -323,6 +323,17 @@ async def test_the_pods_of_a_unit_that_cannot_be_read_are_told_why() -> None:
         assert await made.pod_scheduled("train-1") == ("False", "Unschedulable")
 
 
+async def test_a_unit_that_goes_when_its_report_is_about_to_be_written_is_no_error() -> None:
+    async with bed() as made:
+        made.reporter.waiting(UNPLACED)
+        made.reporter._begin(busy=False)
+        made.reporter.gone(NAME.key)
+        ended = await asyncio.gather(*made.reporter._tasks, return_exceptions=True)
+
+        assert ended == [None] * 3
+        assert made.api.writes == []
+
+
 async def test_nothing_is_told_about_a_unit_that_is_gone() -> None:
     async with bed() as made:
         made.reporter.waiting(UNPLACED)
