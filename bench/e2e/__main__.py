@@ -67,7 +67,7 @@ async def _throughput(plane: ControlPlane, folder: Path, options: argparse.Names
             log = folder / f"scheduler-{number}.log"
             async with scheduler(plane.kubeconfig, log) as ours:
                 await _warm(api)
-                used, before = ours.processor_seconds(), all_processor_seconds(plane, ours)
+                used, before = ours.processor_seconds(), all_processor_seconds(plane)
                 async with bindings(api) as bound:
                     begun = time.perf_counter()
                     await create(api, _gangs(options.gangs))
@@ -75,7 +75,7 @@ async def _throughput(plane: ControlPlane, folder: Path, options: argparse.Names
                     await bound.until(pods, 300)
                     taken = max(bound.at.values()) - begun
                 used = ours.processor_seconds() - used
-                worked = all_processor_seconds(plane, ours) - before
+                worked = all_processor_seconds(plane) - before
                 _check(bound.nodes)
             await clear(api)
             ratios.append((creating + bare) / taken)

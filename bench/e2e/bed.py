@@ -132,12 +132,12 @@ def _processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / 100
 
 
-def all_processor_seconds(plane: ControlPlane, ours: Scheduler | None = None) -> float:
-    """What this process, the control plane and the scheduler have used of the processor so far.
+def all_processor_seconds(plane: ControlPlane) -> float:
+    """What this process, and all that name the control plane's folder, have used of the processor so far.
 
     On a machine that has other work this says more than how long something took.
     """
-    used = time.process_time() + (ours.processor_seconds() if ours is not None else 0.0)
+    used = time.process_time()
     for entry in Path("/proc").iterdir():
         with suppress(OSError, ValueError):
             if str(plane.folder).encode() in (entry / "cmdline").read_bytes():

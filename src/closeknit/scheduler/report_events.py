@@ -1,9 +1,12 @@
-"""Reports as events, where ``kubectl describe`` shows them."""
+"""Reports as events, where ``kubectl describe`` shows them.
+
+That a pod got its node is told once for its whole unit: an event a pod would cost an API server as much as
+all the bindings did.
+"""
 
 from __future__ import annotations
 
 from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.hub.outcome import Assignment
 from closeknit.hub.workload import Workload
 from closeknit.kube.events import EventType, Recorder, Reference
 from closeknit.kube.resources import PODS, Resource
@@ -36,15 +39,6 @@ def pod_waits(recorder: Recorder, meta: ObjectMeta, told: Report, owner: str) ->
         action="Scheduling",
         kind=_kind(told),
     )
-
-
-def pod_assigned(recorder: Recorder, meta: ObjectMeta, assignment: Assignment) -> None:
-    """Which node a pod got, and the domain around it."""
-    domain = assignment.domain
-    above = domain[:-1] if domain[-1:] == (assignment.node,) else domain
-    where = f", in {wording.place(above)}" if above else ""
-    note = f"Assigned {meta.namespace}/{meta.name} to {wording.printable(assignment.node)}{where}."
-    recorder.record(_reference(PODS, meta), State.SCHEDULED.value, note, action="Binding")
 
 
 def _reference(resource: Resource, meta: ObjectMeta) -> Reference:

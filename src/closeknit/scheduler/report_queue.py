@@ -12,7 +12,6 @@ from heapq import heappop, heappush
 from itertools import count
 
 from closeknit.hub.keys import Key
-from closeknit.hub.outcome import Placed
 from closeknit.hub.workload import Workload
 from closeknit.kube.backoff import Backoff
 from closeknit.scheduler.reports import Report
@@ -52,7 +51,6 @@ class Subject:
     rank: Rank = Rank.UNIT
     wanted: Report | None = None
     """None where everything is told."""
-    placed: Placed | None = None
     due: float = 0.0
     written: Report | None = None
     written_at: float = 0.0

@@ -17,7 +17,6 @@ from typing import TypeAlias
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.hub.keys import Key
-from closeknit.hub.outcome import Placed
 from closeknit.hub.workload import Workload
 from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock, timestamp
@@ -134,7 +133,7 @@ class Reporter:
 
     def _decided(self, verdict: Verdict) -> None:
         told, workload = reports.report(verdict), verdict.workload
-        unit = self._tell(workload, told, verdict.outcome if isinstance(verdict.outcome, Placed) else None)
+        unit = self._tell(workload, told)
         names = reports.waiting_pods(verdict) if workload.request is not None else self._pods(workload)
         waiting = {Key("", "Pod", workload.object.namespace, name) for name in names}
         for key in unit.pods.keys() - waiting:
@@ -145,10 +144,10 @@ class Reporter:
             if not told.says_the_same(subject.written):
                 self._want(subject, Rank.POD, told)
 
-    def _tell(self, workload: Workload, told: Report, placed: Placed | None = None) -> _Unit:
+    def _tell(self, workload: Workload, told: Report) -> _Unit:
         unit = self._units.setdefault(workload.object.key, _Unit(Subject(workload.key, workload)))
         subject = unit.subject
-        subject.workload, subject.placed = workload, placed
+        subject.workload = workload
         self._want(subject, Rank.PLACED if told.state is State.SCHEDULED else Rank.UNIT, told)
         return unit
 
@@ -207,7 +206,10 @@ class Reporter:
 
     async def _write(self, subject: Subject) -> None:
         told, rank = subject.wanted, subject.rank
-        assert told is not None
+        if told is None:
+            # It was gone, or had its node, before this began.
+            subject.writing = False
+            return
         again: float | None = None
         try:
             await self._written(subject, told, rank)
@@ -246,15 +248,7 @@ class Reporter:
                 await write_unit(self._api, resource, meta, told, now)
             if not told.says_the_same(subject.written):
                 report_events.unit_decided(self._recorder, subject.workload, resource, meta, told)
-                if subject.placed is not None:
-                    self._tell_pods(subject.workload, subject.placed)
         self.written += 1
         subject.written, subject.written_at, subject.backoff = told, self._clock.monotonic(), None
         if subject.wanted == told:
             subject.wanted = None
-
-    def _tell_pods(self, workload: Workload, placed: Placed) -> None:
-        for each in placed.assignments:
-            key = Key("", "Pod", workload.object.namespace, each.pod)
-            if key != workload.key and (meta := self._find(key)) is not None:
-                report_events.pod_assigned(self._recorder, meta, each)

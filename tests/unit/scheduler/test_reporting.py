@@ -188,7 +188,6 @@ async def test_another_reason_is_written_at_once() -> None:
 
         assert await made.scheduled() == ("True", "Scheduled")
         assert ("train", "Normal", "Scheduled") in await made.events()
-        assert ("train-0", "Normal", "Scheduled") in await made.events()
 
 
 async def test_nothing_is_changed_after_a_restart_where_the_group_says_so_already() -> None:
@@ -322,6 +321,17 @@ async def test_the_pods_of_a_unit_that_cannot_be_read_are_told_why() -> None:
 
         assert await made.pod_scheduled("train-0") is None
         assert await made.pod_scheduled("train-1") == ("False", "Unschedulable")
+
+
+async def test_a_unit_that_goes_when_its_report_is_about_to_be_written_is_no_error() -> None:
+    async with bed() as made:
+        made.reporter.waiting(UNPLACED)
+        made.reporter._begin(busy=False)
+        made.reporter.gone(NAME.key)
+        ended = await asyncio.gather(*made.reporter._tasks, return_exceptions=True)
+
+        assert ended == [None] * 3
+        assert made.api.writes == []
 
 
 async def test_nothing_is_told_about_a_unit_that_is_gone() -> None:
