@@ -17,22 +17,8 @@ from tests.conformance.cluster import eventually
 EXAMPLES = Path(__file__).parents[2] / "examples"
 INVALID = "invalid"
 """The folder of examples that are wrong on purpose."""
-NOT_SERVED = {
-    ("kai.scheduler/v1", "Topology"),
-    ("kubeflow.org/v1", "PyTorchJob"),
-    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
-}
-"""What is read and no definition is printed for: an early spelling that no KAI ever served, and kinds whose own
-projects bring their definitions."""
-
-
-UNFINISHED = {
-    "dynamo/deployment-level.yaml#0": "spec.topologyConstraint.topologyProfile",
-    "dynamo/mixed.yaml#0": "spec.topologyConstraint.topologyProfile",
-    "grove/hierarchical-inference.yaml#0": "spec.template.cliques[0].spec.podSpec",
-}
-"""Examples that stand as their design document has them, and a field that it leaves out and the definition
-requires."""
+NOT_SERVED = {("kubeflow.org/v1", "PyTorchJob"), ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")}
+"""What is read and no definition is printed for: kinds whose own projects bring their definitions."""
 
 
 @dataclass(frozen=True)

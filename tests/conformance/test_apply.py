@@ -171,6 +171,22 @@ async def test_a_created_object_is_owned_by_its_maker(cluster: Cluster) -> None:
     }
 
 
+async def test_a_quantity_in_another_spelling_is_another_value(cluster: Cluster) -> None:
+    def container(memory: str) -> Object:
+        resources = {"requests": {"memory": memory}}
+        return {"name": "main", "image": "example.invalid/main", "resources": resources}
+
+    made = await cluster.create_pod("p", spec={"containers": [container("1024Mi")]})
+    assert made["spec"]["containers"][0]["resources"]["requests"] == {"memory": "1Gi"}
+    await applied_to(cluster, PODS, "p", {"spec": {"containers": [container("1Gi")]}}, "me")
+    with pytest.raises(ConflictError) as raised:
+        await applied_to(cluster, PODS, "p", {"spec": {"containers": [container("1024Mi")]}}, "you")
+
+    assert {cause.field for cause in raised.value.status.causes} == {
+        '.spec.containers[name="main"].resources.requests.memory'
+    }
+
+
 async def test_an_owner_of_nothing_is_forgotten(cluster: Cluster) -> None:
     await applied(cluster, "me", data={"a": "1"})
     await applied(cluster, "you", data={"b": "1"})

@@ -50,6 +50,27 @@ async def test_what_was_made_can_be_read(cluster: Cluster) -> None:
     assert await cluster.get(CONFIG_MAPS, made) == made
 
 
+async def test_an_empty_list_or_map_of_a_built_in_kind_is_not_kept(cluster: Cluster) -> None:
+    empty = {
+        "imagePullSecrets": [],
+        "nodeSelector": {},
+        "securityContext": {},
+        "volumes": [{"name": "scratch", "emptyDir": {}}],
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+    }
+    made = await cluster.create_pod(spec=empty, labels={}, annotations={}, finalizers=[])
+    config = await cluster.create_config(data={})
+
+    assert not {"labels", "annotations", "finalizers"} & set(made["metadata"])
+    assert not {"imagePullSecrets", "nodeSelector"} & set(made["spec"])
+    assert {word: made["spec"][word] for word in ("securityContext", "affinity", "volumes")} == {
+        "securityContext": {},
+        "affinity": {"nodeAffinity": {}},
+        "volumes": [{"name": "scratch", "emptyDir": {}}],
+    }
+    assert "data" not in config
+
+
 async def test_an_object_is_read_into_a_type(cluster: Cluster) -> None:
     made = await cluster.create_pod(labels={"a": "b"})
     name = made["metadata"]["name"]
@@ -136,6 +157,8 @@ async def test_an_object_needs_a_namespace_that_exists(cluster: Cluster) -> None
         pytest.param({"kind": "Secret"}, id="another kind"),
         pytest.param({"apiVersion": "apps/v1"}, id="another group"),
         pytest.param({"data": "text"}, id="a field of another type"),
+        pytest.param({"data": []}, id="an empty list in place of a map"),
+        pytest.param({"data": ""}, id="an empty text in place of a map"),
     ],
 )
 async def test_a_body_that_is_no_object_of_the_kind_is_a_bad_request(cluster: Cluster, wrong: Object) -> None:

@@ -15,15 +15,6 @@ from tests.contract.definitions import ROOT, strict
 FILES = sorted((ROOT / "examples").rglob("*.yaml"))
 OWN_FILES = {"workflow": "Workflow", "topology_keys": "Pool", "scheduler_settings": "Backend"}
 """OSMO's files, by a key at their top, and the kind whose spec they are."""
-REFUSED = {
-    # The proposal knew one topology and named none; today's deployments must.
-    "dynamo/deployment-level.yaml 1": {"topologyProfile"},
-    "dynamo/mixed.yaml 1": {"topologyProfile"},
-    # The proposal's example says nothing of its pods and their roles.
-    "grove/hierarchical-inference.yaml 1": {"podSpec", "roleName"},
-}
-"""Examples from earlier documents that today's definitions, ours as well as the published ones, do
-not take, and the fields that they lack."""
 DEFINED = {
     (f"{definition.group}/{version}", definition.kind): definition.schema(version)
     for family in FAMILIES.values()
@@ -46,16 +37,15 @@ def objects() -> Iterator[Any]:
             found = whole(document) if isinstance(document, dict) else {}
             if (found.get("apiVersion"), found.get("kind")) in DEFINED:
                 name = f"{path.relative_to(ROOT / 'examples')} {number}"
-                yield pytest.param(found, REFUSED.get(name, set()), id=name)
+                yield pytest.param(found, id=name)
 
 
-@pytest.mark.parametrize(("document", "lacking"), list(objects()))
-def test_an_example_is_accepted(document: dict[str, Any], lacking: set[str]) -> None:
+@pytest.mark.parametrize("document", list(objects()))
+def test_an_example_is_accepted(document: dict[str, Any]) -> None:
     schema = strict(DEFINED[document["apiVersion"], document["kind"]])
     errors = [
         f"{error.json_path}: {error.message[:200]}"
         for error in Draft202012Validator(schema).iter_errors(document)
-        if error.message not in {f"{field!r} is a required property" for field in lacking}
     ]
 
     assert errors == []

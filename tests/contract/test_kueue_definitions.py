@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from closeknit.apis import jobset_x_k8s_io_v1alpha2 as jobset
-from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
 from closeknit.apis.wire import Wire
 from closeknit.dialects import DIALECTS, Source, read, translate
@@ -33,6 +32,8 @@ KUEUE, JOBSET = "kueue.x-k8s.io", "jobset.x-k8s.io"
 ASSIGNMENT = ("status", "admission", "podSetAssignments", "topologyAssignment")
 EARLIER = {"cohort", "parent", "admissionChecks", "priorityClassName", "priorityClassSource", "domains"}
 """The words of v1beta1, which are read in either version."""
+LATER = {"slices"}
+"""The word of v1beta2 in a shape that stands for both versions."""
 
 
 def sources(folder: Path) -> list[Source]:
@@ -133,15 +134,15 @@ def test_the_fields_are_those_that_kueue_publishes(
 @pytest.mark.parametrize(
     ("shape", "path"),
     [
-        pytest.param(v1beta1.TopologyAssignment, ASSIGNMENT, id="of an assignment"),
-        pytest.param(v1beta1.TopologyDomainAssignment, (*ASSIGNMENT, "domains"), id="of a domain"),
+        pytest.param(v1beta2.TopologyAssignment, ASSIGNMENT, id="of an assignment"),
+        pytest.param(v1beta2.TopologyDomainAssignment, (*ASSIGNMENT, "domains"), id="of a domain"),
     ],
 )
 def test_the_older_fields_are_those_that_kueue_publishes(shape: type[Wire], path: tuple[str, ...]) -> None:
     schema = published(KUEUE, "Workload", "v1beta1")
     assert schema is not None
 
-    assert fields(shape) == at(schema, path)
+    assert fields(shape) - LATER == at(schema, path)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 
 from closeknit.engine import Engine
-from closeknit.engine.batches import batches
 from closeknit.engine.compiled_request import Goal
-from closeknit.engine.count_bounds import MixedBound
+from closeknit.engine.count_bounds import MixedBound, batches
 from closeknit.engine.floor import Floor
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.request import Request

@@ -16,9 +16,9 @@ from closeknit.hub.topology import DomainPath
 from closeknit.testing import oracle
 from closeknit.testing.drawings import free
 from closeknit.testing.meaning import Scene, accepts, ports_taken
-from closeknit.testing.relaxing import relaxed
 from closeknit.testing.strategies import instances
 from tests.property.effort import effort
+from tests.property.relaxing import relaxed
 
 
 def explained(cluster: Cluster, request: Request) -> tuple[Shortfall, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.testing.trial import instance_of, judged, judged_planted, planted_of
+from closeknit.testing.trial import instance_of, judged
 
 KEPT = [
     pytest.param("planted", 36, id="36: the balanced rule finds a layout, the tightest node first does not"),
@@ -22,6 +22,6 @@ KEPT = [
 
 @pytest.mark.parametrize(("run", "seed"), KEPT)
 def test_an_instance_stays_decided_well(run: str, seed: int) -> None:
-    trial = judged_planted(planted_of(seed)) if run == "planted" else judged(*instance_of(seed))
+    trial = judged(*instance_of(seed, planted=run == "planted"))
 
     assert trial.failures == ()

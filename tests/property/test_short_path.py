@@ -25,12 +25,12 @@ def short(engine: Engine, request: Request) -> Outcome | None:
     pods = short_path.single_set(request.root)
     assert pods is not None
     table = engine._cache.table(PodShape.of(pods), engine._tree(request.topology))
-    return short_path.decide(request, pods, table, engine._ledger, budget=Budget(), touched=0)
+    return short_path.decide(request, pods, table, budget=Budget(), touched=0)
 
 
 def agreed(engine: Engine, request: Request) -> tuple[Outcome, bool]:
     """What both ways say, statistics included, and whether the short one was enough."""
-    quick, slow = short(engine, request), engine._search(request)
+    quick, slow = short(engine, request), engine._search(request, engine._cache.touched)
     if quick is not None:
         assert quick == slow
     assert engine.decide(request) == slow

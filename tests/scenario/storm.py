@@ -65,7 +65,9 @@ class Faults:
 class Storm:
     """One storm over a cluster with definitions and nothing else; on an embedded one the same for the same seed."""
 
-    def __init__(self, seed: int, cluster: KubernetesApi, clock: Clock) -> None:
+    def __init__(self, seed: int, cluster: KubernetesApi, clock: Clock, *, reserving: bool = False) -> None:
+        self.reserving = reserving
+        """Whether a place is kept for the first that does not fit, so that others may wait beside free nodes."""
         self.dice = Random(seed)
         self.clock = clock
         self.cluster = cluster
@@ -98,7 +100,7 @@ class Storm:
     def _start(self) -> None:
         self._instance = Instance(
             cast("KubernetesApi", self.faults),
-            Settings(),
+            Settings(reserving=self.reserving),
             identity="storm",
             log=structlog.wrap_logger(structlog.ReturnLogger()),
             random=Random(self.dice.random()),
@@ -260,7 +262,7 @@ class Storm:
     async def complaints(self) -> list[str]:
         """What is wrong now, as the API shows it."""
         seen = await self._seen()
-        return [*audit(seen), *_overlooked(seen)]
+        return [*audit(seen), *([] if self.reserving else _overlooked(seen))]
 
     async def _seen(self) -> Cluster:
         lists = [(await self.cluster.list(each)).items for each in (NODES, PODS, POD_GROUPS, TOPOLOGIES)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from closeknit.dialects.kueue.assignments import Assigned, from_slices, to_domains, to_slices
+from closeknit.dialects.kueue.assignments import Assigned, from_written, to_domains, to_slices
 from tests.scenario.commands import EXAMPLES, Journey, Json, journey, planned, refused, run
 
 FOLDER = EXAMPLES / "kueue"
@@ -226,7 +226,7 @@ def test_internal_apis_the_topology_assignment_counts_pods_by_domain() -> None:
         ({BLOCK: block, RACK: rack}, count) for (block, rack), count in sorted(counted.items())
     ]
     assert sum(each.count for each in older.domains) == 6
-    assert from_slices(to_slices(given)) == given
+    assert from_written(to_slices(given)) == given
 
 
 def test_enforcing_the_assignment_gate_workload_and_pod_set_on_the_pod_template() -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
+from random import Random
 from typing import Any
 
 import pytest
 
 from closeknit.kube.errors import ApiError, ForbiddenError, TooManyRequestsError, UnavailableError
+from closeknit.kube.leases import Lease, LostLeaseError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import NODES, PODS
 from closeknit.scheduler import core
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.loop import Scheduler, Settings
 from closeknit.scheduler.planning import Verdict, decide
 from tests.scenario.test_live_scheduler import Heard, rack_of, racks
 from tests.unit.scheduler.living import Living
@@ -291,3 +293,49 @@ async def test_who_is_told_to_stop_does_not_wait_for_ever() -> None:
     await live.cluster.close()
 
     assert work.done()
+
+
+async def test_a_lease_lost_in_the_middle_of_a_binding_hands_the_gang_over() -> None:
+    late: list[asyncio.Task[None]] = []
+
+    async def slow(method: Trouble, *given: Any, **named: Any) -> Any:
+        """One binding arrives only when nobody waits for it any more."""
+        if given[0] != "p1":
+            return await method(*given, **named)
+
+        async def arrive() -> None:
+            await live.clock.sleep(12.0)
+            await method(*given, **named)
+
+        late.append(asyncio.create_task(arrive()))
+        return await asyncio.get_running_loop().create_future()
+
+    async def cut_off(*_: Any, **__: Any) -> Any:
+        raise UnavailableError("The network is parted.")
+
+    def holding(api: Any, identity: str, work: Callable[[], Any]) -> asyncio.Task[None]:
+        lease = Lease(
+            api, "scheduler", namespace="default", identity=identity, random=Random(3), clock=live.clock
+        )
+        return asyncio.create_task(lease.hold(work))
+
+    live = TroubledLiving()
+    heir = Scheduler(live.cluster, random=Random(4), clock=live.clock)
+    first = holding(live.api, "first", live.scheduler.run)
+    await live.settle()
+    second = holding(live.cluster, "second", heir.run)
+    live.api.trouble["bind"] = slow
+    await live.create(*racks(), *GANG)
+    await live.settle(1)
+    live.api.trouble |= dict.fromkeys(("create", "get", "patch", "replace"), cut_off)
+    assert sorted((await live.nodes()).values()).count("") == 1
+    await live.settle(60)
+    nodes = await live.nodes()
+    for task in (first, second):
+        task.cancel()
+    ended = await asyncio.gather(first, second, *late, return_exceptions=True)
+    await live.cluster.close()
+
+    assert isinstance(ended[0], LostLeaseError)
+    assert all(nodes.values())
+    assert len({rack_of(each) for each in nodes.values()}) == 1

@@ -33,11 +33,11 @@ _GUSTS = 4
 
 
 @asynccontextmanager
-async def embedded(seed: int) -> AsyncIterator[Storm]:
+async def embedded(seed: int, *, reserving: bool = False) -> AsyncIterator[Storm]:
     """A storm over an embedded cluster, in virtual time."""
     clock = HandClock()
     cluster = EmbeddedCluster(DEFINITIONS, clock=clock, dice=Random(seed + 1))
-    storm = Storm(seed, cluster, clock)
+    storm = Storm(seed, cluster, clock, reserving=reserving)
     try:
         await storm.begin()
         yield storm
@@ -56,19 +56,30 @@ async def weathered(storm: Storm, gusts: int = _GUSTS) -> Counter[str]:
     return storm.happened
 
 
-async def test_a_gust_leaves_nothing_wrong() -> None:
-    async with embedded(7) as storm:
+RESERVING = pytest.mark.parametrize(
+    "reserving",
+    [
+        pytest.param(False, id="whoever fits is placed"),
+        pytest.param(True, id="a place is kept for the first that does not fit"),
+    ],
+)
+
+
+@RESERVING
+async def test_a_gust_leaves_nothing_wrong(*, reserving: bool) -> None:
+    async with embedded(7, reserving=reserving) as storm:
         happened = await weathered(storm, 1)
 
     assert happened["arrive"] > 5
 
 
 @pytest.mark.slow
-async def test_storms_leave_nothing_wrong() -> None:
+@RESERVING
+async def test_storms_leave_nothing_wrong(*, reserving: bool) -> None:
     happened: Counter[str] = Counter()
     for number in range(max(1, round(MINUTES * 60 / _GUST / _GUSTS))):
         sys.stdout.write(f"STORM_SEED={SEED + number}\n")
-        async with embedded(SEED + number) as storm:
+        async with embedded(SEED + number, reserving=reserving) as storm:
             happened += await weathered(storm)
     sys.stdout.write(f"{MINUTES:g} minutes of storms: {dict(happened)}\n")
 

@@ -2,5 +2,5 @@
 
 Shapes only: no rules, no defaults beyond "absent", nothing computed. A shape lists the
 fields that are used, and by name those that are valid but not used, so that a misspelt
-field can be told from one that simply does not concern us.
+field can be distinguished from one that is simply not used here.
 """

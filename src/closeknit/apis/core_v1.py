@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Int32, Quantity, Wire
+from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
+from closeknit.apis.wire import Int32, OpenWire, Quantity, Wire, words
 
 
 class Taint(Wire, frozen=True, kw_only=True):
@@ -27,49 +27,33 @@ class NodeSpec(Wire, frozen=True, kw_only=True):
     unschedulable: bool = False
 
 
-class NodeCondition(Wire, frozen=True, kw_only=True):
+class NodeCondition(OpenWire, frozen=True, kw_only=True):
     """What a node's agent says of it."""
 
     unused: ClassVar = frozenset(
         {"lastHeartbeatTime", "lastTransitionTime", "message", "observedGeneration", "reason"}
     )
-    open_ended: ClassVar = True
 
     type: str = ""
     status: str = ""
 
 
-class NodeStatus(Wire, frozen=True, kw_only=True):
+class NodeStatus(OpenWire, frozen=True, kw_only=True):
     """What a node offers, and how it is."""
 
-    unused: ClassVar = frozenset(
-        {
-            "addresses",
-            "config",
-            "daemonEndpoints",
-            "declaredFeatures",
-            "features",
-            "images",
-            "nodeInfo",
-            "phase",
-            "runtimeHandlers",
-            "volumesAttached",
-            "volumesInUse",
-        }
-    )
-    open_ended: ClassVar = True
+    unused: ClassVar = words("""
+        addresses config daemonEndpoints declaredFeatures features images nodeInfo phase runtimeHandlers
+        volumesAttached volumesInUse
+    """)
 
     allocatable: dict[str, Quantity] | None = None
     capacity: dict[str, Quantity] = {}
     conditions: list[NodeCondition] = []
 
 
-class Node(Wire, frozen=True, kw_only=True):
+class Node(KubernetesObject, frozen=True, kw_only=True):
     """A machine."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
@@ -95,31 +79,11 @@ class ContainerPort(Wire, frozen=True, kw_only=True):
 class Container(Wire, frozen=True, kw_only=True):
     """One container of a pod, as far as placing it is concerned."""
 
-    unused: ClassVar = frozenset(
-        {
-            "args",
-            "command",
-            "env",
-            "envFrom",
-            "image",
-            "imagePullPolicy",
-            "lifecycle",
-            "livenessProbe",
-            "readinessProbe",
-            "resizePolicy",
-            "restartPolicyRules",
-            "securityContext",
-            "startupProbe",
-            "stdin",
-            "stdinOnce",
-            "terminationMessagePath",
-            "terminationMessagePolicy",
-            "tty",
-            "volumeDevices",
-            "volumeMounts",
-            "workingDir",
-        }
-    )
+    unused: ClassVar = words("""
+        args command env envFrom image imagePullPolicy lifecycle livenessProbe readinessProbe
+        resizePolicy restartPolicyRules securityContext startupProbe stdin stdinOnce
+        terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir
+    """)
 
     name: str = ""
     resources: ResourceRequirements = ResourceRequirements()
@@ -192,17 +156,9 @@ class Toleration(Wire, frozen=True, kw_only=True):
 class TopologySpreadConstraint(Wire, frozen=True, kw_only=True):
     """How evenly pods must be spread."""
 
-    unused: ClassVar = frozenset(
-        {
-            "labelSelector",
-            "matchLabelKeys",
-            "maxSkew",
-            "minDomains",
-            "nodeAffinityPolicy",
-            "nodeTaintsPolicy",
-            "topologyKey",
-        }
-    )
+    unused: ClassVar = words("""
+        labelSelector matchLabelKeys maxSkew minDomains nodeAffinityPolicy nodeTaintsPolicy topologyKey
+    """)
 
     when_unsatisfiable: str = ""
 
@@ -226,38 +182,13 @@ class Volume(Wire, frozen=True, kw_only=True):
 class PodSpec(Wire, frozen=True, kw_only=True):
     """What a pod is made of, as far as placing it is concerned."""
 
-    unused: ClassVar = frozenset(
-        {
-            "activeDeadlineSeconds",
-            "automountServiceAccountToken",
-            "dnsConfig",
-            "dnsPolicy",
-            "enableServiceLinks",
-            "ephemeralContainers",
-            "hostAliases",
-            "hostIPC",
-            "hostNetwork",
-            "hostPID",
-            "hostUsers",
-            "hostname",
-            "hostnameOverride",
-            "imagePullSecrets",
-            "os",
-            "preemptionPolicy",
-            "readinessGates",
-            "restartPolicy",
-            "runtimeClassName",
-            "schedulingGroup",
-            "securityContext",
-            "serviceAccount",
-            "serviceAccountName",
-            "setHostnameAsFQDN",
-            "shareProcessNamespace",
-            "subdomain",
-            "terminationGracePeriodSeconds",
-            "workloadRef",
-        }
-    )
+    unused: ClassVar = words("""
+        activeDeadlineSeconds automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks
+        ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride
+        imagePullSecrets os preemptionPolicy readinessGates restartPolicy runtimeClassName
+        schedulingGroup securityContext serviceAccount serviceAccountName setHostnameAsFQDN
+        shareProcessNamespace subdomain terminationGracePeriodSeconds workloadRef
+    """)
 
     containers: list[Container]
     init_containers: list[Container] = []
@@ -276,40 +207,21 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     priority_class_name: str = ""
 
 
-class PodStatus(Wire, frozen=True, kw_only=True):
+class PodStatus(OpenWire, frozen=True, kw_only=True):
     """How a pod is doing."""
 
-    unused: ClassVar = frozenset(
-        {
-            "conditions",
-            "containerStatuses",
-            "ephemeralContainerStatuses",
-            "hostIP",
-            "hostIPs",
-            "initContainerStatuses",
-            "message",
-            "nominatedNodeName",
-            "observedGeneration",
-            "podIP",
-            "podIPs",
-            "qosClass",
-            "reason",
-            "resize",
-            "resourceClaimStatuses",
-            "startTime",
-        }
-    )
-    open_ended: ClassVar = True
+    unused: ClassVar = words("""
+        conditions containerStatuses ephemeralContainerStatuses hostIP hostIPs initContainerStatuses
+        message nominatedNodeName observedGeneration podIP podIPs qosClass reason resize
+        resourceClaimStatuses startTime
+    """)
 
     phase: str = ""
 
 
-class Pod(Wire, frozen=True, kw_only=True):
+class Pod(KubernetesObject, frozen=True, kw_only=True):
     """Containers that run together on one node."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: PodSpec
     status: PodStatus = PodStatus()
 

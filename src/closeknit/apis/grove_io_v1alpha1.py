@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.wire import Int32, Wire
 
 
@@ -21,14 +21,9 @@ class ClusterTopologySpec(Wire, frozen=True, kw_only=True):
     levels: list[TopologyLevel]
 
 
-class ClusterTopology(Wire, frozen=True, kw_only=True):
+class ClusterTopology(ObjectWithStatus, frozen=True, kw_only=True):
     """How nodes are laid out, as Grove called it up to v0.1.0-alpha.8."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: ClusterTopologySpec
 
 
@@ -46,14 +41,9 @@ class ClusterTopologyBindingSpec(Wire, frozen=True, kw_only=True):
     scheduler_topology_bindings: list[SchedulerTopologyBinding] = []
 
 
-class ClusterTopologyBinding(Wire, frozen=True, kw_only=True):
+class ClusterTopologyBinding(ObjectWithStatus, frozen=True, kw_only=True):
     """How nodes are laid out, as Grove calls it today."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: ClusterTopologyBindingSpec
 
 
@@ -141,25 +131,15 @@ class PodCliqueSetSpec(Wire, frozen=True, kw_only=True):
     template: PodCliqueSetTemplate
 
 
-class PodCliqueSet(Wire, frozen=True, kw_only=True):
+class PodCliqueSet(ObjectWithStatus, frozen=True, kw_only=True):
     """Cliques of pods that make up one service, in as many replicas as wanted."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: PodCliqueSetSpec
 
 
-class PodClique(Wire, frozen=True, kw_only=True):
+class PodClique(ObjectWithStatus, frozen=True, kw_only=True):
     """Equal pods of one replica of a PodCliqueSet."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: PodCliqueSpec
 
 
@@ -171,12 +151,7 @@ class PodCliqueScalingGroupSpec(Wire, frozen=True, kw_only=True):
     clique_names: list[str]
 
 
-class PodCliqueScalingGroup(Wire, frozen=True, kw_only=True):
+class PodCliqueScalingGroup(ObjectWithStatus, frozen=True, kw_only=True):
     """Cliques of one replica of a PodCliqueSet that are repeated together."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: PodCliqueScalingGroupSpec

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.batch_v1 import JobStatus, JobTemplateSpec
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Int32, Wire
+from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.apis.wire import Int32, Wire, words
 
 
 class ReplicatedJob(Wire, frozen=True, kw_only=True):
@@ -28,28 +28,18 @@ class StartupPolicy(Wire, frozen=True, kw_only=True):
 class JobSetSpec(Wire, frozen=True, kw_only=True):
     """The Jobs of a set."""
 
-    unused: ClassVar = frozenset(
-        {
-            "coordinator",
-            "failurePolicy",
-            "managedBy",
-            "network",
-            "successPolicy",
-            "ttlSecondsAfterFinished",
-            "volumeClaimPolicies",
-        }
-    )
+    unused: ClassVar = words("""
+        coordinator failurePolicy managedBy network successPolicy ttlSecondsAfterFinished
+        volumeClaimPolicies
+    """)
 
     replicated_jobs: list[ReplicatedJob] = []
     suspend: bool = False
     startup_policy: StartupPolicy = StartupPolicy()
 
 
-class JobSet(Wire, frozen=True, kw_only=True):
+class JobSet(KubernetesObject, frozen=True, kw_only=True):
     """Jobs that belong together."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: JobSetSpec = JobSetSpec()
     status: JobStatus = JobStatus()

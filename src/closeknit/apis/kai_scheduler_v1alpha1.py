@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
 
 
@@ -19,10 +19,7 @@ class TopologySpec(Wire, frozen=True, kw_only=True):
     levels: list[TopologyLevel]
 
 
-class Topology(Wire, frozen=True, kw_only=True):
+class Topology(KubernetesObject, frozen=True, kw_only=True):
     """How nodes are laid out."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: TopologySpec

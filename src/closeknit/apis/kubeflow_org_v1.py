@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from closeknit.apis.batch_v1 import JobStatus
 from closeknit.apis.core_v1 import PodTemplateSpec
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Int32, Wire
+from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.apis.wire import Int32, Wire, words
 
 
 class ReplicaSpec(Wire, frozen=True, kw_only=True):
@@ -30,16 +30,9 @@ class SchedulingPolicy(Wire, frozen=True, kw_only=True):
 class RunPolicy(Wire, frozen=True, kw_only=True):
     """How a job is run."""
 
-    unused: ClassVar = frozenset(
-        {
-            "activeDeadlineSeconds",
-            "backoffLimit",
-            "cleanPodPolicy",
-            "managedBy",
-            "suspend",
-            "ttlSecondsAfterFinished",
-        }
-    )
+    unused: ClassVar = words("""
+        activeDeadlineSeconds backoffLimit cleanPodPolicy managedBy suspend ttlSecondsAfterFinished
+    """)
 
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
 
@@ -47,20 +40,10 @@ class RunPolicy(Wire, frozen=True, kw_only=True):
 class ElasticPolicy(Wire, frozen=True, kw_only=True):
     """How far a job may shrink and grow."""
 
-    unused: ClassVar = frozenset(
-        {
-            "maxReplicas",
-            "maxRestarts",
-            "metrics",
-            "nProcPerNode",
-            "rdzvBackend",
-            "rdzvConf",
-            "rdzvHost",
-            "rdzvId",
-            "rdzvPort",
-            "standalone",
-        }
-    )
+    unused: ClassVar = words("""
+        maxReplicas maxRestarts metrics nProcPerNode rdzvBackend rdzvConf rdzvHost rdzvId rdzvPort
+        standalone
+    """)
 
     min_replicas: Int32 | None = None
 
@@ -82,11 +65,8 @@ class PyTorchJobSpec(Wire, frozen=True, kw_only=True):
     elastic_policy: ElasticPolicy = ElasticPolicy()
 
 
-class PyTorchJob(Wire, frozen=True, kw_only=True):
+class PyTorchJob(KubernetesObject, frozen=True, kw_only=True):
     """A distributed training with a master and workers."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: PyTorchJobSpec
     status: JobStatus = JobStatus()

@@ -14,13 +14,13 @@ MIN_PARALLELISM = f"{_PREFIX}job-min-parallelism"
 """Annotation of a Job: how many of its pods will do."""
 
 REQUIRE = f"{_PREFIX}require-topology"
-"""Of the early design: the required level."""
+"""Of the proposal: the required level."""
 PREFER = f"{_PREFIX}prefer-topology"
-"""Of the early design: the preferred level."""
+"""Of the proposal: the preferred level."""
 AUTO = "auto"
-"""The lowest level, as a value of the early design's preferred level."""
-EARLY = (REQUIRE, PREFER)
-"""The annotations of the early design."""
+"""The lowest level, as a value of the proposal's preferred level."""
+KEP_ANNOTATIONS = (REQUIRE, PREFER)
+"""The annotations of the enhancement proposal (KEP)."""
 
 REQUIRED = f"{_PREFIX}podset-required-topology"
 """Annotation of a pod template: the required level."""
@@ -36,10 +36,10 @@ SLICE_LAYERS = f"{_PREFIX}podset-slice-required-topology-constraints"
 """Annotation of a pod template: slices within slices."""
 GROUP = f"{_PREFIX}podset-group-name"
 """Annotation of a pod template: pod sets that are placed together."""
-TODAYS = (REQUIRED, PREFERRED, UNCONSTRAINED, SLICE_LEVEL, SLICE_SIZE, SLICE_LAYERS, GROUP)
-"""All by which today's design asks for a topology."""
+POD_SET_ANNOTATIONS = (REQUIRED, PREFERRED, UNCONSTRAINED, SLICE_LEVEL, SLICE_SIZE, SLICE_LAYERS, GROUP)
+"""The annotations of a pod template that ask for a topology, as released."""
 SPREADING = f"{_PREFIX}podset-topology-spreading"
-"""Annotation of later versions, known only so that nobody believes that it is heeded."""
+"""Annotation of later versions, known only so that it can be refused instead of passed over."""
 
 POD_GROUP = f"{_PREFIX}pod-group-name"
 """Label of a plain pod: the group that it is admitted with."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.core_v1 import PodTemplateSpec, Taint, Toleration
-from closeknit.apis.kueue_x_k8s_io_v1beta1 import TopologyDomainAssignment
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Int32, Quantity, Wire
+from closeknit.apis.meta_v1 import Condition, KubernetesObject, ObjectWithStatus
+from closeknit.apis.wire import Int32, OpenWire, Quantity, Wire, words
 
 
 class TopologyLevel(Wire, frozen=True, kw_only=True):
@@ -22,12 +21,9 @@ class TopologySpec(Wire, frozen=True, kw_only=True):
     levels: list[TopologyLevel]
 
 
-class Topology(Wire, frozen=True, kw_only=True):
+class Topology(KubernetesObject, frozen=True, kw_only=True):
     """How nodes are laid out."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: TopologySpec
 
 
@@ -40,12 +36,9 @@ class ResourceFlavorSpec(Wire, frozen=True, kw_only=True):
     topology_name: str = ""
 
 
-class ResourceFlavor(Wire, frozen=True, kw_only=True):
+class ResourceFlavor(KubernetesObject, frozen=True, kw_only=True):
     """Nodes that are alike, under one name."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: ResourceFlavorSpec = ResourceFlavorSpec()
 
 
@@ -96,16 +89,10 @@ class FlavorFungibility(Wire, frozen=True, kw_only=True):
 class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
     """The quota of a queue; ``cohort`` and ``admissionChecks`` are the spelling of v1beta1."""
 
-    unused: ClassVar = frozenset(
-        {
-            "admissionScope",
-            "concurrentAdmissionPolicy",
-            "fairSharing",
-            "namespaceSelector",
-            "preemption",
-            "queueingStrategy",
-        }
-    )
+    unused: ClassVar = words("""
+        admissionScope concurrentAdmissionPolicy fairSharing namespaceSelector preemption
+        queueingStrategy
+    """)
 
     cohort_name: str = ""
     cohort: str = ""
@@ -116,14 +103,9 @@ class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
     admission_checks: list[str] = []
 
 
-class ClusterQueue(Wire, frozen=True, kw_only=True):
+class ClusterQueue(ObjectWithStatus, frozen=True, kw_only=True):
     """Quota, by flavor, that workloads wait for."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: ClusterQueueSpec = ClusterQueueSpec()
 
 
@@ -137,14 +119,9 @@ class CohortSpec(Wire, frozen=True, kw_only=True):
     resource_groups: list[ResourceGroup] = []
 
 
-class Cohort(Wire, frozen=True, kw_only=True):
+class Cohort(ObjectWithStatus, frozen=True, kw_only=True):
     """Queues that lend each other what they do not use."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: CohortSpec = CohortSpec()
 
 
@@ -157,25 +134,17 @@ class LocalQueueSpec(Wire, frozen=True, kw_only=True):
     stop_policy: str = ""
 
 
-class LocalQueue(Wire, frozen=True, kw_only=True):
+class LocalQueue(ObjectWithStatus, frozen=True, kw_only=True):
     """The door of a namespace to a ClusterQueue."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: LocalQueueSpec = LocalQueueSpec()
 
 
-class WorkloadPriorityClass(Wire, frozen=True, kw_only=True):
+class WorkloadPriorityClass(KubernetesObject, frozen=True, kw_only=True):
     """A name for a priority in the queue."""
 
     unused: ClassVar = frozenset({"description"})
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     value: Int32
 
 
@@ -187,14 +156,9 @@ class AdmissionCheckSpec(Wire, frozen=True, kw_only=True):
     controller_name: str = ""
 
 
-class AdmissionCheck(Wire, frozen=True, kw_only=True):
+class AdmissionCheck(ObjectWithStatus, frozen=True, kw_only=True):
     """Something else that must agree before a workload is admitted."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: AdmissionCheckSpec = AdmissionCheckSpec()
 
 
@@ -250,6 +214,13 @@ class TopologyAssignmentSlice(Wire, frozen=True, kw_only=True):
     pod_counts: TopologyAssignmentSlicePodCounts
 
 
+class TopologyDomainAssignment(Wire, frozen=True, kw_only=True):
+    """The values of all levels that a domain has, and how many pods go there; the form of v1beta1."""
+
+    values: list[str]
+    count: Int32
+
+
 class TopologyAssignment(Wire, frozen=True, kw_only=True):
     """How many pods go to which domain, in slices that say what their domains share only once.
 
@@ -293,10 +264,8 @@ class WorkloadSpec(Wire, frozen=True, kw_only=True):
     active: bool = True
 
 
-class PodSetAssignment(Wire, frozen=True, kw_only=True):
+class PodSetAssignment(OpenWire, frozen=True, kw_only=True):
     """What one pod set was admitted to."""
-
-    open_ended: ClassVar = True
 
     name: str = "main"
     count: Int32 | None = None
@@ -304,47 +273,29 @@ class PodSetAssignment(Wire, frozen=True, kw_only=True):
     topology_assignment: TopologyAssignment | None = None
 
 
-class Admission(Wire, frozen=True, kw_only=True):
+class Admission(OpenWire, frozen=True, kw_only=True):
     """What a workload was admitted to."""
-
-    open_ended: ClassVar = True
 
     cluster_queue: str = ""
     pod_set_assignments: list[PodSetAssignment] = []
 
 
-class WorkloadCondition(Wire, frozen=True, kw_only=True):
-    """How far a workload has come."""
-
-    open_ended: ClassVar = True
-
-    type: str = ""
-    status: str = ""
-
-
-class UnhealthyNode(Wire, frozen=True, kw_only=True):
+class UnhealthyNode(OpenWire, frozen=True, kw_only=True):
     """A node on which pods of a workload cannot go on."""
-
-    open_ended: ClassVar = True
 
     name: str = ""
 
 
-class WorkloadStatus(Wire, frozen=True, kw_only=True):
+class WorkloadStatus(OpenWire, frozen=True, kw_only=True):
     """What Kueue says of a workload."""
 
-    open_ended: ClassVar = True
-
     admission: Admission | None = None
-    conditions: list[WorkloadCondition] = []
+    conditions: list[Condition] = []
     unhealthy_nodes: list[UnhealthyNode] = []
 
 
-class Workload(Wire, frozen=True, kw_only=True):
+class Workload(KubernetesObject, frozen=True, kw_only=True):
     """Pods that are admitted together, whoever makes them."""
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: WorkloadSpec
     status: WorkloadStatus = WorkloadStatus()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.core_v1 import PodTemplateSpec
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.wire import Int32, Wire
 
 
@@ -40,12 +40,7 @@ class LeaderWorkerSetSpec(Wire, frozen=True, kw_only=True):
     startup_policy: str = ""
 
 
-class LeaderWorkerSet(Wire, frozen=True, kw_only=True):
+class LeaderWorkerSet(ObjectWithStatus, frozen=True, kw_only=True):
     """Groups of pods that live and die together, each with a leader."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: LeaderWorkerSetSpec

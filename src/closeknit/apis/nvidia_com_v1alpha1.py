@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Int32, Quantity, Wire
+from closeknit.apis.meta_v1 import ObjectWithStatus
+from closeknit.apis.wire import Int32, Quantity, Wire, words
 
 
 class ProviderOverride(Wire, frozen=True, kw_only=True):
@@ -81,30 +81,11 @@ class GpuMemoryService(Wire, frozen=True, kw_only=True):
 class Service(Wire, frozen=True, kw_only=True):
     """One part of a deployment. ``name`` stands here only where services are a list."""
 
-    unused: ClassVar = frozenset(
-        {
-            "autoscaling",
-            "checkpoint",
-            "componentType",
-            "dynamoNamespace",
-            "envFromSecret",
-            "envs",
-            "eppConfig",
-            "failover",
-            "frontendSidecar",
-            "globalDynamoNamespace",
-            "ingress",
-            "livenessProbe",
-            "modelRef",
-            "readinessProbe",
-            "runtimeVersionOverride",
-            "scalingAdapter",
-            "serviceName",
-            "sharedMemory",
-            "subComponentType",
-            "volumeMounts",
-        }
-    )
+    unused: ClassVar = words("""
+        autoscaling checkpoint componentType dynamoNamespace envFromSecret envs eppConfig failover
+        frontendSidecar globalDynamoNamespace ingress livenessProbe modelRef readinessProbe
+        runtimeVersionOverride scalingAdapter serviceName sharedMemory subComponentType volumeMounts
+    """)
 
     name: str = ""
     annotations: dict[str, str] = {}
@@ -133,12 +114,7 @@ class DynamoGraphDeploymentSpec(Wire, frozen=True, kw_only=True):
     services: object = None
 
 
-class DynamoGraphDeployment(Wire, frozen=True, kw_only=True):
+class DynamoGraphDeployment(ObjectWithStatus, frozen=True, kw_only=True):
     """Services that together serve a model."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: DynamoGraphDeploymentSpec = DynamoGraphDeploymentSpec()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.nvidia_com_v1alpha1 import (
     Multinode,
     PodMetadata,
     ProviderOverride,
     ServiceTopologyConstraint,
 )
-from closeknit.apis.wire import Int32, Wire
+from closeknit.apis.wire import Int32, Wire, words
 
 
 class DeploymentTopologyConstraint(Wire, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class GpuMemoryService(Wire, frozen=True, kw_only=True):
 
 
 class Grove(Wire, frozen=True, kw_only=True):
-    """How a component is said to Grove."""
+    """How a component is written for Grove."""
 
     force_scaling_group: bool = False
 
@@ -54,19 +54,10 @@ class Experimental(Wire, frozen=True, kw_only=True):
 class Component(Wire, frozen=True, kw_only=True):
     """One part of a deployment."""
 
-    unused: ClassVar = frozenset(
-        {
-            "compilationCache",
-            "eppConfig",
-            "frontendSidecar",
-            "globalDynamoNamespace",
-            "modelRef",
-            "runtimeVersionOverride",
-            "scalingAdapter",
-            "sharedMemorySize",
-            "type",
-        }
-    )
+    unused: ClassVar = words("""
+        compilationCache eppConfig frontendSidecar globalDynamoNamespace modelRef runtimeVersionOverride
+        scalingAdapter sharedMemorySize type
+    """)
 
     name: str
     replicas: Int32 | None = None
@@ -91,12 +82,7 @@ class DynamoGraphDeploymentSpec(Wire, frozen=True, kw_only=True):
     components: list[Component] = []
 
 
-class DynamoGraphDeployment(Wire, frozen=True, kw_only=True):
+class DynamoGraphDeployment(ObjectWithStatus, frozen=True, kw_only=True):
     """Components that together serve a model."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: DynamoGraphDeploymentSpec = DynamoGraphDeploymentSpec()

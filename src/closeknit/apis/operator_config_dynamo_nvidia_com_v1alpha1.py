@@ -1,41 +1,31 @@
-"""operator.config.dynamo.nvidia.com/v1alpha1: what the Dynamo operator is told about topology."""
+"""operator.config.dynamo.nvidia.com/v1alpha1: the Dynamo operator's settings about topology."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Wire
+from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
+from closeknit.apis.wire import OpenWire
 
 
-class TopologyAwareScheduling(Wire, frozen=True, kw_only=True):
+class TopologyAwareScheduling(OpenWire, frozen=True, kw_only=True):
     """Which node labels the domains stand for, where no topology of Grove says so."""
-
-    open_ended: ClassVar = True
 
     domain_to_label_mapping: dict[str, str] = {}
 
 
-class Operator(Wire, frozen=True, kw_only=True):
+class Operator(OpenWire, frozen=True, kw_only=True):
     """Settings of the operator."""
-
-    open_ended: ClassVar = True
 
     topology_aware_scheduling: TopologyAwareScheduling = TopologyAwareScheduling()
 
 
-class OperatorSettings(Wire, frozen=True, kw_only=True):
+class OperatorSettings(OpenWire, frozen=True, kw_only=True):
     """A file of settings, as it is given when the operator is installed."""
-
-    open_ended: ClassVar = True
 
     operator: Operator = Operator()
 
 
-class OperatorConfiguration(Wire, frozen=True, kw_only=True):
+class OperatorConfiguration(KubernetesObject, frozen=True, kw_only=True):
     """The settings as an object. They are usually a file that says neither kind nor name."""
 
-    api_version: str
-    kind: str
     metadata: ObjectMeta = ObjectMeta()
     spec: OperatorSettings = OperatorSettings()

@@ -5,23 +5,21 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.grove_io_v1alpha1 import TopologyLevel
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
 from closeknit.apis.wire import Wire
 
 
 class TopologyAwareSchedulingConfiguration(Wire, frozen=True, kw_only=True):
-    """Whether constraints are heeded, and up to v0.1.0-alpha.8 the levels of the only topology."""
+    """Whether constraints are enforced, and up to v0.1.0-alpha.8 the levels of the only topology."""
 
     enabled: bool = False
     levels: list[TopologyLevel] | None = None
 
 
-class OperatorConfiguration(Wire, frozen=True, kw_only=True):
+class OperatorConfiguration(KubernetesObject, frozen=True, kw_only=True):
     """A file with a kind. It has no name, and ``metadata`` is there for those who write it all the same."""
 
     open_ended: ClassVar = True
 
-    api_version: str
-    kind: str
     metadata: ObjectMeta = ObjectMeta()
     topology_aware_scheduling: TopologyAwareSchedulingConfiguration = TopologyAwareSchedulingConfiguration()

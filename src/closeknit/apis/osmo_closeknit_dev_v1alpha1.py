@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.osmo_pool import BackendFile, PoolFile
 from closeknit.apis.osmo_workflow import WorkflowFile
-from closeknit.apis.wire import Wire
 
 
-class Pool(Wire, frozen=True, kw_only=True):
+class Pool(ObjectWithStatus, frozen=True, kw_only=True):
     """Nodes that workflows are sent to, and the topology keys that they may use there."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: PoolFile
 
 
-class Backend(Wire, frozen=True, kw_only=True):
+class Backend(ObjectWithStatus, frozen=True, kw_only=True):
     """The cluster that pools run on, and its scheduler."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: BackendFile
 
 
-class Workflow(Wire, frozen=True, kw_only=True):
+class Workflow(ObjectWithStatus, frozen=True, kw_only=True):
     """Groups of tasks to run."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: WorkflowFile

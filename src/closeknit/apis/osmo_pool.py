@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.core_v1 import Toleration
-from closeknit.apis.wire import Int32, Wire
+from closeknit.apis.wire import Int32, Wire, words
 
 
 class TopologyKey(Wire, frozen=True, kw_only=True, rename=None):
@@ -18,21 +18,11 @@ class TopologyKey(Wire, frozen=True, kw_only=True, rename=None):
 class Platform(Wire, frozen=True, kw_only=True, rename=None):
     """A kind of node within a pool."""
 
-    unused: ClassVar = frozenset(
-        {
-            "allowed_mounts",
-            "default_mounts",
-            "default_variables",
-            "description",
-            "host_network_allowed",
-            "override_pod_template",
-            "parsed_pod_template",
-            "parsed_pod_template_for_accounting",
-            "parsed_resource_validations",
-            "privileged_allowed",
-            "resource_validations",
-        }
-    )
+    unused: ClassVar = words("""
+        allowed_mounts default_mounts default_variables description host_network_allowed
+        override_pod_template parsed_pod_template parsed_pod_template_for_accounting
+        parsed_resource_validations privileged_allowed resource_validations
+    """)
 
     labels: dict[str, str] = {}
     tolerations: list[Toleration] = []
@@ -55,28 +45,12 @@ class PoolResources(Wire, frozen=True, kw_only=True, rename=None):
 class PoolFile(Wire, frozen=True, kw_only=True, rename=None):
     """What an administrator says of a pool. Keys are listed from the coarsest to the finest."""
 
-    unused: ClassVar = frozenset(
-        {
-            "common_group_templates",
-            "common_pod_template",
-            "common_resource_validations",
-            "default_exec_timeout",
-            "default_exit_actions",
-            "default_queue_timeout",
-            "description",
-            "download_type",
-            "enable_maintenance",
-            "last_heartbeat",
-            "max_exec_timeout",
-            "max_queue_timeout",
-            "parsed_group_templates",
-            "parsed_pod_template",
-            "parsed_pod_template_for_accounting",
-            "parsed_resource_validations",
-            "resource_usage",
-            "status",
-        }
-    )
+    unused: ClassVar = words("""
+        common_group_templates common_pod_template common_resource_validations default_exec_timeout
+        default_exit_actions default_queue_timeout description download_type enable_maintenance
+        last_heartbeat max_exec_timeout max_queue_timeout parsed_group_templates parsed_pod_template
+        parsed_pod_template_for_accounting parsed_resource_validations resource_usage status
+    """)
 
     name: str = ""
     backend: str = ""
@@ -99,21 +73,10 @@ class SchedulerSettings(Wire, frozen=True, kw_only=True, rename=None):
 class BackendFile(Wire, frozen=True, kw_only=True, rename=None):
     """What an administrator says of the cluster that pools run on."""
 
-    unused: ClassVar = frozenset(
-        {
-            "created_date",
-            "dashboard_url",
-            "description",
-            "grafana_url",
-            "k8s_uid",
-            "last_heartbeat",
-            "node_conditions",
-            "online",
-            "router_address",
-            "tests",
-            "version",
-        }
-    )
+    unused: ClassVar = words("""
+        created_date dashboard_url description grafana_url k8s_uid last_heartbeat node_conditions online
+        router_address tests version
+    """)
 
     name: str = ""
     k8s_namespace: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.wire import Int32, Quantity, Wire
+from closeknit.apis.wire import Int32, Quantity, Wire, words
 
 
 class TopologyRequirement(Wire, frozen=True, kw_only=True):
@@ -39,21 +39,10 @@ class TaskSpec(Wire, frozen=True, kw_only=True):
     elsewhere: ClassVar = dict.fromkeys(
         ("cpu", "gpu", "memory", "platform", "resources", "storage", "topology"), _IN_RESOURCES
     )
-    unused: ClassVar = frozenset(
-        {
-            "backend",
-            "cacheSize",
-            "checkpoint",
-            "credentials",
-            "downloadType",
-            "exitActions",
-            "files",
-            "inputs",
-            "kpis",
-            "outputs",
-            "volumeMounts",
-        }
-    )
+    unused: ClassVar = words("""
+        backend cacheSize checkpoint credentials downloadType exitActions files inputs kpis outputs
+        volumeMounts
+    """)
 
     name: str
     image: str = ""

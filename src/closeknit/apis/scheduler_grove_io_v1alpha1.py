@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.wire import Int32, Wire
 
 
@@ -55,12 +53,7 @@ class PodGangSpec(Wire, frozen=True, kw_only=True):
     reuse_reservation_ref: NamespacedName | None = None
 
 
-class PodGang(Wire, frozen=True, kw_only=True):
+class PodGang(ObjectWithStatus, frozen=True, kw_only=True):
     """Pods that are scheduled together or not at all."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: PodGangSpec

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Int32, Wire
+from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.apis.wire import Int32
 
 
-class PriorityClass(Wire, frozen=True, kw_only=True):
+class PriorityClass(KubernetesObject, frozen=True, kw_only=True):
     """A name for a priority."""
 
     unused: ClassVar = frozenset({"description", "preemptionPolicy"})
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     value: Int32
     global_default: bool = False

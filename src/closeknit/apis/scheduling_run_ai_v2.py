@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import ObjectWithStatus
 from closeknit.apis.wire import Int32, Number, Wire
 
 
@@ -27,19 +27,18 @@ class QueueResources(Wire, frozen=True, kw_only=True):
 class QueueSpec(Wire, frozen=True, kw_only=True):
     """Where a queue hangs, and what it deserves."""
 
-    unused: ClassVar = frozenset({"displayName", "preemptMinRuntime", "reclaimMinRuntime"})
+    unused: ClassVar = frozenset({"displayName"})
 
     parent_queue: str = ""
     resources: QueueResources = QueueResources()
     priority: Int32 | None = None
+    preempt_min_runtime: str = ""
+    """How long a workload runs before one of higher priority in the same queue may displace it."""
+    reclaim_min_runtime: str = ""
+    """How long a workload runs before another queue may take back what this one uses beyond its quota."""
 
 
-class Queue(Wire, frozen=True, kw_only=True):
+class Queue(ObjectWithStatus, frozen=True, kw_only=True):
     """A share of the cluster. Only queues without children take workloads."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: QueueSpec = QueueSpec()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Int32, Wire
+from closeknit.apis.meta_v1 import ObjectWithStatus
+from closeknit.apis.wire import Int32, Wire, words
 
 
 class TopologyConstraint(Wire, frozen=True, kw_only=True):
@@ -33,15 +33,9 @@ class SubGroup(Wire, frozen=True, kw_only=True):
 class PodGroupSpec(Wire, frozen=True, kw_only=True):
     """What must run together."""
 
-    unused: ClassVar = frozenset(
-        {
-            "markUnschedulable",
-            "preemptibility",
-            "preemptionDelay",
-            "schedulingBackoff",
-            "stalenessGracePeriod",
-        }
-    )
+    unused: ClassVar = words("""
+        markUnschedulable preemptibility preemptionDelay schedulingBackoff stalenessGracePeriod
+    """)
 
     queue: str = ""
     min_member: Int32 | None = None
@@ -53,12 +47,7 @@ class PodGroupSpec(Wire, frozen=True, kw_only=True):
     """The spelling of earlier documents."""
 
 
-class PodGroup(Wire, frozen=True, kw_only=True):
+class PodGroup(ObjectWithStatus, frozen=True, kw_only=True):
     """Pods that are scheduled together or not at all."""
 
-    unused: ClassVar = frozenset({"status"})
-
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: PodGroupSpec = PodGroupSpec()

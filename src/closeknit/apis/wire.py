@@ -16,6 +16,9 @@ Number: TypeAlias = int | float
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 """A whole number as Kubernetes keeps it; most fields are narrower by rules of their own."""
 
+Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""A large whole number, as for seconds."""
+
 
 class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """A shape. Null and absent are the same, so a field without a default must be given.
@@ -29,3 +32,14 @@ class Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
     """Fields that people expect here, each with a sentence that tells where it belongs."""
     open_ended: ClassVar[bool] = False
     """Whether fields may exist that are not listed, as in a status that servers of any version write."""
+
+
+class OpenWire(Wire, frozen=True, kw_only=True):
+    """A shape whose fields are not all listed."""
+
+    open_ended: ClassVar = True
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text: names of fields or kinds of which there are many."""
+    return frozenset(text.split())

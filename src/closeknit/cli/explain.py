@@ -57,7 +57,7 @@ def explain(
     choices = _choices(engine, verdict)
     match output:
         case options.Text.JSON:
-            sys.stdout.write(f"{outcome_json.written({'outcomes': [_json(verdict, missed, choices)]})}\n")
+            sys.stdout.write(f"{outcome_json.text({'outcomes': [_json(verdict, missed, choices)]})}\n")
         case options.Text.TEXT:
             display.show([told(verdict, verdicts[:-1], missed, choices)])
     if reading.problems or verdict.status is Status.INVALID:
@@ -149,7 +149,7 @@ def _missed(missed: Missed, request: Request) -> Branch:
 def _json(verdict: Verdict, missed: Sequence[Missed], choices: Sequence[Choice]) -> Json:
     entry = outcome_json.outcome(verdict)
     if isinstance(verdict.outcome, Placed):
-        entry["choices"] = outcome_json.told(tuple(choices))
+        entry["choices"] = outcome_json.plain(tuple(choices))
         entry["missedPreferences"] = [
             {
                 "group": each.group,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from closeknit.dialects import Reading, Source, read
+from closeknit.hub.keys import Key
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem, nearest, shown
 from closeknit.hub.sentences import cli as sentences
@@ -18,7 +19,7 @@ _BIG = 2_000_000
 """Bytes from which reading takes long enough to say so."""
 
 
-def load(files: Sequence[str], *, lenient: bool) -> Reading:
+def load(files: Sequence[str], *, lenient: bool, existing: Collection[Key] = ()) -> Reading:
     """Read everything that ``-f`` names.
 
     Raises ``InvalidError`` when a file cannot be read at all; what is wrong inside the files
@@ -27,7 +28,7 @@ def load(files: Sequence[str], *, lenient: bool) -> Reading:
     sources = list(sources_of(files))
     size = sum(len(source.content) for source in sources)
     with working(f"Reading {size / 1e6:.0f} MB", big=size >= _BIG):
-        return read(sources, lenient=lenient)
+        return read(sources, lenient=lenient, existing=existing)
 
 
 def sources_of(files: Sequence[str]) -> Iterator[Source]:

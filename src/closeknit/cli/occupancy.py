@@ -11,18 +11,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Request
-from closeknit.hub.resources import Resources
 from closeknit.hub.topology import DomainPath, Topology
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """What one workload's equal pods use on one node."""
-
-    workload: str
-    pods: int
-    resources: Resources
-    """Per pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +19,7 @@ class Host:
     """A node and what its pods use."""
 
     node: Node
-    uses: tuple[Use, ...]
+    uses: tuple[Holding, ...]
 
     def used(self, resource: str) -> int:
         """Units of a resource in use; every pod uses one of ``pods``."""
@@ -76,28 +65,25 @@ def natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], name
 
 
-def uses_of(request: Request, placed: Placed) -> Iterator[tuple[str, Use]]:
+def holdings_of(request: Request, placed: Placed) -> Iterator[Holding]:
     """What a placement uses, node by node."""
     asked = {pods.name: pods.resources for pods in request.root.pod_sets()}
     counts = Counter((assignment.node, assignment.pod_set) for assignment in placed.assignments)
     for (node, pod_set), pods in counts.items():
-        yield node, Use(request.name, pods, asked[pod_set])
+        yield Holding(request.name, node, asked[pod_set], pods)
 
 
 def uses_by_node(
     holdings: Iterable[Holding], placements: Iterable[tuple[Request, Placed]] = ()
-) -> dict[str, list[Use]]:
+) -> dict[str, list[Holding]]:
     """Everything in use on each node: what was held before, then what is placed."""
-    uses: dict[str, list[Use]] = {}
-    for holding in holdings:
-        uses.setdefault(holding.node, []).append(Use(holding.workload, holding.pods, holding.resources))
-    for request, placed in placements:
-        for node, use in uses_of(request, placed):
-            uses.setdefault(node, []).append(use)
+    uses: dict[str, list[Holding]] = {}
+    for use in (*holdings, *(each for placement in placements for each in holdings_of(*placement))):
+        uses.setdefault(use.node, []).append(use)
     return uses
 
 
-def tree(cluster: Cluster, topology: Topology | None, uses: Mapping[str, list[Use]]) -> Domain:
+def tree(cluster: Cluster, topology: Topology | None, uses: Mapping[str, list[Holding]]) -> Domain:
     """The cluster as a tree of the topology's domains; without one, all nodes side by side."""
     root = Domain(())
     known: dict[DomainPath, Domain] = {(): root}

@@ -38,7 +38,7 @@ def plan(
         verdicts = decided(reading)
     match output:
         case options.Picture.JSON:
-            sys.stdout.write(f"{outcome_json.written(outcome_json.outcomes(verdicts))}\n")
+            sys.stdout.write(f"{outcome_json.text(outcome_json.outcomes(verdicts))}\n")
         case options.Picture.SVG:
             sys.stdout.writelines(svg.drawn(picture(reading, verdicts)))
         case options.Picture.TEXT:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from closeknit.hub.outcome import Outcome, Placed, Shortfall, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError
-from closeknit.hub.request import Group
+from closeknit.hub.request import Group, Request
 from closeknit.scheduler.planning import Verdict
 
 if TYPE_CHECKING:
@@ -46,13 +46,14 @@ def missed(engine: Engine, verdict: Verdict) -> Iterator[Missed]:
     for group in placed.groups:
         if group.satisfied or group.preferred is None:
             continue
-        stricter = replace(request, root=_requiring(request.root, group.name, group.preferred))
         try:
-            outcome = engine.solve(stricter)
+            outcome = engine.solve(_requiring(request, group.name, group.preferred))
         except InvalidError:
             # A part of the group may require a coarser level, which cannot lie inside a finer one.
             continue
-        yield Missed(group.name, group.preferred, _why(outcome, placed), _shortfalls(outcome))
+        found = () if isinstance(outcome, Placed) else outcome.shortfalls
+        shortfalls = tuple(replace(each, relaxations=()) for each in found)
+        yield Missed(group.name, group.preferred, _why(outcome, placed), shortfalls)
 
 
 def _why(stricter: Outcome, placed: Placed) -> Why:
@@ -65,11 +66,8 @@ def _why(stricter: Outcome, placed: Placed) -> Why:
             return Why.UNKNOWN
 
 
-def _shortfalls(outcome: Outcome) -> tuple[Shortfall, ...]:
-    if isinstance(outcome, Placed):
-        return ()
-    return tuple(replace(each, relaxations=()) for each in outcome.shortfalls)
+def _requiring(request: Request, name: str, level: str) -> Request:
+    def required(group: Group) -> Group:
+        return replace(group, required=level) if group.name == name else group
 
-
-def _requiring(root: Group, name: str, level: str) -> Group:
-    return root.mapped(groups=lambda group: replace(group, required=level) if group.name == name else group)
+    return replace(request, root=request.root.mapped(groups=required))

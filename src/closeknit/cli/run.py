@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -85,6 +86,8 @@ def run(
         settings = _settings(scheduler_names, connections, dry_run=dry_run)
     namespace = lease_namespace or access.namespace or "default"
     work = _run(access, settings, namespace, (health_host, health_port), log_format)
+    # Nearly everything that is made is kept, so looking for garbage often would only take time.
+    gc.set_threshold(50_000, 20, 100)
     finish(asyncio.run(work))
 
 

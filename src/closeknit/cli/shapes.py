@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from closeknit.hub.nodes import Node
 from closeknit.hub.paths import Path, Verbatim
@@ -78,18 +79,9 @@ def nodes(steps: tuple[Step, ...], prefix: str, allocatable: Resources) -> Itera
     so that no two domains of a level share a label value.
     """
     labels = [_label(step, prefix) for step in steps]
-    numbers = [1] * len(steps)
-    while True:
+    for numbers in product(*(range(1, step.each + 1) for step in steps)):
         values = {
             label: f"{step.word}-{'-'.join(map(str, numbers[: i + 1]))}"
             for i, (label, step) in enumerate(zip(labels, steps, strict=True))
         }
         yield Node(name=values[HOSTNAME], labels=values, allocatable=allocatable)
-        # Count up like an odometer, the hosts turning fastest.
-        for i in range(len(steps) - 1, -1, -1):
-            numbers[i] += 1
-            if numbers[i] <= steps[i].each:
-                break
-            numbers[i] = 1
-        else:
-            return

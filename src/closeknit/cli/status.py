@@ -32,7 +32,7 @@ def status(
     remark_skipped(found.skipped)
     if output is options.Text.JSON:
         listed = [_entry(each) for each in found.objects]
-        sys.stdout.write(f"{outcome_json.written({'objects': listed})}\n")
+        sys.stdout.write(f"{outcome_json.text({'objects': listed})}\n")
     else:
         sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(found))
     finish(ExitStatus.INVALID if found.problems else ExitStatus.DONE)
@@ -51,8 +51,8 @@ def _lines(found: dialects.Statuses) -> Iterator[str]:
 
 def _entry(each: dialects.ObjectStatus) -> outcome_json.Json:
     return {
-        "object": outcome_json.told(each.object),
+        "object": outcome_json.plain(each.object),
         "dialect": each.family,
-        "conditions": outcome_json.told(each.conditions),
-        "events": outcome_json.told(each.events),
+        "conditions": outcome_json.plain(each.conditions),
+        "events": outcome_json.plain(each.events),
     }

@@ -6,7 +6,7 @@ All text from users is escaped, and what XML cannot hold is replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
@@ -90,7 +90,8 @@ class _Canvas:
     """Draws the boxes of one picture, all by the same scale and colors."""
 
     def __init__(self, picture: Picture) -> None:
-        self.colors = _colors(picture.legend)
+        workloads = dict.fromkeys(entry.workload for entry in picture.legend if entry.workload is not None)
+        self.colors = {workload: f"w{i}" for i, workload in enumerate(workloads)}
         self.scale = Scale.suiting(picture.root.nodes)
         self.cells, self._unit = _cells(picture.root, picture.resources)
         self._picture = picture
@@ -163,12 +164,6 @@ class _Canvas:
         ends = _ends(host, resource)
         for i in range(self.cells[host.node.name]):
             yield next((workload for end, workload in ends if end > i * step + step // 2), None)
-
-
-def _colors(legend: Iterable[Entry]) -> dict[str, str]:
-    """A style class for each workload of the legend, in its order."""
-    workloads = dict.fromkeys(entry.workload for entry in legend if entry.workload is not None)
-    return {workload: f"w{i}" for i, workload in enumerate(workloads)}
 
 
 def _style(colors: Mapping[str, str]) -> str:

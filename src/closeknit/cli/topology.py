@@ -65,7 +65,7 @@ def topology(
     match output:
         case options.Picture.JSON:
             told = [_json(each, root, depth, reading.cluster) for each, root in trees]
-            sys.stdout.write(f"{outcome_json.written({'topologies': told})}\n")
+            sys.stdout.write(f"{outcome_json.text({'topologies': told})}\n")
         case options.Picture.SVG:
             sys.stdout.writelines(svg.drawn(_picture(*trees[0], resources)))
         case options.Picture.TEXT if check:
@@ -103,7 +103,7 @@ def _json(chosen: Topology | None, root: Domain, depth: int | None, cluster: Clu
         "name": chosen.name if chosen is not None else None,
         "levels": list(chosen.labels) if chosen is not None else [],
         "cluster": _domain(root, chosen.labels if chosen is not None else (), depth),
-        "findings": outcome_json.told(tuple(topology_check.findings(cluster, chosen))) if chosen else [],
+        "findings": outcome_json.plain(tuple(topology_check.findings(cluster, chosen))) if chosen else [],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from closeknit.cli.display import Branch, Tone, branch
 from closeknit.cli.occupancy import Domain, Host
@@ -23,12 +24,12 @@ def drawn(root: Domain, topology: Topology | None, resources: Sequence[str], dep
     if topology is None:
         name = "no topology"
     else:
-        name = f"{printable(topology.name)}: {' > '.join(_told(level) for level in topology.levels)}"
+        name = f"{printable(topology.name)}: {' > '.join(_label(level) for level in topology.levels)}"
     inside = branch(("cluster: ", Tone.TITLE), *folding.load(root), below=folding.below(root, depth))
     return branch((name, Tone.TITLE), below=[inside])
 
 
-def _told(level: Level) -> str:
+def _label(level: Level) -> str:
     """A level's label, and what people call it where that is another word: manifests may name either."""
     label = printable(level.label)
     return f"{printable(level.name)} ({label})" if level.name and level.name != level.label else label
@@ -93,25 +94,14 @@ class _Folding:
     def _runs(self, domain: Domain, depth: int) -> list[list[Domain]]:
         if depth <= 0:
             return []
-        runs: list[list[Domain]] = []
-        for inner in domain.domains:
-            if runs and self._shape(runs[-1][0], depth - 1) == self._shape(inner, depth - 1):
-                runs[-1].append(inner)
-            else:
-                runs.append([inner])
-        return runs
+        runs = groupby(domain.domains, key=lambda inner: self._shape(inner, depth - 1))
+        return [list(run) for _, run in runs]
 
     def _hosts(self, domain: Domain, depth: int) -> list[list[Host]]:
         # The only node of a domain of hosts is the domain itself, which is already a line.
         if depth <= 0 or _only_host(domain) is not None:
             return []
-        runs: list[list[Host]] = []
-        for host in domain.hosts:
-            if runs and self._host_shape(runs[-1][0]) == self._host_shape(host):
-                runs[-1].append(host)
-            else:
-                runs.append([host])
-        return runs
+        return [list(run) for _, run in groupby(domain.hosts, key=self._host_shape)]
 
     def _shape(self, domain: Domain, depth: int) -> int:
         """A number that equal domains share, as far as they are shown."""
@@ -153,15 +143,9 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _part(resource: str, used: int, total: int) -> tuple[str, Tone]:
-    tone = (
-        Tone.BAD
-        if used > total
-        else Tone.DOUBTFUL
-        if used == total
-        else Tone.GOOD
-        if not used
-        else Tone.PLAIN
-    )
+    tone = Tone.GOOD if not used else Tone.PLAIN
+    if used >= total:
+        tone = Tone.BAD if used > total else Tone.DOUBTFUL
     return f"{quantity(resource, used)} of {quantity(resource, total)} {printable(resource)} used", tone
 
 

@@ -35,8 +35,9 @@ def validate(
     One a line on standard error: file, document, path and message.
     """
     with refusing_invalid():
-        reading = loading.load(files, lenient=lenient)
         update = _compared(old, files, lenient=lenient) if old else None
+        existing = update.shared if update is not None else ()
+        reading = loading.load(files, lenient=lenient, existing=existing)
     problems = [*reading.problems, *((*update.problems, *update.unread) if update is not None else ())]
     complain(problems)
     remark_skipped(reading.skipped)

@@ -25,7 +25,7 @@ _TONES = {
 
 
 class Detail(Enum):
-    """How much is told about a shortfall; the value is how many of the best domains."""
+    """How much is shown of a shortfall; the value is how many of the best domains."""
 
     BRIEF = 3
     FULL = 10

@@ -1,4 +1,4 @@
-"""The dialects in which people say how close pods must be: wire shapes in, hub types out.
+"""The dialects in which manifests ask for closeness: wire shapes in, hub types out.
 
 Pure: bytes and documents come in, values and problems go out. Nothing in this
 package opens a file, asks a clock or talks to a cluster.
@@ -11,23 +11,24 @@ pod sets share one name space; ``group_of`` takes the number off again, for show
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from closeknit.dialects.core.naming import group_of
 from closeknit.dialects.dynamo import DYNAMO
 from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
-from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_with, update_with
+from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_of, update_between
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.lone_pods import LONE_PODS
 from closeknit.dialects.osmo import OSMO
-from closeknit.dialects.reading import Reading, read_with
+from closeknit.dialects.reading import Reading, load, reading_of
 from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.translate.other_families import TARGETS
 from closeknit.dialects.translate.translation import Translation, translate_with
 from closeknit.dialects.wire.kinds import Skipped
+from closeknit.hub.keys import Key
 
 __all__ = [
     "DIALECTS",
@@ -52,7 +53,7 @@ DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE, LONE_PODS)
 """All families, in the order in which they claim a pod; see ``ownership``."""
 
 
-def read(sources: Sequence[Source], *, lenient: bool = False) -> Reading:
+def read(sources: Sequence[Source], *, lenient: bool = False, existing: Collection[Key] = ()) -> Reading:
     """Read plain Kubernetes objects in any mix and order, multi-document YAML or JSON.
 
     Never raises for anything that a source may contain. Whatever could be
@@ -60,10 +61,11 @@ def read(sources: Sequence[Source], *, lenient: bool = False) -> Reading:
     wants all or nothing looks at ``problems`` first. ``lenient`` passes over
     fields that are not known, over names that only a whole cluster could resolve (the
     node of a running pod, a PriorityClass), and over constraints of pods that no
-    request can express.
+    request can express. ``existing`` are objects that a cluster has admitted already: what their operator
+    merely warns about in an update is a note.
     """
     with _collector_paused():
-        return read_with(DIALECTS, sources, lenient=lenient)
+        return reading_of(load(DIALECTS, sources, lenient=lenient, existing=existing))
 
 
 def translate(sources: Sequence[Source], target: str, *, lenient: bool = False) -> Translation:
@@ -82,7 +84,7 @@ def statuses(sources: Sequence[Source], *, lenient: bool = False) -> Statuses:
     Never raises for anything that a source may contain.
     """
     with _collector_paused():
-        return statuses_with(DIALECTS, sources, lenient=lenient)
+        return statuses_of(load(DIALECTS, sources, lenient=lenient))
 
 
 def compare(old: Sequence[Source], new: Sequence[Source], *, lenient: bool = False) -> Update:
@@ -92,7 +94,8 @@ def compare(old: Sequence[Source], new: Sequence[Source], *, lenient: bool = Fal
     not compared.
     """
     with _collector_paused():
-        return update_with(DIALECTS, old, new, lenient=lenient)
+        before, after = (load(DIALECTS, sources, lenient=lenient) for sources in (old, new))
+        return update_between(before, after)
 
 
 @contextmanager

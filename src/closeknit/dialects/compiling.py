@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.apis.wire import Wire
 from closeknit.dialects.family import Compiled, Described, Family, Rendered
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
-from closeknit.dialects.wire.kinds import Named
 from closeknit.hub import request as hub_request
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 
-_O = TypeVar("_O", bound=Named)
+_O = TypeVar("_O", bound=KubernetesObject)
 
 
 def compile_object(view: View, family: Family, key: Key) -> Compiled:
@@ -61,15 +63,35 @@ def described(
     return Described(found, tuple(problems))
 
 
+@dataclass(frozen=True, slots=True)
+class KnownTopologies:
+    """The topologies that the objects of a family can name."""
+
+    usable: Mapping[str, Topology]
+    broken: AbstractSet[str]
+    """Those that exist and have problems of their own."""
+
+
+def known_topologies(view: View, family: str, *shapes: type[Wire]) -> KnownTopologies:
+    """All topologies that a family knows; those of these shapes that it does not know are broken."""
+    usable = view.derive(topologies_of, family)
+    return KnownTopologies(usable, {key.name for shape in shapes for key in view.keys(shape)} - usable.keys())
+
+
 def topologies_of(view: View, family: str) -> Mapping[str, Topology]:
-    """The topologies that a family knows, by name: its own, those it borrows, then all others."""
+    """The topologies that a family knows, by name."""
+    found = {each.name: view.derive(each.topologies).topologies for each in view.families}
+    return {name: found[describer][name] for name, describer in describers(view, family).items()}
+
+
+def describers(view: View, family: str) -> dict[str, str]:
+    """By name of a topology, who describes it: the family itself, one that it borrows from, or any other."""
     by_name = {each.name: each for each in view.families}
-    seen: dict[str, Topology] = {}
+    found: dict[str, str] = {}
     for name in (family, *by_name[family].borrows, *by_name):
-        if name in by_name:
-            for topology in view.derive(by_name[name].topologies).topologies.values():
-                seen.setdefault(topology.name, topology)
-    return seen
+        for topology in view.derive(by_name[name].topologies).topologies if name in by_name else ():
+            found.setdefault(topology, name)
+    return found
 
 
 def _sound(workload: Workload, topologies: Mapping[str, Topology]) -> Workload:

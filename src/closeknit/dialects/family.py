@@ -39,11 +39,11 @@ class Compiled:
     """What an object asks for."""
 
     workloads: tuple[Workload, ...] = ()
-    """Invalid ones included; none where the object asks for nothing, or where another speaks for it."""
+    """Invalid ones included; none where the object asks for nothing, or another asks for the same pods."""
     problems: tuple[Problem, ...] = ()
     """What is wrong with the object."""
     elsewhere: tuple[Reported, ...] = ()
-    """What is wrong with other objects, such as its pods, that only it can tell."""
+    """Problems of other objects, such as its pods, that are found only by compiling it."""
     holdings: tuple[Holding, ...] = ()
     """What is held for pods that are not there yet."""
 
@@ -54,7 +54,7 @@ class Rendered:
 
     objects: tuple[Object, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """Why it becomes nothing; those that compiling it tells as well are told once."""
+    """Why it becomes nothing; those that compiling reports as well are reported once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that is told about an object once."""
+    """An event about an object."""
 
     type: str
     """``Normal`` or ``Warning``."""
@@ -112,14 +112,14 @@ class Family:
     status: Mapping[type[Any], Callable[[Stored[Any], View], Status]] = field(default_factory=dict)
     """The conditions and events that the operator would write about an object."""
     owner_of: Callable[[Stored[Pod]], Key | None] | None = None
-    """The workload that a pod says it belongs to, from the pod alone."""
+    """The workload that a pod names as its own, from the pod alone."""
     makes: Callable[[View], AbstractSet[Key]] | None = None
     """The workloads that will be made from objects of the family, and that pods may name already.
 
-    Where a family says so, a pod is its workload's only where that exists or will be made.
+    A pod of a family that has this function belongs to its workload only where that exists or will be made.
     """
     indexes: tuple[Index, ...] = ()
-    """How its objects are found by what they say."""
+    """How its objects are found by their content."""
     borrows: tuple[str, ...] = ()
     """The families whose topologies are there for it too, where it has none of that name."""
     passed_over: Mapping[str, frozenset[str]] = field(default_factory=dict)

@@ -1,15 +1,17 @@
-"""What can be told of single objects without placing anything: what may not change, and their status."""
+"""Single objects without placing anything: what may not change in them, and their status."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from closeknit.dialects.family import Condition, Event, Family
-from closeknit.dialects.reading import gather, in_order, load
+from closeknit.dialects.family import Condition, Event
+from closeknit.dialects.reading import Loaded, gather
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.documents import Located, Source
+from closeknit.dialects.text.documents import Located
 from closeknit.dialects.wire.kinds import Skipped
+from closeknit.hub.keys import Key
 from closeknit.hub.workload import ObjectName
 
 
@@ -41,16 +43,15 @@ class Update:
     """At the place in the new files."""
     unread: tuple[Located, ...]
     """What is wrong with the old files, which keeps objects of theirs from being compared."""
-    shared: int
-    """How many objects stand in both, whether they could be compared or not."""
+    shared: AbstractSet[Key]
+    """The objects that stand in both, whether they could be compared or not."""
 
 
-def statuses_with(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Statuses:
+def statuses_of(loaded: Loaded) -> Statuses:
     """The status of every object; the promises are those of ``closeknit.dialects.statuses``."""
-    loaded = load(families, sources, lenient=lenient)
     return Statuses(
         objects=tuple(_statuses(loaded.view)),
-        problems=in_order(gather(loaded).problems, sources),
+        problems=loaded.in_order(gather(loaded).problems),
         skipped=loaded.skipped,
     )
 
@@ -64,21 +65,15 @@ def _statuses(view: View) -> Iterator[ObjectStatus]:
                     yield ObjectStatus(stored.object, family.name, status.conditions, status.events)
 
 
-def update_with(
-    families: Sequence[Family], old: Sequence[Source], new: Sequence[Source], *, lenient: bool
-) -> Update:
+def update_between(before: Loaded, after: Loaded) -> Update:
     """Compare each new object with the old one of its key."""
-    before, after = load(families, old, lenient=lenient), load(families, new, lenient=lenient)
     problems: list[Located] = []
-    for family in families:
+    for family in after.view.families:
         for shape, problems_of in family.update.items():
             for stored in after.view.of(shape):
                 earlier = before.view.get(stored.key)
                 if earlier is not None:
                     found = problems_of(earlier, stored, after.view)
                     problems.extend(after.located(stored.report(problem)) for problem in found)
-    return Update(
-        in_order(dict.fromkeys(problems), new),
-        before.problems,
-        len(before.origins.keys() & after.origins.keys()),
-    )
+    shared = before.origins.keys() & after.origins.keys()
+    return Update(after.in_order(dict.fromkeys(problems)), before.problems, shared)

@@ -1,7 +1,7 @@
 """Decide which workload owns a pod when several families claim it.
 
 A pod of a PodCliqueSet may name a PodGroup as well, and one that queues in Kueue may carry annotations
-of KAI. Families claim in the order of ``closeknit.dialects.DIALECTS``. A claim of a family that says which
+of KAI. Families claim in the order of ``closeknit.dialects.DIALECTS``. A claim of a family that lists the
 workloads it ``makes`` (KAI) counts only where the workload exists or will be made; any other claim always
 counts. Where no claim counts, the first one does. A pod that nobody claims belongs to its controller, or to
 itself.
@@ -27,7 +27,7 @@ CLAIM = "claim"
 
 
 class Claim(NamedTuple):
-    """A workload that a pod may belong to, and the family that says so."""
+    """A workload that a pod may belong to, and the family that claims it."""
 
     key: Key
     family: str = ""
@@ -42,13 +42,10 @@ class Claim(NamedTuple):
 
 def pods_by_claim(families: Sequence[Family]) -> Index:
     """The index that finds pods by what claims them."""
+    claiming = [(family.name, family.owner_of) for family in families if family.owner_of is not None]
 
     def claims(pod: Stored[core_v1.Pod]) -> Iterable[Claim]:
-        named = [
-            Claim(key, family.name)
-            for family in families
-            if family.owner_of is not None and (key := family.owner_of(pod)) is not None
-        ]
+        named = [Claim(key, name) for name, owner_of in claiming if (key := owner_of(pod)) is not None]
         return named or (_unclaimed(pod),)
 
     return Index(CLAIM, core_v1.Pod, claims)

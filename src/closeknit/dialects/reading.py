@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from closeknit.apis import core_v1
@@ -11,9 +11,9 @@ from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
+from closeknit.dialects.disambiguation import Topologies, Workloads
 from closeknit.dialects.family import Family
 from closeknit.dialects.ownership import Claim, claim_of, objects_for, pod_of, pods_by_claim
-from closeknit.dialects.shared_names import Topologies, Workloads
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
@@ -53,10 +53,12 @@ class Loaded:
 
     view: View
     origins: Mapping[Key, Origin]
-    """Where each object was written."""
+    """The place of each object in the files."""
     problems: tuple[Located, ...]
     """What is wrong with the text and the shape of documents."""
     skipped: tuple[Skipped, ...]
+    sources: Sequence[str] = ()
+    """The names of the files, in their order."""
 
     def located(self, reported: Reported) -> Located:
         """A problem of an object, with its place."""
@@ -64,13 +66,17 @@ class Loaded:
         assert entry is not None
         return self.origins[reported.key].located(reported.problem, entry.object)
 
+    def in_order(self, problems: Iterable[Located]) -> tuple[Located, ...]:
+        """Problems in the order of the documents they were found in."""
+        places = {source: i for i, source in reversed(list(enumerate(self.sources)))}
+        return tuple(sorted(problems, key=lambda found: (places[found.source], found.document)))
+
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What files ask for, before those of one name are told apart."""
+    """What files ask for, before names are made unique."""
 
     loaded: Loaded
-    topologies: Topologies
     nodes: Mapping[str, Node]
     pods: Sequence[tuple[Claim, ReadPod]]
     workloads: Sequence[Workload]
@@ -80,11 +86,19 @@ class Gathered:
     problems: Sequence[Located]
 
 
-def load(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Loaded:
-    """Put every object of the sources into a store."""
+def load(
+    families: Sequence[Family],
+    sources: Sequence[Source],
+    *,
+    lenient: bool = False,
+    existing: Collection[Key] = (),
+) -> Loaded:
+    """Put every object of the sources into a store; ``existing`` is that of ``closeknit.dialects.read``."""
     unread: list[Located] = []
     loaded = load_documents(families, _documents(sources, unread), lenient=lenient)
-    return replace(loaded, problems=(*unread, *loaded.problems))
+    loaded.view.existing = frozenset(existing)
+    names = [source.name for source in sources]
+    return replace(loaded, problems=(*unread, *loaded.problems), sources=names)
 
 
 def load_documents(families: Sequence[Family], documents: Iterable[Document], *, lenient: bool) -> Loaded:
@@ -97,8 +111,8 @@ def load_documents(families: Sequence[Family], documents: Iterable[Document], *,
     skipped: list[Skipped] = []
     origins: dict[Key, Origin] = {}
     indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
-    view = View(Store(indexes), families, lenient=lenient)
-    for found in registry.objects(_noting_cluster(documents, view), lenient=lenient):
+    store, schedulers = Store(indexes), list[str]()
+    for found in registry.objects(_noting_cluster(documents, schedulers), lenient=lenient):
         match found:
             case Located():
                 problems.append(found)
@@ -106,12 +120,14 @@ def load_documents(families: Sequence[Family], documents: Iterable[Document], *,
                 skipped.append(found)
             case Found():
                 origins[found.key] = found.origin
-                view.put(stored(found))
+                store.put(stored(found))
+    live = frozenset(schedulers) if schedulers else None
+    view = View(store, families, lenient=lenient, schedulers=live)
     return Loaded(view, origins, tuple(problems), tuple(skipped))
 
 
-def _noting_cluster(documents: Iterable[Document], view: View) -> Iterator[Document]:
-    """The same documents; where one says that it shows a live cluster, the view follows it as such."""
+def _noting_cluster(documents: Iterable[Document], schedulers: list[str]) -> Iterator[Document]:
+    """The same documents; where one says that it shows a live cluster, also whose pods are bound there."""
     for document in documents:
         content = document.content
         if isinstance(content, dict) and content.get("kind") == "List":
@@ -119,7 +135,7 @@ def _noting_cluster(documents: Iterable[Document], view: View) -> Iterator[Docum
             annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
             named = annotations.get(SCHEDULERS) if isinstance(annotations, dict) else None
             if isinstance(named, str):
-                view.schedulers = frozenset(filter(None, named.split(",")))
+                schedulers.extend(filter(None, named.split(",")))
         yield document
 
 
@@ -131,14 +147,15 @@ def stored(found: Found) -> Stored[core_v1.Pod] | Unreadable:
     return Stored(found.key, found.object, found.content, found.problems, found.written, bare)
 
 
-def read_with(families: Sequence[Family], sources: Sequence[Source], *, lenient: bool) -> Reading:
-    """Read sources in these families; the promises are those of ``closeknit.dialects.read``."""
-    found = gather(load(families, sources, lenient=lenient))
-    workloads = Workloads(families, found.topologies, found.workloads)
+def reading_of(loaded: Loaded) -> Reading:
+    """Everything that was found in files; the promises are those of ``closeknit.dialects.read``."""
+    found = gather(loaded)
+    topologies = Topologies(loaded.view)
+    workloads = Workloads(loaded.view.families, topologies, found.workloads)
     held = ((workloads.holder(claim), pod) for claim, pod in found.pods)
     return Reading(
         cluster=Cluster(
-            topologies=found.topologies.everything(),
+            topologies=topologies.everything(),
             nodes=tuple(found.nodes[name] for name in sorted(found.nodes)),
             holdings=(
                 *_holdings(held),
@@ -149,15 +166,9 @@ def read_with(families: Sequence[Family], sources: Sequence[Source], *, lenient:
             ),
         ),
         workloads=tuple(sorted(workloads.everything(), key=queue_order)),
-        problems=in_order(found.problems, sources),
-        skipped=found.loaded.skipped,
+        problems=loaded.in_order(found.problems),
+        skipped=loaded.skipped,
     )
-
-
-def in_order(problems: Iterable[Located], sources: Sequence[Source]) -> tuple[Located, ...]:
-    """Problems in the order of the documents they were found in."""
-    places = {source.name: i for i, source in reversed(list(enumerate(sources)))}
-    return tuple(sorted(problems, key=lambda found: (places[found.source], found.document)))
 
 
 def gather(loaded: Loaded) -> Gathered:
@@ -165,9 +176,8 @@ def gather(loaded: Loaded) -> Gathered:
     view, families = loaded.view, loaded.view.families
     reported: list[Reported] = []
     nodes = _nodes(view, reported)
-    by_family = {family.name: view.derive(family.topologies) for family in families}
-    for each in by_family.values():
-        reported.extend(each.problems)
+    for family in families:
+        reported.extend(view.derive(family.topologies).problems)
     pods = _pods(view, reported)
     workloads: list[Workload] = []
     holdings: list[tuple[str, Holding]] = []
@@ -177,7 +187,6 @@ def gather(loaded: Loaded) -> Gathered:
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
     return Gathered(
         loaded=loaded,
-        topologies=Topologies(families, {name: each.topologies for name, each in by_family.items()}),
         nodes=nodes,
         pods=pods,
         workloads=workloads,

@@ -27,8 +27,6 @@ class Keyed:
     """Each once, in an order that does not depend on how the request lists its members."""
     shape_of: dict[str, int]
     """By pod set, the number of its shape."""
-    running: tuple[PodSet, ...]
-    """The pod sets of which pods run already."""
     single: PodSet | None
     """The only pod set, where the short path may do."""
 
@@ -45,7 +43,6 @@ def keyed(request: Request) -> Keyed:
         request.topology,
         tuple(shapes),
         {name: number[shape] for name, shape in shape_of.items()},
-        tuple(pods for pods in request.root.pod_sets() if pods.bound),
         single_set(request.root),
     )
 
@@ -72,7 +69,7 @@ class CheckedRequests:
             found.extend(problems(request, topology))
             known = keyed(request)
         # Nodes come and go, so where pods run is asked every time.
-        for pods in known.running:
+        for pods in request.root.pod_sets():
             found.extend(
                 sentences.BOUND_TO_UNKNOWN_NODE.at((Verbatim(pods.name), "bound", i), node=node)
                 for i, node in enumerate(pods.bound)

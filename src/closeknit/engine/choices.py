@@ -7,6 +7,7 @@ choices in force, and nothing is counted again from the start.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,59 @@ import numpy as np
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, Part, PodSetVar, need_of
 from closeknit.engine.component import Color, Contents
 from closeknit.engine.count_bounds import MixedBound
-from closeknit.engine.tallies import Loads, Tally
-from closeknit.engine.tree import Ints
+from closeknit.engine.tree import Ints, Tree
+
+
+class Tally:
+    """Counts for the domains of one level."""
+
+    __slots__ = ("_nonzero", "counts")
+
+    def __init__(self, size: int, once: Iterable[int] = ()) -> None:
+        """``once`` are domains that are counted from the start."""
+        self.counts = np.zeros(size, dtype=np.int64)
+        """By domain; follows later changes and is not to be changed by others."""
+        self._nonzero = 0
+        for domain in once:
+            self.add(domain, 1)
+
+    def add(self, domain: int, amount: int) -> None:
+        """Count something in a domain."""
+        before = self[domain]
+        self.counts[domain] = before + amount
+        self._nonzero += bool(before + amount) - bool(before)
+
+    def __getitem__(self, domain: int) -> int:
+        return self.counts.item(domain)
+
+    def __len__(self) -> int:
+        """How many domains have a count other than zero."""
+        return self._nonzero
+
+
+class Loads:
+    """Per shape and domain, the fewest pods that the choices of a search confine there."""
+
+    __slots__ = ("_tallies", "_tree")
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._tallies: dict[tuple[int, int], Tally] = {}
+
+    def add(self, level: int, domain: int, shape: int, pods: int) -> None:
+        """Confine pods to a domain; those around it are not told."""
+        if (level, shape) not in self._tallies:
+            self._tallies[level, shape] = Tally(self._tree.count(level))
+        self._tallies[level, shape].add(domain, pods)
+
+    def at(self, level: int, shape: int) -> Tally | None:
+        """The pods of a shape by domain of a level; None where there are none."""
+        return self._tallies.get((level, shape)) or None
+
+    def count(self, level: int, domain: int, shape: int) -> int:
+        """The pods of a shape in one domain."""
+        tally = self._tallies.get((level, shape))
+        return tally[domain] if tally is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +138,14 @@ class Choices:
                 distance = group.preferred + 1 + len(color.running)
             self.preferences[group.preferred] += sign * distance
         self._add(place.level, place.domain, [sign * need for need in group.need], place.above + 1)
-        for at in range(place.level + 1):
-            around = self._tree.above(place.level, place.domain, at)
+        for at, around in self._tree.around(place.level, place.domain, 0):
             self._touched[at, around] += sign
             if group.size:
                 self.used[at].add(around, sign)
 
     def touches(self, level: int, domain: int) -> bool:
         """Whether a choice has anything to do with a domain."""
-        return self._touched[level, domain] > 0 or domain in self.used[level]
+        return self._touched[level, domain] > 0 or self.used[level][domain] > 0
 
     # ---- members for a group ----
 
@@ -125,8 +176,7 @@ class Choices:
         """Count pods in a domain and in those around it, up to a coarser level."""
         if not any(added):
             return
-        for at in range(top, level + 1):
-            around = self._tree.above(level, domain, at)
+        for at, around in self._tree.around(level, domain, top):
             for shape, pods in enumerate(added):
                 if pods:
                     self.loads.add(at, around, shape, pods)
@@ -135,21 +185,20 @@ class Choices:
 
     def covered(self, level: int, domain: int) -> bool:
         """Whether each domain on the way up takes what is confined to it, one shape at a time."""
-        for at in range(-1, level + 1):
-            around = self._tree.above(level, domain, at)
-            for shape, table in enumerate(self.compiled.tables):
-                if self.loads.count(at, around, shape) > table.capacity(at, around):
-                    return False
-        return True
+        return all(
+            self.loads.count(at, around, shape) <= table.capacity(at, around)
+            for at, around in self._tree.around(level, domain)
+            for shape, table in enumerate(self.compiled.tables)
+        )
 
     def room(self, group: GroupVar, place: Place) -> list[int]:
         """Per shape, how many pods a domain and all those around it have left for a group that is made."""
         rooms = []
         for shape, table in enumerate(self.compiled.tables):
-            left = table.total
-            for at in range(-1, place.level + 1):
-                around = self._tree.above(place.level, place.domain, at)
-                left = min(left, table.capacity(at, around) - self.loads.count(at, around, shape))
+            left = min(
+                table.capacity(at, around) - self.loads.count(at, around, shape)
+                for at, around in self._tree.around(place.level, place.domain)
+            )
             rooms.append(left + group.need[shape])
         return rooms
 
@@ -162,8 +211,7 @@ class Choices:
         compiled = self.compiled
         if len(compiled.tables) == 1:
             return True
-        for at in range(max(place.above + 1, 0), place.level + 1):
-            around = self._tree.above(place.level, place.domain, at)
+        for at, around in self._tree.around(place.level, place.domain, max(place.above + 1, 0)):
             load = [self.loads.count(at, around, shape) for shape in range(len(compiled.tables))]
             if not any(load):
                 continue

@@ -42,13 +42,14 @@ class Contents:
         """Confine pod sets."""
         for content in contents:
             self._all.append(content)
-            for around in self._around(content):
+            for around in self._tree.around(content.level, content.domain):
                 self._inside.setdefault(around, []).append(content)
 
     def cut(self, length: int) -> None:
         """Take out what was added since there were so many."""
         while len(self._all) > length:
-            for around in self._around(self._all.pop()):
+            gone = self._all.pop()
+            for around in self._tree.around(gone.level, gone.domain):
                 self._inside[around].pop()
 
     def inside(self, level: int, domain: int) -> list[Content]:
@@ -59,14 +60,11 @@ class Contents:
         """Contents by the outermost domain that something is confined to, in tree order."""
         tops: dict[tuple[int, int], list[Content]] = {}
         for content in sorted(self._all, key=lambda each: (each.level, each.domain, each.pod_set.index)):
-            key = next((around for around in self._around(content) if around in tops), None)
-            tops.setdefault(key or (content.level, content.domain), []).append(content)
+            around = self._tree.around(content.level, content.domain)
+            # The content's own domain comes last.
+            top = next((each for each in around if each in tops), around[-1])
+            tops.setdefault(top, []).append(content)
         return [(level, domain, inside) for (level, domain), inside in sorted(tops.items())]
-
-    def _around(self, content: Content) -> Iterable[tuple[int, int]]:
-        """A content's own domain and those around it, the coarsest first."""
-        level, domain = content.level, content.domain
-        return [(at, self._tree.above(level, domain, at)) for at in range(-1, level + 1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,25 @@
-"""What it costs at least to give a group a domain, for many domains of one level at once."""
+"""What it costs at least to give a group a domain, and which of several domains comes first.
+
+Domains of one level inside a coarser domain are compared whole arrays at once. The order follows
+the wishes as far as counts can tell, looks ahead to what the group's siblings need, and ends with
+the tightest fit and the path.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
+from closeknit.engine.choices import Loads, Tally
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar
 from closeknit.engine.count_bounds import MOST_COUNTED, fewest_inside
-from closeknit.engine.tallies import Tally
 from closeknit.engine.tree import Flags, Ints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class DomainCosts:
     """Bounds on what a group costs in domains of a level inside a coarser domain."""
 
@@ -21,8 +28,13 @@ class DomainCosts:
     inside: tuple[int, int]
     """Level and domain of the coarser domain."""
     level: int
+    loads: Loads
     used: list[Tally]
     """By level, the domains in use."""
+    siblings: list[int]
+    """Per shape, the pods that groups beside this one still have to place in the coarser domain."""
+    guide: tuple[int, int] | None = None
+    """Level and domain that candidates should hold or lie in."""
 
     def left_out(self, domains: Ints) -> Ints | int:
         """Pods for which a candidate has no room."""
@@ -47,9 +59,8 @@ class DomainCosts:
         if not used:
             return 1
         if coarser <= self.inside[0]:
-            tree = self.compiled.tree
-            return int(tree.above(*self.inside, coarser) not in used)
-        fresh: Flags = used.all()[self.around(coarser, domains)] == 0
+            return int(not used[self.compiled.tree.above(*self.inside, coarser)])
+        fresh: Flags = used.counts[self.around(coarser, domains)] == 0
         return fresh.astype(np.int64)
 
     def pieces(self, finer: int, domains: Ints, most: int | None = None) -> Ints:
@@ -76,3 +87,89 @@ class DomainCosts:
                     )
             np.maximum(pieces, rough, out=pieces)
         return pieces
+
+    def bound(self, field: int, domains: Ints, so_far: int, most: int) -> Ints | int:
+        """What a field of the whole comes to at least with one of the domains, after what it was so far."""
+        coarser = field - 1 - self.compiled.tree.depth
+        if field == 0:
+            return so_far + self.left_out(domains)
+        if coarser < 0:
+            return so_far
+        if coarser <= self.level:
+            return so_far + self.new(coarser, domains)
+        return np.maximum(so_far, self.pieces(coarser, domains, most))
+
+    def first(self, domains: Ints) -> int:
+        """The best of some domains, which are in path order."""
+        for key in self._keys():
+            if len(domains) == 1:
+                break
+            values = key(domains)
+            if not isinstance(values, int):
+                domains = domains[values == values.min()]
+        return int(domains[0])
+
+    @cached_property
+    def _main(self) -> int:
+        """The shape of most of the group's pods."""
+        return max(range(len(self.group.open)), key=lambda shape: (self.group.open[shape], -shape))
+
+    def _keys(self) -> Iterator[Callable[[Ints], Ints | int]]:
+        """What to compare, most important first; what is equal to the end is told apart by path."""
+        if not self.group.open:
+            return
+        tree, table = self.compiled.tree, self.compiled.tables[self._main]
+        yield self.left_out
+        if self.guide is not None:
+            yield self._apart
+        for coarser in range(max(self.inside[0] + 1, 0), self.level + 1):
+            yield partial(self.new, coarser)
+            if self.siblings[self._main]:
+                yield partial(self._shortage, coarser)
+        for finer in range(self.level + 1, tree.depth + 1):
+            # A level of one node a domain counts like the nodes themselves.
+            if finer == tree.depth or tree.count(finer) < len(tree):
+                yield partial(self.pieces, finer)
+        if (appeal := table.appeal(self.level)) is not None:
+            yield lambda domains: -appeal[domains]
+        for coarser in range(self.level, -1, -1):
+            yield partial(self._room, coarser)
+
+    def _apart(self, domains: Ints) -> Ints:
+        """1 where a candidate neither holds the guiding domain nor lies in it."""
+        assert self.guide is not None
+        tree, (level, domain) = self.compiled.tree, self.guide
+        if level >= self.level:
+            apart = domains != tree.above(level, domain, self.level)
+        else:
+            apart = self.around(level, domains) != domain
+        return np.asarray(apart, dtype=np.int64)
+
+    def _room(self, coarser: int, domains: Ints) -> Ints:
+        """How many pods the domain around each candidate takes."""
+        room: Ints = self.compiled.tables[self._main].sums[coarser][self.around(coarser, domains)]
+        return room
+
+    @cached_property
+    def _whole_groups(self) -> Ints:
+        """By domain of the level, from the first inside: room for pods of groups like this one."""
+        first, last = self.compiled.tree.span(*self.inside, self.level)
+        room = self.compiled.tables[self._main].sums[self.level][first:last]
+        tally = self.loads.at(self.level, self._main)
+        if tally is not None:
+            room = np.maximum(room - tally.counts[first:last], 0)
+        size = max(self.group.need[self._main], 1)
+        return room // size * size
+
+    def _shortage(self, coarser: int, domains: Ints) -> Ints:
+        """How much of what this group and its siblings need, the domain around a candidate lacks.
+
+        What counts is room for whole groups: the rest of a domain is of no use to them.
+        """
+        tree = self.compiled.tree
+        wanted = self.siblings[self._main] + self.group.need[self._main]
+        first, last = tree.span(*self.inside, coarser)
+        inner = tree.dom[self.level][tree.start[coarser][first:last]]
+        whole = np.add.reduceat(self._whole_groups, inner - inner[0])
+        short: Ints = np.maximum(wanted - whole[self.around(coarser, domains) - first], 0)
+        return short

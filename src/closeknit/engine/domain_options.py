@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices, Place
 from closeknit.engine.compiled_request import GroupVar
+from closeknit.engine.domain_costs import DomainCosts
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.open_groups import OpenGroups, Waiting, needed_beside
@@ -54,18 +55,17 @@ class DomainOptions:
         group = task.group
 
         def candidates_at(level: int) -> Candidates:
-            inside = (task.level, task.domain)
-            candidates = Candidates(
+            costs = DomainCosts(
                 self._compiled,
                 group,
-                inside,
+                (task.level, task.domain),
                 level,
-                loads=self._made.loads,
-                used=self._made.used,
-                siblings=siblings,
-                guide=self._guide,
-                whole_groups=self._rules.whole_groups,
+                self._made.loads,
+                self._made.used,
+                siblings,
+                self._guide,
             )
+            candidates = Candidates(costs, whole_groups=self._rules.whole_groups)
             for domain in task.tried.get(level, ()):
                 candidates.drop(domain)
             return candidates
@@ -86,7 +86,7 @@ class DomainOptions:
         seen: set[object] | None = None
         distance = _distance(task.group, level)
         while True:
-            self._incumbent.drop_hopeless(candidates, task.group, level, distance)
+            self._incumbent.drop_hopeless(candidates, task.group, distance)
             domain = candidates.next()
             if domain is None:
                 return
@@ -118,8 +118,8 @@ class Symmetry:
 
     def of(self, above: int, level: int, domain: int) -> object:
         """Equal for domains that are alike and lie in domains that are alike, up to a coarser level."""
-        tree = self._compiled.tree
-        return tuple(self._look(at, tree.above(level, domain, at)) for at in range(above + 1, level + 1))
+        around = self._compiled.tree.around(level, domain, above + 1)
+        return tuple(self._look(*each) for each in around)
 
     def _look(self, level: int, domain: int) -> object:
         """What a domain looks like; its own number where it is in use or too large to compare."""

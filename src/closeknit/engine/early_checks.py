@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from closeknit.engine.batches import batches
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.choices import Choices, Place
 from closeknit.engine.compiled_request import GroupVar, Part
 from closeknit.engine.component import component
+from closeknit.engine.count_bounds import batches
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layouts
 from closeknit.engine.memberships import Capacity, has_choice

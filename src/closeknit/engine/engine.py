@@ -27,7 +27,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Assignment, Choice, Outcome, Placed, Statistics, Undecided, Unplaceable
 from closeknit.hub.request import PodSet, Request
-from closeknit.hub.topology import Topology
+from closeknit.hub.topology import DomainPath, Topology
 
 _USUAL = Budget()
 
@@ -55,21 +55,19 @@ class Engine:
         Raises ``InvalidError`` with everything wrong with a request that makes no sense.
         """
         keyed = self._requests.check(request)
-        if keyed.single is None:
-            return self._search(request)
         counted = self._cache.touched
-        table = self._cache.table(keyed.shapes[0], self._tree(request.topology))
-        touched = self._cache.touched - counted
-        outcome = short_path.decide(
-            request, keyed.single, table, self._ledger, budget=self._budget, touched=touched
-        )
-        return outcome or self._search(request, touched)
+        if keyed.single is not None:
+            table = self._cache.table(keyed.shapes[0], self._tree(request.topology))
+            touched = self._cache.touched - counted
+            outcome = short_path.decide(request, keyed.single, table, budget=self._budget, touched=touched)
+            if outcome is not None:
+                return outcome
+        return self._search(request, counted)
 
-    def _search(self, request: Request, touched: int = 0) -> Outcome:
-        """Decide by search, as every request can be; ``touched`` nodes were counted for it before."""
-        counted = self._cache.touched
+    def _search(self, request: Request, counted: int) -> Outcome:
+        """Decide by search, as every request can be; ``counted`` nodes were counted before it began."""
         compiled = self._compile(request, Goal.WISHES)
-        touched += self._cache.touched - counted
+        touched = self._cache.touched - counted
         bare = partial(self._compile, request, Goal.CONSTRAINTS)
         found = find(compiled, bare, self._ledger.free, self._budget)
         statistics = Statistics(touched, found.candidates, found.steps)
@@ -77,7 +75,11 @@ class Engine:
             return (Unplaceable if found.complete else Undecided)(request.name, (), statistics)
         return Placed(
             request.name,
-            self._assignments(compiled, found.spread),
+            tuple(
+                assignment
+                for index, taken in sorted(found.spread.items())
+                for assignment in score.assignments(compiled.tree, compiled.pod_sets[index].pods, *taken)
+            ),
             score.reaches(compiled, found.spread),
             found.wishes,
             found.complete,
@@ -142,6 +144,22 @@ class Engine:
         tree = self._tree(None)
         return self._cache.table(PodShape.of(pods), tree).fit.item(tree.positions.item(slot))
 
+    def held(self, workload: str, node: str) -> tuple[Holding, ...]:
+        """What a workload holds on a node."""
+        slot = self._ledger.slot_of.get(node)
+        return self._ledger.holdings.there(workload, slot) if slot is not None else ()
+
+    def holdings(self) -> Iterator[Holding]:
+        """All that is held, on all nodes."""
+        for by_slot in self._ledger.holdings.of.values():
+            for there in by_slot.values():
+                yield from there
+
+    def path(self, node: str, topology: str | None) -> DomainPath:
+        """The domains of a topology that a node lies in, as far down as it has their labels."""
+        tree = self._tree(topology)
+        return tree.node_path(tree.positions.item(self._ledger.slot(node)))
+
     def room(
         self, pods: PodSet, node: str, topology: str | None, level: str | None, near: Collection[str] = ()
     ) -> int:
@@ -169,19 +187,6 @@ class Engine:
         return compile_request(
             request.root, tree, tables, shape_of=keyed.shape_of, slot_of=self._ledger.slot_of, goal=goal
         )
-
-    def _assignments(self, compiled: CompiledRequest, spread: score.Spread) -> tuple[Assignment, ...]:
-        tree, nodes = compiled.tree, self._ledger.nodes
-        made: list[Assignment] = []
-        for pod_set in compiled.pod_sets:
-            positions, counts = spread.get(pod_set.index, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
-            names = iter(pod_set.pods.pod_names())
-            for position, count in zip(positions.tolist(), counts.tolist(), strict=True):
-                node = nodes[int(tree.slots[position])]
-                assert node is not None
-                path = tree.node_path(position)
-                made.extend(Assignment(next(names), pod_set.name, node.name, path) for _ in range(count))
-        return tuple(made)
 
     def _tree(self, topology: str | None) -> Tree:
         tree = self._trees.get(topology)
@@ -255,12 +260,8 @@ class Engine:
 
         Costs only what is touched. Nodes must not come, go or change inside.
         """
-        ledger = self._ledger
-        mark = ledger.begin()
-        try:
+        with self._ledger.fork():
             yield self
-        finally:
-            ledger.undo(mark)
 
 
 def solve(cluster: Cluster, request: Request) -> Outcome:

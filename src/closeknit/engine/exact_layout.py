@@ -11,14 +11,27 @@ sum compares like the list of wishes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.component import Item
-from closeknit.engine.exact_nodes import LayoutNode, LookAhead, Pattern, Weights
+from closeknit.engine.exact_nodes import Fee, LayoutNode, LookAhead, Pattern
 
 LOOKS_A_STEP = 16
 """Looks at what fits on a node cost little; so many of them count as a step."""
+_NEVER = 1 << 2048
+"""More than any layout costs."""
+
+
+class _State(NamedTuple):
+    """How far a walk has come."""
+
+    at: int
+    """The node at hand."""
+    remaining: Pattern
+    is_open: tuple[bool, ...]
+    """Per fee, whether the domain of the node is in use."""
 
 
 class ExactLayout:
@@ -26,208 +39,148 @@ class ExactLayout:
 
     def __init__(
         self,
-        items: list[Item],
+        items: Sequence[Item],
         nodes: list[LayoutNode],
         demand: list[list[int]],
-        weights: Weights,
+        fees: Sequence[Fee],
         steps: Steps,
         *,
+        left_out: int,
         most_steps: int,
     ) -> None:
+        """``left_out`` is what a pod left out costs."""
         self._items = items
         self._nodes = nodes
         self._demand = [demand[item.shape] for item in items]
-        self._weights = weights
+        self._fees = fees
         self._steps = steps
+        self._left_out = left_out
         self._last_step = steps.taken + most_steps
         self._spare = tuple(item.open - item.need for item in items)
         self._looks = 0
-        self._ahead = LookAhead(items, nodes, self._demand, weights)
-        self._memo: dict[object, tuple[int, bool, Pattern | None]] = {}
+        self._ahead = LookAhead(items, nodes, self._demand, fees, left_out)
+        self._memo: dict[_State, tuple[int, bool, Pattern | None]] = {}
 
-    def best(self, below: int) -> tuple[int, list[tuple[int, Pattern]]] | None:
-        """The cheapest layout below a cost: what it costs, and per position how many of each item."""
-        levels = len(self._weights.levels) - 1
-        state = (
-            0,
-            tuple(item.open for item in self._items),
-            (False,) * levels,
-            (False,) * len(self._weights.colors),
-        )
-        cost = self._walk(*state, below)
+    def best(self, below: int | None = None) -> tuple[int, list[tuple[int, Pattern]]] | None:
+        """The cheapest layout, if below a cost: what it costs, and per position how many of each item."""
+        state = _State(0, tuple(item.open for item in self._items), (False,) * len(self._fees))
+        cost = self._walk(state, _NEVER if below is None else below)
         if cost is None:
             return None
         layout: list[tuple[int, Pattern]] = []
-        at, remaining, open_domains, open_colors = state
-        while at < len(self._nodes) and any(remaining):
-            open_domains, open_colors = self._arrive(at, open_domains, open_colors)
-            _, _, pattern = self._memo[at, remaining, open_domains, open_colors]
+        while not self._ended(state):
+            state = self._arrive(state)
+            _, _, pattern = self._memo[state]
             assert pattern is not None
             if any(pattern):
-                layout.append((self._nodes[at].position, pattern))
-                _, remaining, open_domains, open_colors = self._use(
-                    at, remaining, open_domains, open_colors, pattern
-                )
-                at += 1
-            else:
-                at = self._ahead.next_other[at]
+                layout.append((self._nodes[state.at].position, pattern))
+            _, state = self._use(state, pattern)
         return cost, layout
 
-    def _arrive(
-        self, at: int, open_domains: tuple[bool, ...], open_colors: tuple[bool, ...]
-    ) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
-        """Which domains of the node at hand are in use already."""
-        node = self._nodes[at]
-        if at == 0:
-            return node.paid[:-1], node.color_paid
-        before = self._nodes[at - 1]
-        domains = tuple(
-            was if before.domains[: level + 1] == node.domains[: level + 1] else node.paid[level]
-            for level, was in enumerate(open_domains)
+    def _ended(self, state: _State) -> bool:
+        return state.at == len(self._nodes) or not any(state.remaining)
+
+    def _arrive(self, state: _State) -> _State:
+        """The same with the domains of the node at hand, where it lies in others than the node before."""
+        node, before = self._nodes[state.at], self._nodes[state.at - 1] if state.at else None
+        return state._replace(
+            is_open=tuple(
+                was if before is not None and before.domains[i] == node.domains[i] else node.paid[i]
+                for i, was in enumerate(state.is_open)
+            )
         )
-        colors = tuple(
-            was if before.color_domains[i] == node.color_domains[i] else node.color_paid[i]
-            for i, was in enumerate(open_colors)
-        )
-        return domains, colors
 
     def _take(self) -> None:
         self._steps.take()
         if self._steps.taken > self._last_step:
             raise OutOfBudgetError
 
-    def _walk(
-        self,
-        at: int,
-        remaining: Pattern,
-        open_domains: tuple[bool, ...],
-        open_colors: tuple[bool, ...],
-        below: int,
-    ) -> int | None:
+    def _walk(self, state: _State, below: int) -> int | None:
         """The least cost of placing the rest from a node on, if less than ``below``."""
-        if at == len(self._nodes) or not any(remaining):
-            if any(left > spare for left, spare in zip(remaining, self._spare, strict=True)):
+        if self._ended(state):
+            if any(left > spare for left, spare in zip(state.remaining, self._spare, strict=True)):
                 return None
-            cost = sum(remaining) * self._weights.left_out
+            cost = sum(state.remaining) * self._left_out
             return cost if cost < below else None
-        open_domains, open_colors = self._arrive(at, open_domains, open_colors)
-        key = (at, remaining, open_domains, open_colors)
-        known = self._memo.get(key)
+        state = self._arrive(state)
+        known = self._memo.get(state)
         if known is not None:
             value, exact, _ = known
             if exact:
                 return value if value < below else None
             if value >= below:
                 return None
-        bound = self._ahead.bound(at, remaining, open_domains)
+        bound = self._ahead.bound(*state)
         if bound is None or bound >= below:
-            self._memo[key] = (below if bound is not None else 1 << 400, False, None)
+            self._memo[state] = (below if bound is not None else _NEVER, False, None)
             return None
         self._take()
         best: int | None = None
         chosen: Pattern = ()
         limit = below
-        for pattern in self._patterns(at, remaining, open_colors):
-            price, left, domains, colors = self._use(at, remaining, open_domains, open_colors, pattern)
-            following = at + 1 if any(pattern) else self._ahead.next_other[at]
-            if price >= limit:
-                continue
-            rest = self._walk(following, left, domains, colors, limit - price)
+        for pattern in self._patterns(state):
+            price, following = self._use(state, pattern)
+            rest = self._walk(following, limit - price) if price < limit else None
             if rest is not None:
                 best = limit = price + rest
                 chosen = pattern
-        if best is None:
-            self._memo[key] = (below, False, None)
-            return None
-        self._memo[key] = (best, True, chosen)
+        self._memo[state] = (below, False, None) if best is None else (best, True, chosen)
         return best
 
-    def _use(
-        self,
-        at: int,
-        remaining: Pattern,
-        open_domains: tuple[bool, ...],
-        open_colors: tuple[bool, ...],
-        pattern: Pattern,
-    ) -> tuple[int, Pattern, tuple[bool, ...], tuple[bool, ...]]:
-        """Put a pattern on a node: what it costs, what remains, and what is in use then."""
+    def _use(self, state: _State, pattern: Pattern) -> tuple[int, _State]:
+        """Put a pattern on the node at hand and go on; returns what that costs, too."""
         if not any(pattern):
-            return 0, remaining, open_domains, open_colors
-        node, weights = self._nodes[at], self._weights
-        price = 0 if node.paid[-1] else weights.levels[-1]
-        price += sum(w for w, is_open in zip(weights.levels[:-1], open_domains, strict=True) if not is_open)
-        if weights.colors:
-            colors = list(open_colors)
-            for item, count in zip(self._items, pattern, strict=True):
-                for color in item.colors if count else ():
-                    if not colors[color]:
-                        colors[color] = True
-                        price += weights.colors[color]
-            open_colors = tuple(colors)
-        left = tuple(a - b for a, b in zip(remaining, pattern, strict=True))
-        return price, left, (True,) * len(open_domains), open_colors
+            # What was not put on this node need not be tried on others like it.
+            return 0, state._replace(at=self._ahead.next_other[state.at])
+        price, is_open = 0, list(state.is_open)
+        for i, fee in enumerate(self._fees):
+            if not is_open[i] and any(pattern[item] for item in fee.payers):
+                is_open[i] = True
+                price += fee.weight
+        left = tuple(a - b for a, b in zip(state.remaining, pattern, strict=True))
+        return price, _State(state.at + 1, left, tuple(is_open))
 
-    def _patterns(self, at: int, remaining: Pattern, open_colors: tuple[bool, ...]) -> Iterator[Pattern]:
+    def _patterns(self, state: _State) -> Iterator[Pattern]:
         """What a node may take: all that nothing can be added to, the fullest first; then nothing.
 
-        Where taking a pod opens a domain for a color, leaving that pod out is a choice of its own.
+        Where a pod opens a domain that others do not pay for, leaving that pod out is a choice of its own.
         """
-        node = self._nodes[at]
-        most = [min(left, fit) for left, fit in zip(remaining, node.fits, strict=True)]
-        closed = {color for color, is_open in enumerate(open_colors) if not is_open}
-        found: list[Pattern] = []
-        # Only colors of pods that fit here can be opened here.
-        here = {
-            color for item, bound in zip(self._items, most, strict=True) if bound for color in item.colors
-        }
-        for banned in _subsets(sorted(here & closed)):
-            allowed = [
-                0 if banned & set(item.colors) else bound
-                for item, bound in zip(self._items, most, strict=True)
-            ]
-            found.extend(self._full(allowed, node.free))
-        unique = sorted(set(found), key=lambda pattern: (-sum(pattern), tuple(-count for count in pattern)))
-        yield from (pattern for pattern in unique if any(pattern))
+        node = self._nodes[state.at]
+        most = [min(left, fit) for left, fit in zip(state.remaining, node.fits, strict=True)]
+        fitting = {item for item, bound in enumerate(most) if bound}
+        payers = [
+            fee.payers & fitting
+            for fee, is_open in zip(self._fees, state.is_open, strict=True)
+            if not is_open and fee.payers & fitting and not fee.payers >= fitting
+        ]
+        found: set[Pattern] = set()
+        for mask in range(1 << len(payers)):
+            banned = set[int]().union(*(items for i, items in enumerate(payers) if mask >> i & 1))
+            found.update(self._full([0 if i in banned else bound for i, bound in enumerate(most)], node.free))
+        found.discard((0,) * len(most))
+        yield from sorted(found, key=lambda pattern: (-sum(pattern), tuple(-count for count in pattern)))
         yield (0,) * len(most)
 
-    def _full(self, most: list[int], free: tuple[int, ...]) -> list[Pattern]:
-        """Every pattern within bounds to which nothing can be added."""
-        found: list[Pattern] = []
-        count = len(most)
-        pattern = [0] * count
-
-        def fits(item: int, left: list[int]) -> int:
-            bound = most[item]
-            for amount, units in zip(left, self._demand[item], strict=True):
-                if units:
-                    bound = min(bound, amount // units)
-            return max(bound, 0)
-
-        def extend(item: int, left: list[int]) -> None:
-            # Patterns can be many on a large node; a handful of looks is worth a step.
-            self._looks += 1
-            if self._looks % LOOKS_A_STEP == 0:
-                self._take()
-            if item == count:
-                # A pattern can be added to if any item that stopped early still fits.
-                if all(pattern[i] == most[i] or not _fits(left, self._demand[i]) for i in range(count)):
-                    found.append(tuple(pattern))
-                return
-            top = fits(item, left)
-            # What the last item leaves can be added by nobody else, so it takes all it can.
-            for take in range(top, -1 if item < count - 1 else top - 1, -1):
-                pattern[item] = take
-                extend(item + 1, [a - take * u for a, u in zip(left, self._demand[item], strict=True)])
-            pattern[item] = 0
-
-        extend(0, list(free))
-        return found
+    def _full(self, most: list[int], left: Sequence[int], pattern: Pattern = ()) -> Iterator[Pattern]:
+        """Every pattern within bounds that begins like this and to which nothing can be added."""
+        # Patterns can be many on a large node; a handful of looks is worth a step.
+        self._looks += 1
+        if self._looks % LOOKS_A_STEP == 0:
+            self._take()
+        item = len(pattern)
+        if item == len(most):
+            # A pattern can be added to if any item that stopped early still fits.
+            if all(pattern[i] == most[i] or not _room(left, self._demand[i]) for i in range(item)):
+                yield pattern
+            return
+        demand = self._demand[item]
+        top = min(most[item], _room(left, demand))
+        # What the last item leaves can be added by nobody else, so it takes all it can.
+        for take in range(top, -1 if item < len(most) - 1 else top - 1, -1):
+            rest = [amount - take * units for amount, units in zip(left, demand, strict=True)]
+            yield from self._full(most, rest, (*pattern, take))
 
 
-def _fits(left: list[int], demand: list[int]) -> bool:
-    return all(amount >= units for amount, units in zip(left, demand, strict=True) if units)
-
-
-def _subsets(colors: list[int]) -> Iterator[set[int]]:
-    for mask in range(1 << len(colors)):
-        yield {color for i, color in enumerate(colors) if mask >> i & 1}
+def _room(left: Sequence[int], demand: list[int]) -> int:
+    """How many pods go into what is left of a node."""
+    return min(amount // units for amount, units in zip(left, demand, strict=True) if units)

@@ -5,6 +5,8 @@ Bounds say what the nodes still to be walked take at most, and what the pods sti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +25,18 @@ FEW_NODES = 64
 
 
 @dataclass(frozen=True, slots=True)
+class Fee:
+    """What each domain of a level costs the items that have to pay for using it."""
+
+    level: int
+    weight: int
+    payers: AbstractSet[int]
+    """The numbers of those items."""
+    paid: AbstractSet[int]
+    """Domains that are in use anyway, so that using them costs nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class LayoutNode:
     """A node, in the terms of an exact layout."""
 
@@ -31,18 +45,15 @@ class LayoutNode:
     fits: tuple[int, ...]
     """Per item, how many it takes by itself."""
     domains: tuple[int, ...]
-    """The domain at each level walked, coarsest first; the node itself is not among them."""
+    """Per fee, the domain of its level."""
     paid: tuple[bool, ...]
-    """Which of those domains are in use anyway, so that using them costs nothing; last, the node itself."""
-    color_domains: tuple[int, ...]
-    """Per color, the domain of its level."""
-    color_paid: tuple[bool, ...]
+    """Per fee, whether that domain costs nothing."""
 
 
 def layout_nodes(
-    compiled: CompiledRequest, free: Ints, component: Component, *, in_use: list[set[int]], most: int
+    compiled: CompiledRequest, free: Ints, component: Component, fees: Sequence[Fee], *, most: int
 ) -> list[LayoutNode]:
-    """The nodes that take any of a component's pods; ``in_use`` lists, by level, domains that cost nothing.
+    """The nodes that take any of a component's pods, in walking order.
 
     Raises ``OutOfBudgetError`` where there are more than ``most`` of them.
     """
@@ -54,12 +65,10 @@ def layout_nodes(
     positions = (np.flatnonzero(useful) + start).tolist()
     if len(positions) > most:
         raise OutOfBudgetError
-    walked = range(component.level + 1, tree.depth)
     nodes = []
     for position in positions:
         slot = int(tree.slots[position])
-        domains = tuple(int(tree.dom[m][position]) for m in walked)
-        color_domains = tuple(int(tree.dom[color.level][position]) for color in component.colors)
+        domains = tuple(int(tree.dom[fee.level][position]) for fee in fees)
         nodes.append(
             LayoutNode(
                 position,
@@ -71,64 +80,57 @@ def layout_nodes(
                     for item in component.items
                 ),
                 domains=domains,
-                paid=(
-                    *(domain in in_use[m] for m, domain in zip(walked, domains, strict=True)),
-                    position in in_use[tree.depth],
-                ),
-                color_domains=color_domains,
-                color_paid=tuple(
-                    domain in color.running
-                    for color, domain in zip(component.colors, color_domains, strict=True)
-                ),
+                paid=tuple(domain in fee.paid for fee, domain in zip(fees, domains, strict=True)),
             )
         )
-    return _in_walking_order(nodes, 0, len(walked))
+    return _in_walking_order(nodes, 0, finest(fees))
 
 
-def _in_walking_order(nodes: list[LayoutNode], level: int, levels: int) -> list[LayoutNode]:
+def finest(fees: Sequence[Fee]) -> int:
+    """The place of the fee for nodes; those before it are for the levels around them, coarsest first."""
+    return max(range(len(fees)), key=lambda i: fees[i].level)
+
+
+def _in_walking_order(nodes: list[LayoutNode], at: int, last: int) -> list[LayoutNode]:
     """Domains kept together, those in use and the roomiest first, so that a good layout is found first."""
-    if level == levels:
+    if at == last:
         return sorted(
             nodes,
-            key=lambda node: (not node.paid[-1], tuple(-fit for fit in node.fits), node.free, node.position),
+            key=lambda node: (not node.paid[at], tuple(-fit for fit in node.fits), node.free, node.position),
         )
     parts: dict[int, list[LayoutNode]] = {}
     for node in nodes:
-        parts.setdefault(node.domains[level], []).append(node)
+        parts.setdefault(node.domains[at], []).append(node)
 
     def rank(part: tuple[int, list[LayoutNode]]) -> tuple[bool, list[int], int]:
         domain, inside = part
         room = [-sum(fits) for fits in zip(*(node.fits for node in inside), strict=True)]
-        return (not inside[0].paid[level], room, domain)
+        return (not inside[0].paid[at], room, domain)
 
     ordered = sorted(parts.items(), key=rank)
-    return [node for _, inside in ordered for node in _in_walking_order(inside, level + 1, levels)]
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """What each thing costs."""
-
-    left_out: int
-    levels: tuple[int, ...]
-    """Per level walked, for a domain that comes into use; last, for a node."""
-    colors: tuple[int, ...]
-    """Per color, for a domain of its level that it comes to use."""
+    return [node for _, inside in ordered for node in _in_walking_order(inside, at + 1, last)]
 
 
 class LookAhead:
     """Bounds for every suffix of a walk over nodes, counted once from the last node to the first."""
 
     def __init__(
-        self, items: list[Item], nodes: list[LayoutNode], demand: list[list[int]], weights: Weights
+        self,
+        items: Sequence[Item],
+        nodes: list[LayoutNode],
+        demand: list[list[int]],
+        fees: Sequence[Fee],
+        left_out: int,
     ) -> None:
-        self._items = items
         self._nodes = nodes
         self._demand = demand
         """Per item, what one of its pods takes."""
-        self._weights = weights
+        self._fees = fees
+        self._left_out = left_out
+        """What a pod left out costs."""
         self._spare = tuple(item.open - item.need for item in items)
         self._mixes = self._make_mixes()
+        self._finest = finest(fees)
         self._count()
 
     def _make_mixes(self) -> list[tuple[list[int], list[int]]]:
@@ -137,8 +139,8 @@ class LookAhead:
         A node holds no more pods of the set than it would hold of that.
         All items together make one set, and those that ask for the same resource another.
         """
-        sets = {tuple(range(len(self._items)))}
-        for row in range(len(self._demand[0]) if self._items else 0):
+        sets = {tuple(range(len(self._demand)))}
+        for row in range(len(self._demand[0])):
             sets.add(tuple(i for i, demand in enumerate(self._demand) if demand[row]))
         return [
             (
@@ -151,51 +153,47 @@ class LookAhead:
 
     def _count(self) -> None:
         """Count, for each suffix of the walk, what it can take at most."""
-        nodes, items = self._nodes, self._items
-        count, levels = len(nodes), len(self._weights.levels) - 1
-        self._reach = [[0] * len(items) for _ in range(count + 1)]
-        self._best = [[[0] * len(items) for _ in range(levels + 1)] for _ in range(count + 1)]
-        self._gratis = [[0] * (levels + 1) for _ in range(count + 1)]
-        self._total = [[0] * len(self._demand[0]) for _ in range(count + 1)] if items else []
+        nodes, nothing = self._nodes, [0] * len(self._demand)
+        count, fees = len(nodes), range(len(self._fees))
+        self._reach = [nothing] * (count + 1)
+        self._best = [[nothing for _ in fees] for _ in range(count + 1)]
+        """Per fee and item, the most that one domain takes."""
+        self._gratis = [[0 for _ in fees] for _ in range(count + 1)]
+        """Per fee, the domains that cost nothing."""
+        self._total = [[0] * len(self._demand[0])] * (count + 1)
         self.next_other = [count] * (count + 1)
         """By node, the next one that differs from it."""
         self._mixed = [[0] * len(self._mixes) for _ in range(count + 1)]
         self._mixed_best = [[0] * len(self._mixes) for _ in range(count + 1)]
-        running = [[0] * len(items) for _ in range(levels)]
+        running = [nothing for _ in fees]
         for i in range(count - 1, -1, -1):
             node, after = nodes[i], nodes[i + 1] if i + 1 < count else None
-            self._reach[i] = [a + b for a, b in zip(self._reach[i + 1], node.fits, strict=True)]
-            self._total[i] = [a + b for a, b in zip(self._total[i + 1], node.free, strict=True)]
+            self._reach[i] = _sum(self._reach[i + 1], node.fits)
+            self._total[i] = _sum(self._total[i + 1], node.free)
             for at, (members, least) in enumerate(self._mixes):
                 together = sum(node.fits[item] for item in members)
                 if together:
                     together = min([together, *(f // u for f, u in zip(node.free, least, strict=True) if u)])
                 self._mixed[i][at] = self._mixed[i + 1][at] + together
                 self._mixed_best[i][at] = max(self._mixed_best[i + 1][at], together)
-            for level in range(levels):
-                same = after is not None and after.domains[: level + 1] == node.domains[: level + 1]
-                kept = running[level] if same else [0] * len(items)
-                running[level] = [a + b for a, b in zip(kept, node.fits, strict=True)]
-                self._best[i][level] = [
-                    max(a, b) for a, b in zip(self._best[i + 1][level], running[level], strict=True)
-                ]
-                self._gratis[i][level] = self._gratis[i + 1][level] + (node.paid[level] and not same)
-            self._best[i][levels] = [
-                max(a, b) for a, b in zip(self._best[i + 1][levels], node.fits, strict=True)
-            ]
-            self._gratis[i][levels] = self._gratis[i + 1][levels] + node.paid[levels]
+            same = [after is not None and after.domains[fee] == node.domains[fee] for fee in fees]
+            for fee in fees:
+                running[fee] = _sum(running[fee] if same[fee] else nothing, node.fits)
+                self._best[i][fee] = list(map(max, self._best[i + 1][fee], running[fee]))
+                self._gratis[i][fee] = self._gratis[i + 1][fee] + (node.paid[fee] and not same[fee])
+            same[self._finest] = True
             twin = (
                 after is not None
-                and after.fits == node.fits
-                and after.free == node.free
-                and after.domains == node.domains
-                and after.paid == node.paid
-                and after.color_domains == node.color_domains
+                and all(same)
+                and (after.fits, after.free, after.paid) == (node.fits, node.free, node.paid)
             )
             self.next_other[i] = self.next_other[i + 1] if twin else i + 1
 
-    def bound(self, at: int, remaining: Pattern, open_domains: tuple[bool, ...]) -> int | None:
-        """What placing the rest costs at least; None where it cannot be placed."""
+    def bound(self, at: int, remaining: Pattern, is_open: tuple[bool, ...]) -> int | None:
+        """What placing the rest costs at least; None where it cannot be placed.
+
+        ``is_open`` tells, per fee, whether the domain of the node at hand is in use.
+        """
         must = [max(left - spare, 0) for left, spare in zip(remaining, self._spare, strict=True)]
         reach = self._reach[at]
         left_out = 0
@@ -213,17 +211,21 @@ class LookAhead:
             left_out = max(left_out, sum(remaining[item] for item in members) - most)
             if need:
                 hosts = max(hosts, -(-need // best_of))
+        cost = left_out * self._left_out
         if not any(must):
-            return left_out * self._weights.left_out
+            return cost
         for row, total in enumerate(self._total[at]):
             if sum(need * demand[row] for need, demand in zip(must, self._demand, strict=True)) > total:
                 return None
-        cost = left_out * self._weights.left_out
-        for level, weight in enumerate(self._weights.levels):
-            best = self._best[at][level]
-            pieces = max(-(-need // most) for need, most in zip(must, best, strict=True) if need)
-            if level == len(open_domains):
+        for i, fee in enumerate(self._fees):
+            best = self._best[at][i]
+            pieces = max((-(-must[item] // best[item]) for item in fee.payers if must[item]), default=0)
+            if i == self._finest:
                 pieces = max(pieces, hosts)
-            gratis = self._gratis[at][level] + (level < len(open_domains) and open_domains[level])
-            cost += max(pieces - gratis, 0) * weight
+            gratis = self._gratis[at][i] + (is_open[i] and not self._nodes[at].paid[i])
+            cost += max(pieces - gratis, 0) * fee.weight
         return cost
+
+
+def _sum(a: Sequence[int], b: Sequence[int]) -> list[int]:
+    return [x + y for x, y in zip(a, b, strict=True)]

@@ -62,11 +62,7 @@ class FitTable:
         tree = self.tree
         self.fit = self.fits.fit[tree.slots]
         self.price = self.fits.price[tree.slots] if self.fits.price is not None else None
-        self.sums, self.largest = [self.fit], _by_level(tree, self.fit)
-        for level in range(tree.depth - 1, -1, -1):
-            # Summing the next finer level instead of the nodes costs its domains only.
-            inner = tree.dom[level + 1][tree.start[level]]
-            self.sums.insert(0, np.add.reduceat(self.sums[0], inner) if len(tree) else self.fit)
+        self.sums, self.largest = (_by_level(tree, self.fit, by) for by in (np.add, np.maximum))
         self.total = int(self.sums[0].sum())
         self.most = int(self.largest[0].max(initial=0))
         self._biggest.clear()
@@ -115,16 +111,17 @@ class FitTable:
         if self.price is None:
             return None
         if self._appeal is None:
-            self._appeal = _by_level(self.tree, np.where(self.fit > 0, -self.price, _NEVER))
+            self._appeal = _by_level(self.tree, np.where(self.fit > 0, -self.price, _NEVER), np.maximum)
         return self._appeal[level]
 
 
-def _by_level(tree: Tree, of_nodes: Ints) -> list[Ints]:
-    """The largest value of each domain, by level down to the nodes themselves."""
+def _by_level(tree: Tree, of_nodes: Ints, by: np.ufunc) -> list[Ints]:
+    """The sum or the largest value of each domain, by level down to the nodes themselves."""
     found = [of_nodes]
     for level in range(tree.depth - 1, -1, -1):
+        # Going over the next finer level instead of the nodes costs its domains only.
         inner = tree.dom[level + 1][tree.start[level]]
-        found.insert(0, np.maximum.reduceat(found[0], inner) if len(tree) else of_nodes)
+        found.insert(0, by.reduceat(found[0], inner) if len(tree) else of_nodes)
     return found
 
 
@@ -154,32 +151,27 @@ class TableCache:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._fits: dict[PodShape, NodeFits] = {}
-        self._tables: dict[PodShape, dict[str | None, FitTable]] = {}
+        self._known: dict[PodShape, tuple[NodeFits, dict[str | None, FitTable]]] = {}
+        """By shape, and then by topology."""
         self.touched = 0
         """Nodes counted so far, over all shapes."""
 
     def table(self, shape: PodShape, tree: Tree) -> FitTable:
         """What fits where for a shape, in the order of a tree, as of now."""
-        fits = self._fits.pop(shape, None)
-        if fits is None:
-            self._drop_oldest()
-            fits = NodeFits(self._ledger, shape)
+        known = self._known.pop(shape, None)
         # Taking it out and putting it back moves it behind all others.
-        self._fits[shape] = fits
-        tables = self._tables.setdefault(shape, {})
+        fits, tables = self._known[shape] = known if known is not None else self._counted(shape)
         name = tree.topology.name if tree.topology is not None else None
-        table = tables.get(name)
-        if table is None:
-            table = tables[name] = FitTable(fits, tree)
+        if name not in tables:
+            tables[name] = FitTable(fits, tree)
         before = fits.touched
-        table.refresh(self._ledger)
+        tables[name].refresh(self._ledger)
         self.touched += fits.touched - before
-        return table
+        return tables[name]
 
-    def _drop_oldest(self) -> None:
+    def _counted(self, shape: PodShape) -> tuple[NodeFits, dict[str | None, FitTable]]:
+        """A shape that was not known, in place of those not asked for the longest."""
         most = min(max(_MOST_CELLS // max(len(self._ledger.nodes), 1), _LEAST_SHAPES), _MOST_SHAPES)
-        while len(self._fits) >= most:
-            oldest = next(iter(self._fits))
-            del self._fits[oldest]
-            del self._tables[oldest]
+        while len(self._known) >= most:
+            del self._known[next(iter(self._known))]
+        return NodeFits(self._ledger, shape), {}

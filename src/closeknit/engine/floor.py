@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from closeknit.engine import score
-from closeknit.engine.batches import Batch, certain
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar
-from closeknit.engine.count_bounds import MixedBound, fewest, fewest_inside
+from closeknit.engine.count_bounds import Batch, MixedBound, certain, fewest, fewest_inside
 from closeknit.engine.tree import Flags, Ints
 
 

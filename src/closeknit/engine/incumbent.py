@@ -7,8 +7,6 @@ what any placement costs, counted once over the whole cluster when a search drag
 
 from __future__ import annotations
 
-import numpy as np
-
 from closeknit.engine import score
 from closeknit.engine.budget import Budget, Steps
 from closeknit.engine.candidates import Candidates
@@ -17,7 +15,6 @@ from closeknit.engine.compiled_request import Goal, GroupVar
 from closeknit.engine.floor import Floor
 from closeknit.engine.rules import Rules
 from closeknit.engine.score import Spread
-from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Wishes
 
 _SMALL = 2048
@@ -72,43 +69,37 @@ class Incumbent:
         """Whether the choices so far, and a distance to be added, can still lead to something better."""
         if self.fields is None:
             return True
-        fields = self._made.cost(closely=self.drags_on())
-        if group is not None and distance:
-            fields[1 + group.preferred] += distance
+        fields = self._cost(group, distance)
         # The first comparison is cheap, and mostly enough.
         return (
             fields < self.fields
             and [max(a, b) for a, b in zip(fields, self._lower(), strict=True)] < self.fields
         )
 
+    def _cost(self, group: GroupVar | None, distance: int) -> list[int]:
+        """What the choices so far and a group's distance from its preference cost at least."""
+        fields = self._made.cost(closely=self.drags_on())
+        if group is not None and distance:
+            fields[1 + group.preferred] += distance
+        return fields
+
     def leaves_out_fewer(self, more: int) -> bool:
         """Whether it leaves out fewer pods than the choices so far and so many more."""
         return self.fields is not None and self.fields[0] < self._made.left_out + more
 
-    def drop_hopeless(self, candidates: Candidates, group: GroupVar, level: int, distance: int) -> None:
-        """Take candidates out of the candidates whose bounds reach the best placement known."""
+    def drop_hopeless(self, candidates: Candidates, group: GroupVar, distance: int) -> None:
+        """Take candidates out whose bounds reach the best placement known."""
         if self.fields is None or not self._rules.hopeless_domains:
             return
-        base, depth = self._made.cost(closely=self.drags_on()), self._compiled.tree.depth
-        lower = [0] * len(base)
-
-        def bound(field: int, own: Ints | int) -> Ints | int:
-            if field == 0:
-                # Pods that a candidate leaves out may be among those that the cluster lacks room for.
-                value = _larger(own + self._made.left_out, base[0])
-            elif field <= depth:
-                value = base[field] + (distance if group.preferred == field - 1 else 0)
-            elif field - 1 - depth <= level:
-                value = own + base[field]
-            else:
-                value = _larger(own, base[field])
-            return _larger(value, lower[field])
-
-        candidates.drop_hopeless(self.fields, bound)
+        so_far = self._cost(group, distance)
+        # Pods that a candidate leaves out may be among those that the cluster lacks room for.
+        lower = [so_far[0], *[0] * (len(so_far) - 1)]
+        so_far[0] = self._made.left_out
+        candidates.drop_hopeless(self.fields, so_far, lower)
         if len(candidates):
             # The bound over the whole cluster costs more, so it is asked for what is left.
-            lower = self._lower()
-            candidates.drop_hopeless(self.fields, bound)
+            lower = [max(a, b) for a, b in zip(lower, self._lower(), strict=True)]
+            candidates.drop_hopeless(self.fields, so_far, lower)
 
     def drags_on(self) -> bool:
         """Whether bounds that count over the whole cluster are worth their cost by now."""
@@ -121,10 +112,3 @@ class Incumbent:
                 return [0] * (2 * self._compiled.tree.depth + 2)
             self._bound = self._floor.fields(self.fields)
         return self._bound
-
-
-def _larger(a: Ints | int, b: int) -> Ints | int:
-    if isinstance(a, int):
-        return max(a, b)
-    larger: Ints = np.maximum(a, b)
-    return larger

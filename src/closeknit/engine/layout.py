@@ -6,6 +6,7 @@ less might do and the component is small, exactly.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -16,7 +17,7 @@ from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.component import Component, Item
 from closeknit.engine.count_bounds import fewest
 from closeknit.engine.exact_layout import ExactLayout
-from closeknit.engine.exact_nodes import FEW_NODES, MOST_NODES, Weights, layout_nodes
+from closeknit.engine.exact_nodes import FEW_NODES, MOST_NODES, Fee, layout_nodes
 from closeknit.engine.packed_layout import packed
 from closeknit.engine.quick_layout import QuickLayout
 from closeknit.engine.tree import Ints
@@ -27,8 +28,6 @@ _TO_IMPROVE = 2_000
 """Steps that an exact layout may take where another will do."""
 _TO_FIND = 5_000
 """Steps that an exact layout may take where no other is found, until somebody insists."""
-_ANY_COST = 1 << 2048
-"""More than any layout costs."""
 
 
 @dataclass(slots=True)
@@ -158,22 +157,23 @@ class Layouts:
         """How much of all the room for its shape an item takes."""
         return item.open / max(self._compiled.tables[item.shape].total, 1)
 
+    def _fees(self, component: Component) -> list[Fee]:
+        """What domains cost: all items those of each level, and each color those of the level it prefers."""
+        items, levels = component.items, range(component.level + 1, self._compiled.tree.depth + 1)
+        everyone = frozenset(range(len(items)))
+        fees = [Fee(level, self._domains[level], everyone, self._in_use[level]) for level in levels]
+        for number, color in enumerate(component.colors):
+            payers = frozenset(i for i, item in enumerate(items) if number in item.colors)
+            fees.append(Fee(color.level, self._preferences[color.level], payers, color.running))
+        return fees
+
     def _cost(self, component: Component, takes: list[tuple[Ints, Ints]]) -> int:
         """What the domains cost that a layout brings into use."""
-        tree = self._compiled.tree
-        used = np.concatenate([positions for positions, _ in takes])
         cost = 0
-        for level in range(component.level + 1, tree.depth + 1):
-            domains = set(tree.dom[level][used].tolist())
-            cost += len(domains - self._in_use[level]) * self._domains[level]
-        for i, color in enumerate(component.colors):
-            parts = [
-                positions
-                for item, (positions, _) in zip(component.items, takes, strict=True)
-                if i in item.colors
-            ]
-            domains = set(tree.dom[color.level][np.concatenate(parts)].tolist())
-            cost += len(domains - color.running) * self._preferences[color.level]
+        for fee in self._fees(component):
+            used = np.concatenate([takes[item][0] for item in fee.payers])
+            domains = set(self._compiled.tree.dom[fee.level][used].tolist())
+            cost += len(domains - fee.paid) * fee.weight
         return cost
 
     def _bound(self, component: Component) -> int:
@@ -182,46 +182,42 @@ class Layouts:
         cost = 0
         for (shape, home), (_, total) in component.totals().items():
             cost += max(total - tables[shape].capacity(*home), 0) * self._left_out
-        needs: dict[int, int] = {}
-        for item in items:
-            needs[item.shape] = needs.get(item.shape, 0) + item.need
+        needs = [item.need for item in items]
         if len(items) == 1:
             # Leaving a pod out costs more than any domain, so all that fit will be placed.
-            shape = items[0].shape
-            needs[shape] = min(items[0].open, tables[shape].capacity(*component.homes[0]))
-        for level in range(component.level + 1, tree.depth + 1):
-            first, last = tree.span(component.level, component.domain, level)
-            gratis = sum(first <= inner < last for inner in self._in_use[level])
-            pieces = max(fewest(tables[shape].sums[level][first:last], need) for shape, need in needs.items())
-            cost += max(pieces - gratis, 0) * self._domains[level]
-        for i, color in enumerate(component.colors):
-            if not color.running and any(item.need for item in items if i in item.colors):
-                cost += self._preferences[color.level]
+            needs = [min(items[0].open, tables[items[0].shape].capacity(*component.homes[0]))]
+        for fee in self._fees(component):
+            first, last = tree.span(component.level, component.domain, fee.level)
+            by_shape = Counter[int]()
+            for item in fee.payers:
+                by_shape[items[item].shape] += needs[item]
+            pieces = max(
+                fewest(tables[shape].sums[fee.level][first:last], n) for shape, n in by_shape.items()
+            )
+            gratis = sum(first <= domain < last for domain in fee.paid)
+            cost += max(pieces - gratis, 0) * fee.weight
         return cost
 
     def _exactly(
         self, component: Component, known: Layout | None, steps: Steps, most_steps: int
     ) -> Layout | None:
         """The cheapest layout; raises ``OutOfBudgetError`` where finding it out would take too long."""
-        weights = Weights(
-            self._left_out,
-            tuple(self._domains[component.level + 1 :]),
-            tuple(self._preferences[color.level] for color in component.colors),
-        )
-        nodes = layout_nodes(
-            self._compiled,
-            self._free,
-            component,
-            in_use=self._in_use,
-            most=MOST_NODES if known is None else FEW_NODES,
-        )
+        compiled, fees = self._compiled, self._fees(component)
+        most = MOST_NODES if known is None else FEW_NODES
+        nodes = layout_nodes(compiled, self._free, component, fees, most=most)
         # What is laid out already must not be lost to a search for something better.
         allowed = steps if known is None else Steps(most_steps)
         try:
             exact = ExactLayout(
-                list(component.items), nodes, self._compiled.demand, weights, allowed, most_steps=most_steps
+                component.items,
+                nodes,
+                compiled.demand,
+                fees,
+                allowed,
+                left_out=self._left_out,
+                most_steps=most_steps,
             )
-            found = exact.best(known.cost if known is not None else _ANY_COST)
+            found = exact.best(known.cost if known is not None else None)
         finally:
             if allowed is not steps:
                 steps.add(allowed)
@@ -231,8 +227,8 @@ class Layouts:
         takes = []
         for i in range(len(component.items)):
             rows = sorted((position, pattern[i]) for position, pattern in walked if pattern[i])
-            positions = np.array([position for position, _ in rows], dtype=np.int64)
-            takes.append((positions, np.array([count for _, count in rows], dtype=np.int64)))
+            positions, counts = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+            takes.append((positions, counts))
         return Layout(cost, exact=True, takes=takes)
 
 

@@ -8,6 +8,7 @@ bring it up to date by looking only at what changed since.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import numpy as np
@@ -15,12 +16,12 @@ import numpy as np
 from closeknit.engine.holdings import Holdings
 from closeknit.engine.labels import Labels
 from closeknit.engine.tree import Flags, Ints
-from closeknit.hub.cluster import Cluster, Holding, amount_problems, holding_problems, problems, uncountable
+from closeknit.hub.cluster import Cluster, Holding, holding_problems, problems, uncountable
 from closeknit.hub.nodes import Effect, Node, Taint
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
-from closeknit.hub.resources import Resources
+from closeknit.hub.resources import Resources, amount_problems
 from closeknit.hub.sentences import hub as sentences
 
 PODS = "pods"
@@ -28,6 +29,8 @@ UNLIMITED = 2**40
 """Stands for the ``pods`` of a node that does not list any."""
 Demand: TypeAlias = tuple[tuple[int, int], ...]
 """Amounts as pairs of row and units, each row once."""
+_Before: TypeAlias = tuple[str, int, tuple[Holding, ...]]
+"""What a workload held on a slot before a change."""
 _LONGEST_JOURNAL = 1 << 20
 _MOST_DEMANDS = 4096
 
@@ -67,8 +70,8 @@ class Ledger:
         self.labels = Labels(self.nodes)
         self.holdings = Holdings()
         self._demands: dict[tuple[Resources, frozenset[HostPort]], Demand] = {}
-        self._undo: list[tuple[str, int, tuple[Holding, ...], Demand]] | None = None
-        self._forks = 0
+        self._undo: list[_Before] | None = None
+        """The changes since a fork began; None outside of forks."""
         self._journal: list[int] = []
         self._journal_base = 0
         self.nodes_version = 0
@@ -104,8 +107,6 @@ class Ledger:
         if node.name in self.slot_of:
             raise InvalidError([sentences.NODE_EXISTS.at(("node", "name"), node=node.name)])
         self._refuse_change(node)
-        for name in node.allocatable:
-            self.column_of(name)
         if self._vacant:
             slot = self._vacant.pop()
         else:
@@ -124,8 +125,6 @@ class Ledger:
         """Replace what is known of a node; what is held on it stays held."""
         slot = self.slot(node.name)
         self._refuse_change(node)
-        for name in node.allocatable:
-            self.column_of(name)
         self._write(slot, node)
         return slot
 
@@ -147,7 +146,7 @@ class Ledger:
 
     def _refuse_change(self, node: Node | None) -> None:
         """Raise where a node must not come, go or change, before anything is written."""
-        if self._forks:
+        if self._undo is not None:
             raise RuntimeError("Nodes must not come, go or change inside a fork; end it first.")
         if node is not None and (found := list(amount_problems(("node", "allocatable"), node.allocatable))):
             raise InvalidError(found)
@@ -160,6 +159,8 @@ class Ledger:
         return slot
 
     def _write(self, slot: int, node: Node) -> None:
+        for name in node.allocatable:
+            self.column_of(name)
         held = self.allocatable[:, slot] - self.free[:, slot] if self.nodes[slot] is not None else 0
         self.allocatable[:, slot] = 0
         for name, units in _offer(node.allocatable, no_pods=node.no_pods):
@@ -218,23 +219,18 @@ class Ledger:
 
     # ---- holdings ----
 
-    def begin(self) -> int:
-        """Start to remember how to take back what is held or released from here on."""
-        if self._undo is None:
-            self._undo = []
-        self._forks += 1
-        return len(self._undo)
-
-    def undo(self, mark: int) -> None:
-        """Take back everything since a mark, newest first."""
-        log = self._undo
-        assert log is not None
-        self._undo = None
-        while len(log) > mark:
-            workload, slot, before, taken = log.pop()
-            self._change(workload, slot, before, tuple((row, -units) for row, units in taken))
-        self._forks -= 1
-        self._undo = log if self._forks else None
+    @contextmanager
+    def fork(self) -> Iterator[None]:
+        """Take back at the end whatever is held or released inside, newest first."""
+        around, log = self._undo, list[_Before]()
+        self._undo = log
+        try:
+            yield
+        finally:
+            self._undo = None
+            for workload, slot, before in reversed(log):
+                self._change(workload, slot, before)
+            self._undo = around
 
     def hold(self, holding: Holding) -> None:
         """Take what a workload's pods hold out of a node's free amounts."""
@@ -246,17 +242,12 @@ class Ledger:
                 found.append(uncountable(("holding", "resources"), holding.node))
         if found:
             raise InvalidError(found)
-        before = self.holdings.there(holding.workload, slot)
-        self._change(holding.workload, slot, (*before, holding), taken)
+        self._change(holding.workload, slot, (*self.holdings.there(holding.workload, slot), holding))
 
     def release(self, workload: str) -> None:
         """Give back all that a workload holds; harmless where it holds nothing."""
-        for slot, holdings in list(self.holdings.of.get(workload, {}).items()):
-            given: dict[int, int] = {}
-            for holding in holdings:
-                for row, units in self._amounts(holding):
-                    given[row] = given.get(row, 0) - units
-            self._change(workload, slot, (), tuple(given.items()))
+        for slot in list(self.holdings.of.get(workload, ())):
+            self._change(workload, slot, ())
 
     def release_pods(self, gone: Holding) -> None:
         """Give back what some of a workload's pods hold on a node; the others stay.
@@ -264,22 +255,22 @@ class Ledger:
         Raises ``InvalidError`` where the workload holds fewer such pods there.
         """
         slot = self.slot(gone.node)
-        kept = self.holdings.without(gone, slot)
-        given = tuple((row, -units) for row, units in self._amounts(gone))
-        self._change(gone.workload, slot, kept, given)
+        self._change(gone.workload, slot, self.holdings.without(gone, slot))
 
     def _amounts(self, holding: Holding) -> Demand:
         """What all pods of a holding take."""
         demand = self.demand(holding.resources, holding.host_ports)
         return tuple((row, units * holding.pods) for row, units in demand)
 
-    def _change(self, workload: str, slot: int, now: tuple[Holding, ...], taken: Demand) -> None:
-        """Let a workload hold something else on a slot, which takes so much more there."""
+    def _change(self, workload: str, slot: int, now: tuple[Holding, ...]) -> None:
+        """Let a workload hold this on a slot and nothing else."""
         before = self.holdings.put(workload, slot, now)
-        for row, units in taken:
-            self.free[row, slot] -= units
+        for sign, holdings in ((1, before), (-1, now)):
+            for holding in holdings:
+                for row, units in self._amounts(holding):
+                    self.free[row, slot] += sign * units
         if self._undo is not None:
-            self._undo.append((workload, slot, before, taken))
+            self._undo.append((workload, slot, before))
         self._note(slot)
 
     def _hold_all(self, holdings: Sequence[Holding]) -> None:

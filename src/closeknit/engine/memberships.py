@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from operator import mul
 
 from closeknit.engine.compiled_request import Goal, GroupVar, Part, PodSetVar, formed, need_of
@@ -97,41 +97,26 @@ def _may_fit(counts: Sequence[int], needs: Sequence[Sequence[int]], number: int,
 def _droppings(
     counts: Sequence[int], costs: Sequence[int], numbers: Sequence[int]
 ) -> Iterator[tuple[int, ...]]:
-    """All ways to drop one of these numbers of members, by kind, the cheapest first."""
-    singles = sorted(cost for cost, parts in zip(costs, counts, strict=True) for _ in range(parts))
-    cheapest = [0, *accumulate(singles)]
-    waiting = list(reversed(numbers))
-    open_ways: list[tuple[tuple[int, tuple[int, ...]], int, Iterator[tuple[int, tuple[int, ...]]]]] = []
-    while waiting or open_ways:
-        # To drop more may be cheaper, but never cheaper than the cheapest so many are.
-        while waiting and (not open_ways or cheapest[waiting[-1]] <= open_ways[0][0][0]):
-            number = waiting.pop()
-            ways = _exactly(number, counts, costs)
-            heapq.heappush(open_ways, (next(ways), number, ways))
-        way, number, ways = heapq.heappop(open_ways)
-        yield way[1]
-        if (following := next(ways, None)) is not None:
-            heapq.heappush(open_ways, (following, number, ways))
+    """All ways to drop one of these numbers of members, by kind, the cheapest first.
 
-
-def _exactly(
-    number: int, counts: Sequence[int], costs: Sequence[int]
-) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """All ways to drop exactly so many members with what each costs, the cheapest first.
-
-    Every way but the first comes of one before it, by dropping a member of the next dearer kind
-    in place of one. Of kinds that cost the same, those last by name are dropped first.
+    Every way but the cheapest of its number comes of one before it, by dropping a member of the next
+    dearer kind in place of one. Of kinds that cost the same, those last by name are dropped first.
     """
     order = sorted(range(len(counts)), key=lambda kind: (costs[kind], -kind))
-    first, still = [0] * len(counts), number
-    for kind in order:
-        first[kind] = min(counts[kind], still)
-        still -= first[kind]
-    start = (sum(map(mul, first, costs)), tuple(first))
-    heap, seen = [start], {start[1]}
+
+    def cheapest(number: int) -> tuple[int, tuple[int, ...]]:
+        dropped = [0] * len(counts)
+        for kind in order:
+            dropped[kind] = min(counts[kind], number)
+            number -= dropped[kind]
+        return sum(map(mul, dropped, costs)), tuple(dropped)
+
+    heap = [cheapest(number) for number in numbers]
+    heapq.heapify(heap)
+    seen = {dropped for _, dropped in heap}
     while heap:
         cost, dropped = heapq.heappop(heap)
-        yield cost, dropped
+        yield dropped
         for kind, dearer in pairwise(order):
             if dropped[kind] and dropped[dearer] < counts[dearer]:
                 way = list(dropped)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from closeknit.engine import eligibility
-from closeknit.engine.ledger import Ledger
+from closeknit.engine.ledger import Demand, Ledger
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.request import HostPort, PodSet
@@ -98,11 +98,7 @@ class NodeFits:
     def _count(self, ledger: Ledger, slots: Ints, at: Ints | slice) -> None:
         """Count some slots, whatever has changed about them; ``at`` names them too, all by a slice."""
         admits = self._admits[at] = eligibility.admitted(ledger, self.shape.filter, slots)
-        fit = np.where(admits, MOST, 0)
-        for row, units in self.demand:
-            free = ledger.free[row, at]
-            np.minimum(fit, free // units if units != 1 else free, out=fit)
-        self.fit[at] = np.maximum(fit, 0, out=fit)
+        self.fit[at] = np.where(admits, fits(ledger.free, self.demand, at), 0)
         self._spared = self._not_asked_for(ledger)
         welcome = eligibility.welcome(ledger, self.shape.filter, slots)
         if welcome is not None or self._unwelcome is not None:
@@ -141,6 +137,15 @@ class NodeFits:
     def _not_asked_for(self, ledger: Ledger) -> list[int]:
         asked = {row for row, _ in self.demand}
         return [row for name, row in ledger.resources.items() if "/" in name and row not in asked]
+
+
+def fits(amounts: Ints, demand: Demand, at: Ints | slice) -> Ints:
+    """How many pods go into amounts by row and slot, at some of the slots."""
+    fit = np.full_like(amounts[0, at], MOST)
+    for row, units in demand:
+        amount = amounts[row, at]
+        np.minimum(fit, amount // units if units != 1 else amount, out=fit)
+    return np.maximum(fit, 0, out=fit)
 
 
 def few(counts: Ints) -> int:

@@ -7,6 +7,7 @@ check against a bound.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,8 +15,61 @@ import numpy as np
 
 from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.count_bounds import MOST_COUNTED, fewest_inside
-from closeknit.engine.remaining import Remaining
 from closeknit.engine.tree import Flags, Ints
+
+
+class Remaining:
+    """Counts how many pods each domain still takes; the tables themselves stay as they are."""
+
+    def __init__(self, compiled: CompiledRequest, free: Ints, in_use: list[set[int]]) -> None:
+        self._compiled = compiled
+        self._tree = compiled.tree
+        self._free = free
+        """Free amounts by ledger row and slot."""
+        self.used = [set(domains) for domains in in_use]
+        """By level, the domains in use by the request; the last entry lists positions."""
+        self._left: dict[int, list[int]] = {}
+        """By position in use, what is left of each of the request's rows."""
+        levels = range(-1, self._tree.depth + 1)
+        self._less = [{level: Counter[int]() for level in levels} for _ in compiled.tables]
+        """By shape, level and domain, how many pods fewer it takes by now."""
+
+    def capacity(self, shape: int, level: int, domain: int) -> int:
+        """How many pods of a shape a domain still takes."""
+        return self._compiled.tables[shape].capacity(level, domain) - self._less[shape][level][domain]
+
+    def capacities(self, shape: int, level: int, first: int, last: int) -> Ints:
+        """How many pods of a shape each of some domains of a level still takes."""
+        room = self._compiled.tables[shape].sums[level][first:last]
+        less = {domain: n for domain, n in self._less[shape][level].items() if first <= domain < last}
+        if less:
+            room = room.copy()
+            room[np.array(list(less)) - first] -= list(less.values())
+        return room
+
+    def take(self, shape: int, position: int, count: int) -> None:
+        """Put pods of a shape on a node."""
+        compiled, tree = self._compiled, self._tree
+        if position not in self._left:
+            slot = int(tree.slots[position])
+            self._left[position] = [int(self._free[row, slot]) for row in compiled.rows]
+        left = self._left[position]
+        for i, units in enumerate(compiled.demand[shape]):
+            left[i] -= units * count
+        for other, demand in enumerate(compiled.demand):
+            before = self.capacity(other, tree.depth, position)
+            room = min(amount // units for amount, units in zip(left, demand, strict=True) if units)
+            now = max(min(room, before), 0)
+            for level, less in self._less[other].items():
+                less[tree.above(tree.depth, position, level)] += before - now
+        for level, used in enumerate(self.used):
+            used.add(int(tree.dom[level][position]))
+
+    def in_use(self, level: int, first: int, last: int) -> Flags:
+        """Which of some domains of a level are in use."""
+        flags = np.zeros(last - first, dtype=np.bool_)
+        flags[[domain - first for domain in self.used[level] if first <= domain < last]] = True
+        return flags
 
 
 @dataclass(slots=True)
@@ -41,8 +95,8 @@ class QuickLayout:
 
     def place(
         self, shape: int, home: tuple[int, int], count: int, pieces: list[tuple[Ints, Ints]], *, alone: bool
-    ) -> int:
-        """Lay out pods in a domain that has the capacity; returns their number.
+    ) -> None:
+        """Lay out pods in a domain that has the capacity.
 
         ``alone`` says that nothing else will be placed, so that what is left need not be tracked.
         """
@@ -53,52 +107,44 @@ class QuickLayout:
                 for positions, counts in plan.pieces:
                     for position, taken in zip(positions.tolist(), counts.tolist(), strict=True):
                         self._left.take(shape, position, taken)
-        return count
 
     def plan(self, shape: int, level: int, domain: int, count: int) -> Plan:
-        """Lay out ``count`` pods inside a domain that has the capacity for them."""
-        depth = self._tree.depth
-        if level == depth:
-            room = self.capacity(shape, depth, domain)
-            here = np.array([domain], dtype=np.int64)
-            return Plan((), room - count, [(here, np.array([count], dtype=np.int64))])
+        """Lay out ``count`` pods inside a domain that has the capacity for them.
+
+        Domains of the next level that are in use come first, then as few others as possible.
+        """
         first, last = self._tree.span(level, domain, level + 1)
         capacities = self._left.capacities(shape, level + 1, first, last)
         in_use = self._left.in_use(level + 1, first, last)
-        settled = int(capacities[in_use].sum()) if in_use is not None else 0
-        if level == depth - 1:
-            return self._plan_nodes(shape, first, capacities, in_use, count)
-        order = self._settled(shape, level, first, capacities, in_use)
-        fill = partial(self._fill_in_order, shape, level, first, capacities)
-        if settled >= count:
+        order = self._settled(shape, level + 1, first, capacities, in_use)
+        fill = partial(self._fill_in_order, shape, level + 1, first, capacities)
+        rest = count - int(capacities[in_use].sum())
+        if rest <= 0:
             return fill(order=order, count=count)
-        rest = count - settled
-        open_children = capacities if in_use is None else np.where(in_use, 0, capacities)
-        whole = np.flatnonzero(open_children >= rest)
+        others = np.where(in_use, 0, capacities)
+        whole = np.flatnonzero(others >= rest)
         if len(whole):
-            one = self._best_child(shape, level + 1, first, whole, capacities=open_children, count=rest)
+            one = self._best_child(shape, level + 1, first, whole, capacities=others, count=rest)
             return fill(order=[*order, one], count=count)
-        largest, tightest = _few(open_children, self._prices(shape, level + 1, first, last), rest)
-        plan = fill(order=[*order, *largest], count=count)
-        if tightest != largest:
-            other = fill(order=[*order, *tightest], count=count)
-            if (other.fresh, other.waste) <= (plan.fresh, plan.waste):
+        largest, tightest = _few(others, self._prices(shape, level + 1, first, last), rest)
+        plan = fill(order=[*order, *tightest], count=count)
+        if tightest != largest and self._tree.count(level + 1) < len(self._tree):
+            other = fill(order=[*order, *largest], count=count)
+            if (other.fresh, other.waste) < (plan.fresh, plan.waste):
                 return other
         return plan
 
-    def _settled(
-        self, shape: int, level: int, first: int, capacities: Ints, in_use: Flags | None
-    ) -> list[int]:
-        """Children in use, those first whose nodes in use take the most."""
-        if in_use is None:
-            return []
-        children = np.flatnonzero(in_use & (capacities > 0)).tolist()
-        open_nodes = dict.fromkeys(children, 0)
-        for position in self._left.used[self._tree.depth]:
-            child = int(self._tree.dom[level + 1][position]) - first
+    def _settled(self, shape: int, level: int, first: int, capacities: Ints, in_use: Flags) -> list[int]:
+        """Domains in use, those first whose nodes in use take the most; nodes in use, the tightest first."""
+        inside = np.flatnonzero(in_use & (capacities > 0)).tolist()
+        if level == self._tree.depth:
+            return sorted(inside, key=lambda node: (int(capacities[node]), node))
+        open_nodes = dict.fromkeys(inside, 0)
+        for position in self._left.used[self._tree.depth] if inside else ():
+            child = int(self._tree.dom[level][position]) - first
             if child in open_nodes:
                 open_nodes[child] += self.capacity(shape, self._tree.depth, position)
-        return sorted(children, key=lambda child: (-open_nodes[child], -int(capacities[child]), child))
+        return sorted(inside, key=lambda child: (-open_nodes[child], -int(capacities[child]), child))
 
     def _prices(self, shape: int, level: int, first: int, last: int) -> Ints | None:
         """The price of each domain's cheapest node that takes any pod."""
@@ -129,28 +175,39 @@ class QuickLayout:
     def _fill_in_order(
         self, shape: int, level: int, first: int, capacities: Ints, *, order: list[int], count: int
     ) -> Plan:
-        tree = self._tree
-        fresh = [0] * (tree.depth - level)
+        """Fill domains of a level in an order; ``first`` is the first of those with capacities."""
+        if self._tree.count(level) == len(self._tree):
+            return self._fill_nodes(level, first, capacities, np.array(order), count)
+        fresh = [0] * (self._tree.depth + 1 - level)
         waste = 0
         pieces: list[tuple[Ints, Ints]] = []
         for child in order:
             share = min(count, int(capacities[child]))
             if not share:
-                continue
+                break
             count -= share
             domain = first + child
-            fresh[0] += domain not in self._left.used[level + 1]
+            fresh[0] += domain not in self._left.used[level]
             if share == int(capacities[child]):
-                inner = self._all_of(shape, level + 1, domain)
+                inner = self._all_of(shape, level, domain)
             else:
-                inner = self.plan(shape, level + 1, domain, share)
+                inner = self.plan(shape, level, domain, share)
             for i, extra in enumerate(inner.fresh):
                 fresh[i + 1] += extra
             waste += inner.waste
             pieces.extend(inner.pieces)
-            if not count:
-                break
         return Plan(tuple(fresh), waste, pieces)
+
+    def _fill_nodes(self, level: int, first: int, capacities: Ints, order: Ints, count: int) -> Plan:
+        """The same for nodes, or for domains of one node each."""
+        room = capacities[order]
+        takes = np.clip(count - np.cumsum(room) + room, 0, room)
+        taken = np.sort(order[takes > 0])
+        counts = np.zeros_like(capacities)
+        counts[order] = takes
+        fresh = sum(first + node not in self._left.used[level] for node in taken.tolist())
+        waste = int((room - takes)[takes > 0].sum())
+        return Plan((fresh,) * (self._tree.depth + 1 - level), waste, [(taken + first, counts[taken])])
 
     def _all_of(self, shape: int, level: int, domain: int) -> Plan:
         """Use a domain to the last pod; no choice is left, so whole slices can be taken."""
@@ -164,35 +221,6 @@ class QuickLayout:
             domains = np.unique(tree.dom[finer][positions]).tolist()
             fresh.append(sum(inner not in self._left.used[finer] for inner in domains))
         return Plan(tuple(fresh), 0, [(positions, counts[taken])])
-
-    def _plan_nodes(self, shape: int, first: int, capacities: Ints, in_use: Flags | None, count: int) -> Plan:
-        """The last step down: nodes in use first, then as few others as possible, the tightest of those."""
-        takes = np.zeros(len(capacities), dtype=np.int64)
-        rest = count
-        if in_use is not None:
-            for node in sorted(
-                np.flatnonzero(in_use).tolist(), key=lambda node: (int(capacities[node]), node)
-            ):
-                takes[node] = min(rest, int(capacities[node]))
-                rest -= int(takes[node])
-        fresh = 0
-        if rest:
-            others = capacities if in_use is None else np.where(in_use, 0, capacities)
-            prices = self._prices(shape, self._tree.depth, first, first + len(capacities))
-            whole = np.flatnonzero(others >= rest)
-            if len(whole):
-                if prices is not None:
-                    whole = _least(whole, prices[whole])
-                chosen = [int(_least(whole, others[whole])[0])]
-            else:
-                _, chosen = _few(others, prices, rest)
-            fresh = len(chosen)
-            for node in chosen:
-                takes[node] = min(rest, int(others[node]))
-                rest -= int(takes[node])
-        taken = np.flatnonzero(takes)
-        waste = int((capacities[taken] - takes[taken]).sum())
-        return Plan((fresh,), waste, [(taken + first, takes[taken])])
 
 
 def _least(items: Ints, keys: Ints) -> Ints:
@@ -213,26 +241,18 @@ def _few(capacities: Ints, prices: Ints | None, count: int) -> tuple[list[int], 
     pieces = int(np.searchsorted(reached, count)) + 1
     largest = order[:pieces].tolist()
     spare = int(reached[pieces - 1]) - count
-    # Behind the chosen ones, from small to large, so that the first that is enough is the tightest.
-    others = order[pieces:][::-1]
-    sizes = capacities[others]
+    others = order[pieces:]
+    negated = -capacities[others]
     tightest = list(largest)
-    taken: set[int] = set()
     for i, piece in enumerate(largest):
         if not spare:
             break
-        at = int(np.searchsorted(sizes, int(capacities[piece]) - spare))
-        while at < len(others):
-            # Equal sizes stand in reverse path order; the last of them is the first by path.
-            run = int(np.searchsorted(sizes, sizes[at], side="right"))
-            free = next((i for i in range(run - 1, at - 1, -1) if i not in taken), None)
-            if free is not None:
-                at = free
-                break
-            at = run
-        if at < len(others) and sizes[at] < capacities[piece]:
-            taken.add(at)
-            spare -= int(capacities[piece] - sizes[at])
+        enough = int(np.searchsorted(negated, spare - capacities[piece], side="right"))
+        if enough and -negated[enough - 1] < capacities[piece]:
+            # Of equal ones, the cheapest and then the first by path.
+            at = int(np.searchsorted(negated, negated[enough - 1]))
+            spare -= int(capacities[piece] + negated[at])
             tightest[i] = int(others[at])
+            others, negated = np.delete(others, at), np.delete(negated, at)
     tightest.sort(key=lambda piece: (-int(capacities[piece]), piece))
     return largest, tightest

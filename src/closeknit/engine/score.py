@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 import numpy as np
 
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar
 from closeknit.engine.tree import Ints, Tree
-from closeknit.hub.outcome import GroupReach, Wishes
+from closeknit.hub.outcome import Assignment, GroupReach, Wishes
+from closeknit.hub.request import Group, PodSet
 
 Spread = dict[int, tuple[Ints, Ints]]
 """By pod set index: positions, and how many new pods go to each."""
@@ -20,6 +24,11 @@ def positions_of(pod_sets: list[PodSetVar], spread: Spread) -> Ints:
         # What one pod set got is in order already, and each position stands there once.
         return parts[0]
     return np.unique(np.concatenate([*parts, np.array(running, dtype=np.int64)]))
+
+
+def new_pods(spread: Spread, *pod_sets: PodSetVar) -> int:
+    """How many pods of these sets a spread places."""
+    return sum(int(spread[each.index][1].sum()) for each in pod_sets if each.index in spread)
 
 
 def shared_level(tree: Tree, positions: Ints) -> int:
@@ -51,8 +60,7 @@ def distance(tree: Tree, preferred: int, positions: Ints) -> int:
 def wishes(compiled: CompiledRequest, spread: Spread) -> Wishes:
     """Score a placement."""
     tree = compiled.tree
-    placed = sum(int(counts.sum()) for _, counts in spread.values())
-    left_out = sum(pod_set.open for pod_set in compiled.pod_sets) - placed
+    left_out = sum(compiled.root.open) - new_pods(spread, *compiled.pod_sets)
     preferences = [0] * tree.depth
     for group in compiled.groups:
         if group.preferred >= 0:
@@ -73,34 +81,41 @@ def reaches(compiled: CompiledRequest, spread: Spread) -> tuple[GroupReach, ...]
     """How close every group came, parents first, then by name."""
     found = []
     for group in compiled.groups:
-        placed = sum(
-            int(spread[pod_set.index][1].sum()) for pod_set in group.pod_sets if pod_set.index in spread
-        )
-        found.append(
-            _reach(compiled.tree, group, positions_of(group.pod_sets, spread), placed + len(group.bound))
-        )
+        parent = group.parent.name if group.parent is not None else None
+        positions = positions_of(group.pod_sets, spread)
+        pods = new_pods(spread, *group.pod_sets) + len(group.bound)
+        found.append(reach(compiled.tree, group.group, parent, positions, pods))
     return tuple(found)
 
 
-def _reach(tree: Tree, group: GroupVar, positions: Ints, pods: int) -> GroupReach:
-    level: int = -1
+def reach(tree: Tree, group: Group, parent: str | None, positions: Ints, pods: int) -> GroupReach:
+    """How close a group came with its pods on these positions."""
+    level, preferred = -1, tree.level(group.preferred)
     domains: list[int] = []
     satisfied = True
     if len(positions):
         level = shared_level(tree, positions)
-        if group.preferred >= 0 and level < group.preferred:
-            level, satisfied = group.preferred, False
+        if level < preferred:
+            level, satisfied = preferred, False
             used = np.unique(tree.dom[level][positions])
             domains = used[tree.real[level][used]].tolist()
         elif level >= 0:
             domains = [int(tree.dom[level][positions[0]])]
     return GroupReach(
         group.name,
-        group.parent.name if group.parent is not None else None,
-        group.group.required,
-        group.group.preferred,
+        parent,
+        group.required,
+        group.preferred,
         tree.labels[level] if level >= 0 else None,
         tuple(tree.path(level, domain) for domain in domains),
         satisfied,
         pods,
     )
+
+
+def assignments(tree: Tree, pods: PodSet, positions: Ints, counts: Ints) -> Iterator[Assignment]:
+    """The node of each pod of a set, in rank order."""
+    names = iter(pods.pod_names())
+    for position, count in zip(positions.tolist(), counts.tolist(), strict=True):
+        node, path = tree.node(position), tree.node_path(position)
+        yield from (Assignment(name, pods.name, node, path) for name in islice(names, count))

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from closeknit.engine import score
-from closeknit.engine.batches import batches
 from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
 from closeknit.engine.choices import Choices, Place
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar, formed
 from closeknit.engine.component import Content, component, share
+from closeknit.engine.count_bounds import batches
 from closeknit.engine.domain_options import DomainOptions
 from closeknit.engine.early_checks import EarlyChecks
 from closeknit.engine.floor import Floor

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from closeknit.engine import score
 from closeknit.engine.budget import Budget
 from closeknit.engine.fit_tables import FitTable
-from closeknit.engine.ledger import Ledger
 from closeknit.engine.tree import Flags, Ints, Tree
-from closeknit.hub.outcome import Assignment, GroupReach, Outcome, Placed, Statistics, Unplaceable, Wishes
+from closeknit.hub.outcome import Outcome, Placed, Statistics, Unplaceable, Wishes
 from closeknit.hub.request import Group, PodSet, Request
 
 _STEPS = 2
@@ -32,7 +32,7 @@ def single_set(root: Group) -> PodSet | None:
 
 
 def decide(
-    request: Request, pods: PodSet, table: FitTable, ledger: Ledger, *, budget: Budget, touched: int
+    request: Request, pods: PodSet, table: FitTable, *, budget: Budget, touched: int
 ) -> Outcome | None:
     """Decide about the only pod set of a request, given the table of its shape; None leaves it to the search.
 
@@ -46,59 +46,35 @@ def decide(
     level, positions = places
     if positions is None or budget.find < _STEPS:
         return None
-    assignments = []
-    for pod, position in zip(pods.pod_names(), positions, strict=True):
-        node = ledger.nodes[tree.slots.item(position)]
-        assert node is not None
-        assignments.append(Assignment(pod, pods.name, node.name, tree.node_path(position)))
-    nodes = 1 if positions[0] == positions[-1] else len(positions)
+    nodes = len(positions)
     distances = [0] * tree.depth
     if preferred > level >= 0:
         distances[preferred] = preferred - level
     return Placed(
         request.name,
-        tuple(assignments),
-        (_reach(tree, group, level, preferred, positions),),
+        tuple(score.assignments(tree, pods, positions, np.full(nodes, pods.count // nodes))),
+        (score.reach(tree, group, None, positions, pods.count),),
         Wishes(0, tuple(distances), (*(1,) * (level + 1), *(nodes,) * (tree.depth - level))),
         proven=True,
         statistics=Statistics(touched, int(level >= 0), _STEPS),
     )
 
 
-def _reach(tree: Tree, group: Group, level: int, preferred: int, positions: list[int]) -> GroupReach:
-    """How close the pods are, one position a pod, in a domain of a level."""
-    shared = tree.node_path(positions[0])
-    if positions[0] != positions[-1]:
-        shared = shared[: level + 1]
-    satisfied = len(shared) > preferred
-    domains = [shared] if shared else []
-    if not satisfied:
-        paths = [tree.node_path(position)[: preferred + 1] for position in positions]
-        domains = [path for path in dict.fromkeys(paths) if len(path) > preferred]
-    reached = len(shared) - 1 if satisfied else preferred
-    label = tree.labels[reached] if reached >= 0 else None
-    return GroupReach(
-        group.name, None, group.required, group.preferred, label, tuple(domains), satisfied, len(positions)
-    )
+def _places(table: FitTable, count: int, required: int, preferred: int) -> tuple[int, Ints | None] | None:
+    """The level of the domain that the search would choose first, and its nodes that take an equal part each.
 
-
-def _places(
-    table: FitTable, count: int, required: int, preferred: int
-) -> tuple[int, list[int] | None] | None:
-    """The level of the domain that the search would choose first, and the position of each pod in it.
-
-    No positions where it is for the search to say how the pods are divided; None where no
+    No nodes where it is for the search to say how the pods are divided; None where no
     domain takes them, from the preferred level up to the required one.
     """
     tree = table.tree
     finest = max(required, preferred)
     if finest < 0:
-        return -1, [_node(table, -1, 0, count)] * count if table.most >= count else None
+        return -1, _node(table, -1, 0, count) if table.most >= count else None
     for level in range(finest, max(required, 0) - 1, -1):
         if table.most >= count:
             domain = _best(table, level, _takers(tree, table.largest, level, count))
             if domain is not None:
-                return level, [_node(table, level, domain, count)] * count
+                return level, _node(table, level, domain, count)
         takers = _takers(tree, table.sums, level, count)
         if takers.any():
             if tree.count(level + 1) < len(tree) or (takers & (table.largest[level] > 1)).any():
@@ -132,7 +108,7 @@ def _best(table: FitTable, level: int, takers: Flags) -> int | None:
     return int(equal[0])
 
 
-def _node(table: FitTable, level: int, domain: int, count: int) -> int:
+def _node(table: FitTable, level: int, domain: int, count: int) -> Ints:
     """The node to choose in a domain that has one which takes all pods, going down level by level."""
     tree = table.tree
     while level < tree.depth:
@@ -141,17 +117,16 @@ def _node(table: FitTable, level: int, domain: int, count: int) -> int:
         if last - first > 1:
             takers = table.largest[level][first:last] >= count
             domain += int(_cheapest_room(table, level, first, last, takers).argmin())
-    return domain
+    return np.array([domain], dtype=np.int64)
 
 
-def _one_each(table: FitTable, level: int, domain: int, count: int) -> list[int]:
+def _one_each(table: FitTable, level: int, domain: int, count: int) -> Ints:
     """So many nodes of a domain that take a pod each: the cheapest, then the first by path."""
     start, end = table.tree.bounds(level, domain)
     nodes = np.flatnonzero(table.fit[start:end]) + start
     if table.price is not None:
         nodes = np.sort(nodes[np.argsort(table.price[nodes], kind="stable")[:count]])
-    positions: list[int] = nodes[:count].tolist()
-    return positions
+    return nodes[:count]
 
 
 def _cheapest_room(table: FitTable, level: int, first: int, last: int, takers: Flags) -> Ints:

@@ -108,6 +108,10 @@ class Tree:
             return 0
         return int(self.dom[coarser][self.start[level][domain]])
 
+    def around(self, level: int, domain: int, top: int = -1) -> list[tuple[int, int]]:
+        """Level and domain of a domain and of those around it, from a coarser level on."""
+        return [(at, self.above(level, domain, at)) for at in range(top, level + 1)]
+
     def holding(self, positions: Sequence[int]) -> list[list[int]]:
         """By level, the domains that hold these positions, each once."""
         if not positions:
@@ -121,6 +125,10 @@ class Tree:
             return ()
         key = self._keys[int(self.start[level][domain])]
         return tuple(value for value in key[: min(level + 1, self.depth)] if value[0:1] != _MISSING)
+
+    def node(self, position: int) -> str:
+        """The name of a node."""
+        return self._keys[position][-1]
 
     def node_path(self, position: int) -> DomainPath:
         """The label values of a node, as far down as it has them."""

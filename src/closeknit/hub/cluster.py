@@ -10,7 +10,7 @@ from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
-from closeknit.hub.resources import Resources
+from closeknit.hub.resources import Resources, amount_problems
 from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import Topology
 
@@ -90,15 +90,6 @@ def _level_problems(path: Path, topology: Topology) -> Iterator[Problem]:
             other = Field(("levels", first[label]))
             yield sentences.LEVEL_TWICE.at((*path, "levels", i, "label"), field=other, label=label)
         first.setdefault(label, i)
-
-
-def amount_problems(path: Path, amounts: Resources) -> Iterator[Problem]:
-    """Amounts that cannot be counted: negative ones, and those that no 64-bit integer holds."""
-    for name, units in amounts.items():
-        if units < 0:
-            yield sentences.NEGATIVE.at((*path, name), value=units)
-        elif units > LARGEST:
-            yield sentences.TOO_LARGE.at((*path, name), value=units, most=LARGEST)
 
 
 def holding_problems(path: Path, holding: Holding) -> Iterator[Problem]:

@@ -65,7 +65,7 @@ def parse(
             found.extend(reader.problems)
             holdings.extend(reader.holdings)
     if found:
-        raise InvalidError(sorted(found, key=_line_number))
+        raise InvalidError(sorted(found, key=lambda each: int(str(each.path[0]).removeprefix("line "))))
     named = tuple(Level(label, label) for label in labels)
     if host_level:
         named += (Level(HOSTNAME, "host"),)
@@ -168,7 +168,3 @@ def _by_path(placed: tuple[DomainPath, Node]) -> tuple[list[tuple[int, str]], st
     """Order hosts so that those without finer labels follow the domains beside them."""
     path, node = placed
     return [(0, value) for value in path] + [(1, "")], node.name
-
-
-def _line_number(problem: Problem) -> int:
-    return int(str(problem.path[0]).removeprefix("line "))

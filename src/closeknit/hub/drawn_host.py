@@ -12,7 +12,7 @@ from closeknit.hub import quantities
 from closeknit.hub.cluster import Holding
 from closeknit.hub.nodes import Effect, Node, Taint
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import InvalidError, OneOf, Problem
+from closeknit.hub.problems import Code, Fact, InvalidError, OneOf, Problem
 from closeknit.hub.quantities import Rounding
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
@@ -60,8 +60,9 @@ class HostReader:
             ready="not-ready" not in self._flags,
         )
 
-    def _problem(self, problem: Problem) -> None:
-        self.problems.append(sentences.DRAWN_HOST.at(self._where, host=self._name, problem=problem))
+    def _problem(self, code: Code, **facts: Fact) -> None:
+        drawn = sentences.DRAWN_HOST.at(self._where, host=self._name, problem=code.at(**facts))
+        self.problems.append(drawn)
 
     def _word(self, word: str) -> None:
         key, equals, value = word.partition("=")
@@ -77,15 +78,15 @@ class HostReader:
             self._offer(key, value)
         else:
             remedy = OneOf.among(key.partition(":")[0], _WORDS)
-            self._problem(sentences.UNKNOWN_WORD.at((), word=word, remedy=remedy))
+            self._problem(sentences.UNKNOWN_WORD, word=word, remedy=remedy)
 
     def _offer(self, resource: str, text: str) -> None:
         if resource in self._offered:
-            self._problem(sentences.RESOURCE_TWICE.at((), resource=resource))
+            self._problem(sentences.RESOURCE_TWICE, resource=resource)
         units = self._units(resource, text, Rounding.DOWN)
         if units == 0 and resource == "pods":
             # Amounts of zero are not kept, and a node without an entry for pods takes any number.
-            self._problem(sentences.NO_PODS_DRAWN.at())
+            self._problem(sentences.NO_PODS_DRAWN)
         if units is not None:
             self._offered[resource] = units
 
@@ -94,17 +95,17 @@ class HostReader:
             return quantities.amount(resource, text, rounding)
         except InvalidError as error:
             for problem in error.problems:
-                self._problem(sentences.RESOURCE_AMOUNT.at((), resource=resource, problem=problem))
+                self._problem(sentences.RESOURCE_AMOUNT, resource=resource, problem=problem)
             return None
 
     def _taint(self, word: str) -> None:
         rest, _, effect = word.removeprefix("taint:").rpartition(":")
         key, _, value = rest.partition("=")
         if not key:
-            self._problem(sentences.NOT_A_TAINT.at((), word=word))
+            self._problem(sentences.NOT_A_TAINT, word=word)
         elif effect not in _EFFECTS:
             remedy = OneOf.among(effect, _EFFECTS)
-            self._problem(sentences.UNKNOWN_EFFECT.at((), effect=effect, remedy=remedy))
+            self._problem(sentences.UNKNOWN_EFFECT, effect=effect, remedy=remedy)
         else:
             self._taints.append(Taint(key, _EFFECTS[effect], value))
 
@@ -112,7 +113,7 @@ class HostReader:
         count, _, rest = text.partition(":")
         workload, _, asked = rest.partition(":")
         if not _is_number(count, digits=9):
-            self._problem(sentences.USED_WITHOUT_NUMBER.at((), word=word))
+            self._problem(sentences.USED_WITHOUT_NUMBER, word=word)
             return
         resources: dict[str, int] = {} if asked else {GPU: 1}
         ports: set[HostPort] = set()
@@ -124,7 +125,7 @@ class HostReader:
             elif _is_number(number, digits=5):
                 ports.add(HostPort(int(number), protocol or "TCP"))
             else:
-                self._problem(sentences.NOT_A_PORT.at((), word=part))
+                self._problem(sentences.NOT_A_PORT, word=part)
         self.holdings.append(
             Holding(workload or "used", self._name, Resources(resources), int(count), frozenset(ports))
         )
@@ -138,11 +139,8 @@ class HostReader:
             # A host that lists no pods takes any number of them.
             if total > limit and (resource != "pods" or "pods" in self._offered):
                 used_text, offered = (quantities.written(resource, each) for each in (total, limit))
-                self._problem(
-                    sentences.MORE_USED_THAN_OFFERED.at(
-                        (), used=used_text, resource=resource, offered=offered
-                    )
-                )
+                facts = {"used": used_text, "resource": resource, "offered": offered}
+                self._problem(sentences.MORE_USED_THAN_OFFERED, **facts)
 
 
 def host_words(node: Node, levels: Sequence[str], held: Sequence[Holding]) -> Iterator[str]:

@@ -26,11 +26,8 @@ class Taint:
     value: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.key}={self.value}:{self.effect.value}"
-            if self.value
-            else f"{self.key}:{self.effect.value}"
-        )
+        value = f"={self.value}" if self.value else ""
+        return f"{self.key}{value}:{self.effect.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +136,4 @@ class Node:
     unschedulable: bool = False
     ready: bool = True
     no_pods: bool = False
-    """Whether it offers zero ``pods``: an amount of zero cannot be told from none listed."""
+    """Whether it offers zero ``pods``: an amount of zero looks the same as none listed."""

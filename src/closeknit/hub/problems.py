@@ -109,7 +109,7 @@ class Problem:
         return self.code.severity
 
     def moved(self, new: Callable[[Path], Path]) -> Problem:
-        """The same problem, told at another field; so are the fields that its facts name."""
+        """The same problem, reported at another field; so are the fields that its facts name."""
         facts = tuple((name, _moved(fact, new)) for name, fact in self.facts)
         return replace(self, path=new(self.path), facts=facts)
 
@@ -118,7 +118,7 @@ class Problem:
         return self.moved(lambda path: (*prefix, *path))
 
     def of(self, kind: str, name: str) -> Problem:
-        """The problem of one object, told for another."""
+        """The problem of one object, reported for another."""
         return replace(self, object=f"{kind} {name}")
 
     def __str__(self) -> str:

@@ -17,24 +17,11 @@ from closeknit.hub.sentences import hub as sentences
 LARGEST = 2**63 - 1
 """The largest amount, in units: what fits a signed 64-bit integer."""
 
-_SUFFIXES: dict[str, Fraction] = {
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 10**3),
-    "": Fraction(1),
-    "k": Fraction(10**3),
-    "M": Fraction(10**6),
-    "G": Fraction(10**9),
-    "T": Fraction(10**12),
-    "P": Fraction(10**15),
-    "E": Fraction(10**18),
-    "Ki": Fraction(2**10),
-    "Mi": Fraction(2**20),
-    "Gi": Fraction(2**30),
-    "Ti": Fraction(2**40),
-    "Pi": Fraction(2**50),
-    "Ei": Fraction(2**60),
+_SUFFIXES = {
+    **{suffix: Fraction(1000) ** (i - 3) for i, suffix in enumerate(("n", "u", "m", "", *"kMGTPE"))},
+    **{f"{letter}i": Fraction(1024) ** i for i, letter in enumerate("KMGTPE", start=1)},
 }
+"""What the number before a suffix is multiplied by."""
 _QUANTITY = re.compile(
     r"(?P<sign>[+-]?)(?P<number>\d+\.?\d*|\.\d+)"
     r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE]?)|[eE](?P<exponent>[+-]?\d{1,3}))",

@@ -15,8 +15,7 @@ from typing import TypeAlias
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, Range
-from closeknit.hub.quantities import LARGEST
-from closeknit.hub.resources import Resources
+from closeknit.hub.resources import Resources, amount_problems
 from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import Topology
 
@@ -172,11 +171,7 @@ def _pod_set_problems(path: Path, pods: PodSet) -> Iterator[Problem]:
         yield sentences.MORE_BOUND_THAN_COUNT.at((*path, "bound"), bound=len(pods.bound), count=pods.count)
     if pods.pods and len(pods.pods) != pods.open:
         yield sentences.NAMES_DO_NOT_MATCH.at((*path, "pods"), names=len(pods.pods), pods=pods.open)
-    for name, units in pods.resources.items():
-        if units < 0:
-            yield sentences.NEGATIVE.at((*path, "resources", name), value=units)
-        elif units > LARGEST:
-            yield sentences.TOO_LARGE.at((*path, "resources", name), value=units, most=LARGEST)
+    yield from amount_problems((*path, "resources"), pods.resources)
 
 
 def _depth(path: Path, label: str | None, topology: Topology | None, found: list[Problem]) -> int | None:

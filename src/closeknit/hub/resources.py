@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, Mapping
 
 from closeknit.hub import quantities
-from closeknit.hub.quantities import Rounding
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Problem
+from closeknit.hub.quantities import LARGEST, Rounding
+from closeknit.hub.sentences import hub as sentences
 
 
 class Resources(Mapping[str, int]):
@@ -71,3 +74,12 @@ class Resources(Mapping[str, int]):
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={quantities.written(name, units)}" for name, units in self.items())
         return f"Resources({inside})"
+
+
+def amount_problems(path: Path, amounts: Resources) -> Iterator[Problem]:
+    """Amounts that cannot be counted: negative ones, and those that no 64-bit integer holds."""
+    for name, units in amounts.items():
+        if units < 0:
+            yield sentences.NEGATIVE.at((*path, name), value=units)
+        elif units > LARGEST:
+            yield sentences.TOO_LARGE.at((*path, name), value=units, most=LARGEST)

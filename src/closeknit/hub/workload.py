@@ -55,6 +55,10 @@ class Workload:
     """
     accounts: tuple[Account, ...] = ()
     """Accounts that its pods are charged to as they run, each pod for what it asks of what they count."""
+    run_seconds: float | None = None
+    """How long it runs at most once it has started; None where it does not say."""
+    preemptible: bool = True
+    """Whether it may be displaced for others once it runs."""
     maker: Key | None = None
     """The object that it was compiled from, where that has another name; see ``key``."""
     notes: tuple[Problem, ...] = ()

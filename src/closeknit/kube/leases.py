@@ -182,10 +182,15 @@ class Lease:
 
     async def _release(self) -> None:
         """Let the next one begin at once. Where that fails, it begins when the lease has run out."""
-        spec = self._seen["spec"] | {"holderIdentity": "", "leaseDurationSeconds": 1}
         with suppress(ApiError, TimeoutError):
-            async with asyncio.timeout(self._terms.every):
-                await self._api.replace(LEASES, self._seen | {"spec": spec})
+            async with asyncio.timeout(self._terms.renew_within):
+                while self.holder == self.identity:
+                    spec = self._seen["spec"] | {"holderIdentity": "", "leaseDurationSeconds": 1}
+                    try:
+                        self._look(await self._api.replace(LEASES, self._seen | {"spec": spec}))
+                    except ConflictError:
+                        # A renewal that was cut off may have been written all the same.
+                        self._look(await self._api.get(LEASES, self._name, namespace=self._namespace))
 
 
 def _duration(lease: Object) -> float:

@@ -55,6 +55,8 @@ class Acting:
         """By pod that is being bound, its unit."""
         self._leaving: dict[Key, tuple[str, Key, int]] = {}
         """By pod that is made to go: its uid, its unit, and how often that was tried."""
+        self._staying: list[Key] = []
+        """Units of which a pod was to go and may not."""
         self._settled: list[Settled] = []
 
     def __len__(self) -> int:
@@ -129,7 +131,7 @@ class Acting:
 
     def left(self) -> list[Key]:
         """Units of which a pod has gone that was made to go, or will not go; they may be decided again."""
-        units: list[Key] = []
+        units, self._staying = self._staying, []
         for pod, (uid, unit, _) in list(self._leaving.items()):
             stored = self._state.pod(pod)
             metadata = stored.content.metadata if stored is not None else None
@@ -180,4 +182,5 @@ class Acting:
             self._send(call, tries + 1)
         elif answer is Answer.REFUSED:
             del self._leaving[call.pod]
+            self._staying.append(unit)
         # Else it goes, and the server will say so.

@@ -57,6 +57,7 @@ class ClusterState:
         self._store = Store(indexes)
         self.view = View(self._store, families, schedulers=schedulers)
         self._schedulers = schedulers
+        self._families = {family.name: family for family in families}
         self._tracked = TrackedEngine()
         self._asking: dict[type[Any], list[Family]] = {}
         """By wire type, the families whose objects of this type may be units."""
@@ -220,6 +221,11 @@ class ClusterState:
         return Holding(claim.holder, read.node, read.shape.resources, 1, read.shape.host_ports)
 
     # ------------------------------------------------------------------------------------------ news
+
+    def is_stale(self, unit: Workload) -> bool:
+        """Whether something that a unit is made of has changed since the last call of ``news``."""
+        family = self._families[unit.dialect]
+        return (family, unit.key) in self._new or self.view.is_stale(compile_object, family, unit.key)
 
     def told(self) -> list[Key]:
         """Pods that were assumed to be bound, and of which the server has told since the last call."""

@@ -13,15 +13,17 @@ from random import Random
 from closeknit.dialects.family import Family
 from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.dialects.store.objects import Stored
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Assignment, Placed
-from closeknit.hub.quota import Accounts
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.commit import Bind, Call
+from closeknit.scheduler.deciding import charge
+from closeknit.scheduler.making_room import MakingRoom
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
 from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
@@ -43,10 +45,16 @@ class Settings:
     """Seconds until a call without an answer counts as lost; fewer than a lease outlives its holder."""
     gather: float = 0.01
     """Seconds that changes are gathered before they are looked at, so that a gang's pods come together."""
+    gather_many: float = 0.1
+    """The same while there are many of them; each look at a gang that is not complete is for nothing."""
     turn: float = 0.005
     """Seconds of deciding after which others get a turn."""
     farewell: float = 10.0
     """Seconds that bindings under way get to settle after ``stop``."""
+    reserving: bool = True
+    """Whether a place is kept for the first unit that does not fit."""
+    displacing: bool = True
+    """Whether running units are displaced for those that go before them."""
     dry_run: bool = False
     """Whether to decide and report, and to bind nothing."""
 
@@ -73,13 +81,19 @@ class Core:
         self._observer = observer
         self.patience = Patience()
         self._refusals = Refusals()
+        self._room = MakingRoom(
+            reserving=settings.reserving, displacing=settings.displacing and not settings.dry_run
+        )
+        self._set_aside: list[Key] = []
+        """Units to which something has happened since the last look; they are decided after the next."""
         self._since: dict[Key, float] = {}
         """By unit that waits, when it could first be decided."""
         self._booked: dict[Key, Workload] = {}
 
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
-        times = (self.queue.next_time(now), self.patience.next_time(), self._refusals.next_time())
+        waiting, room = self.queue.next_time(now), self._room.next_time()
+        times = (waiting, room, self.patience.next_time(), self._refusals.next_time())
         return min((each for each in times if each is not None), default=None)
 
     # ----------------------------------------------------------------------------------------- looking
@@ -89,7 +103,8 @@ class Core:
         self.counters.looks += 1
         self.acting.told(self.state.told())
         news = self.state.news()
-        again = dict.fromkeys([*news.units, *self.acting.left(), *self._refusals.due(now)])
+        again = dict.fromkeys([*news.units, *self._set_aside, *self.acting.left(), *self._refusals.due(now)])
+        self._set_aside.clear()
         for settled in self.acting.settled():
             again[settled.commit.unit] = None
             self._settle(settled, now)
@@ -97,9 +112,14 @@ class Core:
         for key in again:
             workload_now = self.state.units.get(key)
             changes.extend(self._book(key, workload_now))
+            self._room.saw(key, workload_now, now)
+            if workload_now is None:
+                changes.extend(self._room.placed_or_gone(key))
             self._look_at(key, workload_now, now)
+        changes.extend(self._room.give_up(now))
         if changes:
             self.queue.wake(changes, self.state.engine)
+        self._make_room(now)
 
     def _settle(self, settled: Settled, now: float) -> None:
         unit, workload = settled.commit.unit, settled.verdict.workload
@@ -159,23 +179,36 @@ class Core:
 
     def decide(self, now: float) -> Sequence[Verdict]:
         """Decide the next unit, or all that have their minimum and could have more; none if nobody waits."""
-        workload = self.queue.take(now)
+        workload = self._next(now)
         if workload is None:
             return ()
         assert workload.request is not None
         if satisfied(workload.request.root) and self.queue.ready(now):
             units = [workload]
-            while (another := self.queue.take(now)) is not None:
+            while (another := self._next(now)) is not None:
                 units.append(another)
-            verdicts = surplus(self.state.engine, self.state.topologies, units, self.accounts)
+            with self._room.behind_the_first(self.state):
+                verdicts = surplus(self.state.engine, self.state.topologies, units, self.accounts)
         else:
             verdict = self._decided(workload)
+            if isinstance(verdict.outcome, Placed) and self._room.delays(workload, now):
+                with self._room.behind_the_first(self.state):
+                    verdict = self._decided(workload)
             contended = self.queue.ready(now) and not satisfied(workload.request.root)
             verdicts = [least(self.state.engine, verdict) if contended else verdict]
         for verdict in verdicts:
             self._carry_out(verdict, now)
         self.counters.decisions += len(verdicts)
         return verdicts
+
+    def ready(self, now: float) -> bool:
+        """Whether somebody could be decided now."""
+        return self.queue.ready(now)
+
+    def _next(self, now: float) -> Workload | None:
+        while (workload := self.queue.take(now, self.accounts)) is not None and self.state.is_stale(workload):
+            self._set_aside.append(workload.object.key)
+        return workload
 
     def _decided(self, workload: Workload) -> Verdict:
         try:
@@ -193,17 +226,33 @@ class Core:
             pods = [bind for each in outcome.assignments if (bind := self._bind(workload, each)) is not None]
             if pods:
                 self.queue.remove(key)
+                charge(self.accounts, verdict)
                 if not self._dry_run:
                     self.acting.commit(verdict, pods)
-                    return
-                for each in pods:
-                    self.state.assume(each.pod, each.node)
-                self._reporter.placed(verdict)
+                else:
+                    for each in pods:
+                        self.state.assume(each.pod, each.node)
+                    self._reporter.placed(verdict)
+                self.queue.wake(self._room.placed_or_gone(key), self.state.engine)
                 return
         self.queue.failed(key, outcome, now)
+        self._room.failed(verdict)
         if not isinstance(outcome, Placed):
             self._reporter.waiting(verdict)
         self.patience.cannot_complete(key, now)
+
+    def _make_room(self, now: float) -> None:
+        """Keep a place for the first that does not fit, or make others go for it."""
+        plan = self._room.consider(self.state, self.accounts, now)
+        if plan is None:
+            return
+        by = plan.verdict.workload
+        for each in plan.victims:
+            gang = each.workload
+            self.acting.release(gang, [_pod_key(gang, pod.name) for pod in gang.running])
+            why = f"It is displaced so that {by.object.kind} {by.object.namespace}/{by.object.name} fits."
+            self._reporter.displaced(gang, by, why)
+            self._observer.let_go(gang, "displaced", why)
 
     def _bind(self, workload: Workload, assignment: Assignment) -> Bind | None:
         """The binding of a pod, if it exists and waits; some are only expected."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Assignment, DomainFit, Outcome, Placed, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError, Problem
-from closeknit.hub.quota import Accounts, Option, refused
+from closeknit.hub.quota import Option, refused
+from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.metering import cheapest_first, lacking_for, metered
@@ -55,24 +57,33 @@ class Verdict:
                 return Status.INVALID
 
 
-def decide(engine: Engine, cluster: Cluster, workload: Workload, accounts: Accounts | None = None) -> Verdict:
+def decide(
+    engine: Engine,
+    cluster: Cluster,
+    workload: Workload,
+    accounts: Accounts | None = None,
+    *,
+    explained: bool = True,
+) -> Verdict:
     """What becomes of one workload on the cluster as it is now; nothing is applied or charged.
 
     Of several ways to run, the first that has quota and finds room for all pods is taken, and is the
     request of the verdict's workload; else the one that finds room for most. Where none finds room, the
-    first that has quota says why; where none has quota, that is what is said.
+    first that has quota says why; where none has quota, that is what is said. Unless ``explained``, a
+    lack of room is only stated, which costs far less.
     """
     if workload.request is None or workload.problems:
         return Verdict(workload, None, workload.problems)
     metered = accounts if workload.accounts else None
     if metered is not None and (short := lacking_for(metered, workload)) is not None:
         return Verdict(workload, short, (), topology_of(cluster, workload))
-    verdict = _first_that_fits(engine, cluster, workload, accounts)
+    solve = engine.solve if explained else engine.decide
+    verdict = _first_that_fits(solve, cluster, workload, accounts)
     return _afforded(engine, verdict, metered) if metered is not None else verdict
 
 
 def _first_that_fits(
-    engine: Engine, cluster: Cluster, workload: Workload, accounts: Accounts | None
+    solve: Callable[[Request], Outcome], cluster: Cluster, workload: Workload, accounts: Accounts | None
 ) -> Verdict:
     assert workload.request is not None
     options = workload.options or (Option(workload.request),)
@@ -80,7 +91,7 @@ def _first_that_fits(
     verdicts: list[Verdict] = []
     most = max(option.pods for option in options)
     for option, part in _affordable(workload, options, accounts, lacking):
-        found = _decided(engine, cluster, replace(workload, request=part.request))
+        found = _decided(solve, cluster, replace(workload, request=part.request))
         if isinstance(found.outcome, Placed) and part is not option:
             wishes = found.outcome.wishes
             left_out = wishes.left_out + option.pods - part.pods
@@ -118,11 +129,11 @@ def _placed(verdict: Verdict) -> int:
     return option.pods - verdict.outcome.wishes.left_out
 
 
-def _decided(engine: Engine, cluster: Cluster, workload: Workload) -> Verdict:
+def _decided(solve: Callable[[Request], Outcome], cluster: Cluster, workload: Workload) -> Verdict:
     assert workload.request is not None
     topology = topology_of(cluster, workload)
     try:
-        return Verdict(workload, engine.solve(workload.request), (), topology)
+        return Verdict(workload, solve(workload.request), (), topology)
     except InvalidError as error:
         return Verdict(workload, None, error.problems, topology)
 

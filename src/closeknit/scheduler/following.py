@@ -55,6 +55,8 @@ class Following:
         self._mirrors: dict[Kind, Mirror[Any]] = {}
         self._readers: dict[Kind, Changes[Any]] = {}
         self._synced = asyncio.Event()
+        self.told = 0
+        """How many changes of objects were passed on; who reads it may start to count anew."""
         self.resources: dict[tuple[str, str], Resource] = {}
         """By group and kind, what is followed."""
 
@@ -101,6 +103,7 @@ class Following:
             while True:
                 for notice in await changes.take():
                     self._tell(kind, resource, notice)
+                    self.told += 1
                 self._changed()
 
     def _tell(self, kind: Kind, resource: Resource, notice: Notice[Any]) -> None:

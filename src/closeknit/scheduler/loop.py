@@ -23,6 +23,8 @@ from closeknit.scheduler.waiting import WaitingQueue
 __all__ = ["USUAL", "Scheduler", "Settings"]
 
 USUAL = Settings()
+_MANY = 32
+"""So many changed objects between two looks are many."""
 
 
 class Scheduler:
@@ -115,9 +117,12 @@ class Scheduler:
         await self.following.synced()
         self._wake.set()
         while self._stop_by is None or (len(self.acting) and self._clock.monotonic() < self._stop_by):
-            await self._awake()
-            if self.settings.gather:
-                await self._clock.sleep(self.settings.gather)
+            await asyncio.sleep(0)
+            if self._stop_by is not None or not self.core.ready(self._clock.monotonic()):
+                await self._awake()
+                many = self.following.told >= _MANY
+                await self._clock.sleep(self.settings.gather_many if many else self.settings.gather)
+            self.following.told = 0
             self._wake.clear()
             self._look()
             if self._stop_by is None:
@@ -150,13 +155,15 @@ class Scheduler:
         self.core.look(self._clock.monotonic())
 
     async def _decide_all(self) -> None:
-        since = began = self._clock.monotonic()
+        """Decide who waits, for as long as changes may be gathered; others get a turn in between."""
+        since = last = began = self._clock.monotonic()
         while verdicts := self.core.decide(began):
             now = self._clock.monotonic()
             for verdict in verdicts:
                 self._observer.decided(verdict, (now - began) / len(verdicts))
-            if now - since > self.settings.turn:
+            if now - since > self.settings.gather_many:
+                return
+            if now - last > self.settings.turn:
                 await asyncio.sleep(0)
-                self._look()
-                since = self._clock.monotonic()
+                last = self._clock.monotonic()
             began = self._clock.monotonic()

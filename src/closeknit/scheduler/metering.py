@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.outcome import Assignment, Unplaceable
-from closeknit.hub.quota import Account, Accounts, Charge, Option, refused
+from closeknit.hub.quota import Account, Charge, Option, refused
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import Workload
+from closeknit.scheduler.needs import satisfied
 
 
 def metered(workload: Workload, new: Iterable[Assignment] = ()) -> Option:
@@ -33,14 +35,28 @@ def lacking_for(accounts: Accounts, workload: Workload) -> Unplaceable | None:
     Where there is a choice of members, each resource is counted for the choice that needs the least
     of it. So nobody is refused here who could run.
     """
+    cost = least_cost(workload)
+    lacking = accounts.lacking(cost)
+    return refused(cost, lacking, workload.accounts[0].level) if lacking else None
+
+
+def least_cost(workload: Workload) -> Option:
+    """The least that is charged for a workload once its minimum runs."""
     request = workload.request
     assert request is not None
     names = {name for pods in request.root.pod_sets() for name in pods.resources}
     total = Resources({name: _least(request.root, name) for name in names})
-    pods = _least(request.root, None)
-    cost = _cost(workload, request, total, pods)
-    lacking = accounts.lacking(cost)
-    return refused(cost, lacking, workload.accounts[0].level) if lacking else None
+    return _cost(workload, request, total, _least(request.root, None))
+
+
+def next_cost(workload: Workload) -> Option:
+    """What is charged for a workload once it has got what it gets next: its minimum, or one more pod."""
+    request = workload.request
+    assert request is not None
+    growing = next((pods for pods in request.root.pod_sets() if pods.open), None)
+    if growing is None or not satisfied(request.root):
+        return least_cost(workload)
+    return metered(workload, [Assignment("", growing.name, "", ())])
 
 
 def cheapest_first(request: Request, resource: str | None) -> Request:

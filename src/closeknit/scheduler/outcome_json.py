@@ -35,8 +35,8 @@ from closeknit.scheduler.wording import known_as
 Json: TypeAlias = dict[str, Any]
 
 
-def written(value: object) -> str:
-    """JSON text as people read it, with names in their own script."""
+def text(value: object) -> str:
+    """Indented JSON, with names in their own script."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -50,7 +50,7 @@ def outcome(verdict: Verdict) -> Json:
     name = verdict.workload.object
     decided = verdict.outcome
     entry: Json = {
-        "workload": told(name),
+        "workload": plain(name),
         "dialect": verdict.workload.dialect,
         "status": verdict.status.value,
         "pods": [],
@@ -74,11 +74,11 @@ def outcome(verdict: Verdict) -> Json:
     return entry
 
 
-def told(value: object) -> Any:
+def plain(value: object) -> Any:
     """A value as JSON: its fields under their names in camel case, or each of its items."""
     if is_dataclass(value):
-        return {_camel(field.name): told(getattr(value, field.name)) for field in fields(value)}
-    return [told(item) for item in value] if isinstance(value, tuple) else value
+        return {_camel(field.name): plain(getattr(value, field.name)) for field in fields(value)}
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _camel(name: str) -> str:
@@ -130,7 +130,7 @@ def _wishes(wishes: Wishes, topology: Topology | None) -> Json:
 
 def shortfall(short: Shortfall, request: Request | None) -> Json:
     """Why one group cannot be placed."""
-    return {**told(short), "relaxations": [_relaxation(relaxed, request) for relaxed in short.relaxations]}
+    return {**plain(short), "relaxations": [_relaxation(relaxed, request) for relaxed in short.relaxations]}
 
 
 def _relaxation(relaxed: Relaxation, request: Request | None) -> Json:

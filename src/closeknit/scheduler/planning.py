@@ -13,12 +13,13 @@ from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Assignment, Placed
-from closeknit.hub.quota import Accounts
 from closeknit.hub.request import PodSet
-from closeknit.hub.workload import Workload
+from closeknit.hub.workload import ObjectName, Workload
 from closeknit.scheduler.deciding import Status, Verdict, book, charge, decide, topology_of
+from closeknit.scheduler.fairness import Turn, in_turn, turn
 from closeknit.scheduler.needs import share
 from closeknit.scheduler.portions import granted, minimum, part_of, step
 
@@ -46,7 +47,7 @@ def plan(
     for workload in queue:
         book(accounts, workload)
     if not any(map(elastic, queue)):
-        for workload in queue:
+        for workload in in_turn(queue, accounts):
             verdict = decide(engine, cluster, workload, accounts)
             yield verdict
             if until is not None and until(workload):
@@ -54,12 +55,12 @@ def plan(
             _apply(engine, accounts, verdict)
         return
     settled = _settled(engine, cluster, queue, accounts)
-    for workload, (first, verdict) in zip(queue, settled, strict=True):
+    for workload, first, verdict in settled:
         yield verdict
         if until is not None and until(workload):
             return
         _apply(engine, accounts, first)
-    for first, verdict in settled:
+    for _, first, verdict in settled:
         _apply_rest(engine, first, verdict)
 
 
@@ -81,12 +82,17 @@ def surplus(
     """
     grown, books = list(workloads), accounts.copy()
     taken: list[list[Assignment]] = [[] for _ in grown]
-    turns = [(_satisfied(each), i) for i, each in enumerate(grown)]
+    turns = [(_turn(each, books), i) for i, each in enumerate(grown)]
     heapify(turns)
     with engine.fork():
         while turns:
             _, i = heappop(turns)
-            verdict = decide(engine, cluster, grown[i], books)
+            now = (_turn(grown[i], books), i)
+            if turns and now > turns[0]:
+                # Others of its queue were served since, and so it is not its turn any more.
+                heappush(turns, now)
+                continue
+            verdict = decide(engine, cluster, grown[i], books, explained=False)
             request, placed = grown[i].request, verdict.outcome
             if request is None or not isinstance(placed, Placed):
                 continue
@@ -97,7 +103,7 @@ def surplus(
             taken[i] += added
             grown[i] = replace(grown[i], request=granted(request, added))
             if turns:
-                heappush(turns, (_satisfied(grown[i]), i))
+                heappush(turns, (_turn(grown[i], books), i))
     return [_verdict(engine, cluster, each, some) for each, some in zip(workloads, taken, strict=True)]
 
 
@@ -116,16 +122,16 @@ def elastic(workload: Workload) -> bool:
 
 def _settled(
     engine: Engine, cluster: Cluster, queue: Sequence[Workload], accounts: Accounts
-) -> list[tuple[Verdict, Verdict]]:
+) -> list[tuple[Workload, Verdict, Verdict]]:
     """Per workload, what it holds while the later ones are decided, and what becomes of it in the end."""
     with engine.fork():
-        at_once = _in_order(engine, cluster, queue, accounts.copy(), lambda verdict: verdict)
-    settled = [(verdict, verdict) for verdict in at_once]
+        order, at_once = _in_order(engine, cluster, queue, accounts.copy(), lambda verdict: verdict)
+    settled = list(zip(order, at_once, at_once, strict=True))
     if not _contended(at_once):
         return settled
     with engine.fork():
         books = accounts.copy()
-        first = _in_order(engine, cluster, queue, books, lambda verdict: least(engine, verdict))
+        order, first = _in_order(engine, cluster, queue, books, lambda verdict: least(engine, verdict))
         grown = [_grown(verdict) for verdict in first]
         more = surplus(engine, cluster, [each for each in grown if each is not None], books)
         rest = iter(more)
@@ -133,9 +139,9 @@ def _settled(
             _joined(engine, verdict, next(rest)) if each is not None else verdict
             for verdict, each in zip(first, grown, strict=True)
         ]
-    if [_pods(verdict) for verdict in final] == [_pods(verdict) for verdict in at_once]:
+    if _pods(final) == _pods(at_once):
         return settled
-    return list(zip(first, final, strict=True))
+    return list(zip(order, first, final, strict=True))
 
 
 def _in_order(
@@ -144,12 +150,14 @@ def _in_order(
     queue: Sequence[Workload],
     accounts: Accounts,
     part: Callable[[Verdict], Verdict],
-) -> list[Verdict]:
-    verdicts = []
-    for workload in queue:
+) -> tuple[list[Workload], list[Verdict]]:
+    """Who is served when, and what with."""
+    order, verdicts = [], []
+    for workload in in_turn(queue, accounts):
+        order.append(workload)
         verdicts.append(part(decide(engine, cluster, workload, accounts)))
         _apply(engine, accounts, verdicts[-1])
-    return verdicts
+    return order, verdicts
 
 
 def _contended(verdicts: Sequence[Verdict]) -> bool:
@@ -167,8 +175,12 @@ def _contended(verdicts: Sequence[Verdict]) -> bool:
     return less and more
 
 
-def _pods(verdict: Verdict) -> int:
-    return len(verdict.outcome.assignments) if isinstance(verdict.outcome, Placed) else -1
+def _pods(verdicts: Sequence[Verdict]) -> dict[ObjectName, int]:
+    return {
+        verdict.workload.object: len(verdict.outcome.assignments)
+        for verdict in verdicts
+        if isinstance(verdict.outcome, Placed)
+    }
 
 
 def _grown(verdict: Verdict) -> Workload | None:
@@ -208,8 +220,9 @@ def _apply(engine: Engine, accounts: Accounts, verdict: Verdict) -> None:
         charge(accounts, verdict)
 
 
-def _satisfied(workload: Workload) -> float:
-    return share(workload.request.root) if workload.request is not None else 1.0
+def _turn(workload: Workload, accounts: Accounts) -> tuple[Turn, float]:
+    satisfied = share(workload.request.root) if workload.request is not None else 1.0
+    return turn(workload, accounts), satisfied
 
 
 def _verdict(engine: Engine, cluster: Cluster, workload: Workload, taken: Sequence[Assignment]) -> Verdict:

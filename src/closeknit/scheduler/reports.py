@@ -149,7 +149,7 @@ def _shortfalls(outcome: Unplaceable | Undecided, request: Request | None) -> It
         words = "Whether there is a place was not found out within the search budget; it is tried again."
         yield Reason("Undecided", words, words)
     for short in outcome.shortfalls[:_SHORTFALLS]:
-        name = "OverLimit" if short.level == quota.LEVEL else "PodSchedulingErrors"
+        name = "OverLimit" if short.level in quota.LEVELS else "PodSchedulingErrors"
         yield Reason(name, wording.need(short), bounded(" ".join(_shortfall(short, request))))
     if len(outcome.shortfalls) > _SHORTFALLS:
         more = wording.counted(len(outcome.shortfalls) - _SHORTFALLS, "more group") + " cannot be placed."

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from closeknit.engine import Engine
-from closeknit.hub.cluster import Cluster, Holding, amount_problems
+from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.resources import amount_problems
 from closeknit.hub.topology import Topology
 from closeknit.scheduler.changes import Change, Freed, NodeChanged, TopologiesChanged
 

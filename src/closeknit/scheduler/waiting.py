@@ -21,11 +21,13 @@ from random import Random
 from typing import TYPE_CHECKING, TypeAlias
 
 from closeknit.dialects.core.priority import queue_order
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Outcome
 from closeknit.hub.workload import Workload
 from closeknit.kube.backoff import Backoff
 from closeknit.scheduler.changes import Change, Freed, NodeChanged, QuotaChanged, TopologiesChanged
+from closeknit.scheduler.fairness import Lane, lane, turn
 from closeknit.scheduler.needs import likeness, satisfied, share
 from closeknit.scheduler.wakers import Wakers
 
@@ -81,8 +83,8 @@ class WaitingQueue:
         self._random, self._first_wait, self._longest_wait = random, first, limit
         self._units: dict[Key, _Unit] = {}
         self._alike: dict[object, Alike] = {}
-        self._front: list[tuple[Order, Key, int]] = []
-        """Who may be tried, in order; entries whose turn has passed are left out when they come up."""
+        self._front: dict[Lane, list[tuple[Order, Key, int]]] = {}
+        """By queue, who may be tried, in order; entries whose turn has passed are left out later."""
         self._due: list[tuple[float, int, Alike]] = []
         """Those who are awake and still back off, by when that ends."""
         self._entries = 0
@@ -172,9 +174,12 @@ class WaitingQueue:
                 heappush(self._due, (alike.not_before, self._entries, alike))
         return len(woken)
 
-    def take(self, now: float) -> Workload | None:
-        """The next unit to decide; None where nobody can be helped now."""
-        unit = self._next(now)
+    def take(self, now: float, accounts: Accounts | None = None) -> Workload | None:
+        """The next unit to decide; None where nobody can be helped now.
+
+        Between units of several queues, the accounts say whose turn it is.
+        """
+        unit = self._next(now, accounts)
         if unit is None:
             return None
         unit.taken = True
@@ -220,7 +225,7 @@ class WaitingQueue:
 
     def _offer(self, key: Key, unit: _Unit) -> None:
         self._entries += 1
-        heappush(self._front, (unit.order, key, id(unit)))
+        heappush(self._front.setdefault(lane(unit.workload), []), (unit.order, key, id(unit)))
 
     def _offer_first(self, alike: Alike) -> None:
         """Let the first of those who are alike be tried, as long as none of them has failed again."""
@@ -229,15 +234,29 @@ class WaitingQueue:
                 self._offer(key, unit)
                 return
 
-    def _next(self, now: float) -> _Unit | None:
+    def _next(self, now: float, accounts: Accounts | None = None) -> _Unit | None:
         while self._due and self._due[0][0] <= now:
             alike = heappop(self._due)[2]
             if alike.awake:
                 self._offer_first(alike)
-        while self._front:
-            _, key, identity = self._front[0]
+        first: list[_Unit] = []
+        for queue in list(self._front):
+            if (unit := self._first(queue, now)) is not None:
+                first.append(unit)
+            else:
+                del self._front[queue]
+        if accounts is None or len(first) < 2:
+            return min(first, key=lambda each: each.order, default=None)
+        # Whoever lacks its minimum goes before all who do not, whatever their queues have.
+        return min(first, key=lambda each: (each.order[0], turn(each.workload, accounts), each.order))
+
+    def _first(self, queue: Lane, now: float) -> _Unit | None:
+        """The first unit of a queue that may be taken."""
+        front = self._front[queue]
+        while front:
+            _, key, identity = front[0]
             unit = self._units.get(key)
             if unit is not None and id(unit) == identity and unit.open(now):
                 return unit
-            heappop(self._front)
+            heappop(front)
         return None

@@ -1,4 +1,4 @@
-"""Outcomes, said in sentences. Nothing here decides anything.
+"""Outcomes as sentences. Nothing here decides anything.
 
 Everything that a user named comes out printable: a control character in a
 name is shown as its escape, so that no manifest can drive the terminal.
@@ -111,7 +111,7 @@ def need(shortfall: Shortfall) -> str:
     """What a group needed and how close the cluster comes."""
     group = printable(shortfall.group)
     wanted = counted(shortfall.wanted, "pod")
-    if shortfall.level == quota.LEVEL:
+    if shortfall.level in quota.LEVELS:
         left = f"there is quota for {shortfall.fits}" if shortfall.fits else "there is none left"
         return f"{group} needs quota for {wanted}; {left}."
     if shortfall.level is None:
@@ -190,16 +190,12 @@ def relaxation(relaxed: Relaxation, request: Request) -> str:
     told = " and ".join(orders)
     # Leaving is what others do; everything else is for the reader to do.
     if departures:
-        leaving = " and ".join(_departure(change) for change in departures)
+        left = (tuple(map(printable, change.workloads)) for change in departures)
+        leaving = " and ".join(f"workload{'s' * (len(each) > 1)} {' and '.join(each)} left" for each in left)
         return (
             f"If {leaving}, {told}, and it can be placed." if orders else f"If {leaving}, it could be placed."
         )
     return f"{told[:1].upper()}{told[1:]}, and it can be placed."
-
-
-def _departure(change: Departure) -> str:
-    noun = "workload" if len(change.workloads) == 1 else "workloads"
-    return f"{noun} {' and '.join(printable(workload) for workload in change.workloads)} left"
 
 
 def _change(change: LevelChange | CountChange, request: Request) -> str:

@@ -39,6 +39,8 @@ class FaultyApi:
         self._fault = fault
         self.writes: list[str] = []
         """Each write so far: what was done to whom."""
+        self.bound: list[tuple[str, str]] = []
+        """Each binding that was carried out: the pod's uid and its node."""
         self.killed = asyncio.Event()
 
     def __getattr__(self, name: str) -> Any:
@@ -55,20 +57,26 @@ class FaultyApi:
         return read
 
     def _writing(self, name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def carried_out(*given: Any, **named: Any) -> Any:
+            answer = await method(*given, **named)
+            if name == "bind":
+                self.bound.append((named["uid"], given[1]))
+            return answer
+
         async def write(*given: Any, **named: Any) -> Any:
             await self._while_alive()
             number = len(self.writes)
             self.writes.append(f"{name} {' '.join(str(each) for each in given if isinstance(each, str))}")
             if number != self._point:
-                return await method(*given, **named)
+                return await carried_out(*given, **named)
             match self._fault:
                 case Fault.KILLED_BEFORE:
                     await self._die()
                 case Fault.KILLED_AFTER:
-                    await method(*given, **named)
+                    await carried_out(*given, **named)
                     await self._die()
                 case Fault.UNANSWERED:
-                    await method(*given, **named)
+                    await carried_out(*given, **named)
                 case Fault.UNSENT:
                     pass
             raise UnavailableError("The connection broke.")

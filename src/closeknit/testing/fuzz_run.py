@@ -7,16 +7,15 @@ Ends with status 1 if any trial fails.
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import signal
 import sys
 import traceback
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -26,9 +25,8 @@ from closeknit.engine import Engine
 from closeknit.engine.budget import Budget
 from closeknit.hub.outcome import Placed
 from closeknit.testing.mutations import SEEDS, Example, examples, mutant
-from closeknit.testing.trial import seed_of
+from closeknit.testing.runs import options, say, trials
 
-_AT_A_TIME = 50
 _SECONDS = 60
 """A trial that takes longer is stuck."""
 _MEMORY = 4 * 2**30
@@ -61,16 +59,10 @@ class StuckError(BaseException):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, or replay one mutant; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="fuzz_run", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("-n", "--mutants", type=int, default=2000, help="how many mutants (2000)")
-    parser.add_argument("--seed", type=int, default=1, help="the seed of the run (1)")
-    parser.add_argument("--processes", type=int, default=2, help="how many at once (2)")
-    parser.add_argument("--only", type=int, metavar="SEED", help="replay the mutant with this seed")
+    parser = options("fuzz_run", __doc__)
     parser.add_argument("--examples", type=Path, default=Path("examples"), help="what to damage (examples)")
     chosen = parser.parse_args(arguments)
-    if chosen.only is not None:
-        return _replay(chosen.only, chosen.examples)
-    return _run(chosen.mutants, chosen.seed, chosen.processes, chosen.examples)
+    return _run(chosen) if chosen.only is None else _replay(chosen.only, chosen.examples)
 
 
 def tried(seed: int, folder: Path) -> FuzzTrial:
@@ -146,10 +138,6 @@ def _alarm() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def _trial(job: tuple[int, Path]) -> FuzzTrial:
-    return tried(*job)
-
-
 def _limited() -> None:
     """Let a trial that wants too much memory fail by itself, where the system knows such limits."""
     try:
@@ -161,50 +149,30 @@ def _limited() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-
-
-def _run(mutants: int, seed: int, processes: int, folder: Path) -> int:
+def _run(chosen: Namespace) -> int:
     tally: Counter[str] = Counter()
     failed: dict[str, list[FuzzTrial]] = {}
-    jobs = [(seed_of(seed, number), folder) for number in range(mutants)]
-    for trial in _trials(jobs, processes):
+    for trial in trials(partial(tried, folder=chosen.examples), chosen, prepare=_limited):
         tally["mutants"] += 1
         tally[trial.kind] += 1
         if trial.kind == "failed":
             failed.setdefault(trial.failure, []).append(trial)
-        _progress(tally["mutants"], mutants, tally["failed"])
     for name in ("mutants", "harmless", "refused", "failed"):
-        _say(f"{name} {tally[name]}")
-    for failure, trials in sorted(failed.items()):
-        first = min(trials, key=lambda trial: trial.seed)
-        _say(f"{failure}: {len(trials)}, replay with --only {first.seed}")
+        say(f"{name} {tally[name]}")
+    for failure, alike in sorted(failed.items()):
+        first = min(alike, key=lambda trial: trial.seed)
+        say(f"{failure}: {len(alike)}, replay with --only {first.seed}")
         # A seed makes the same mutant only as long as the examples are the same.
-        _say("".join(f"    {line[:500]}\n" for line in first.told.splitlines()[-6:]))
+        say("".join(f"    {line[:500]}\n" for line in first.told.splitlines()[-6:]))
     return int(bool(failed))
-
-
-def _trials(jobs: Sequence[tuple[int, Path]], processes: int) -> Iterator[FuzzTrial]:
-    if processes <= 1:
-        yield from map(_trial, jobs)
-        return
-    with multiprocessing.get_context("spawn").Pool(processes, initializer=_limited) as pool:
-        yield from pool.imap_unordered(_trial, jobs, chunksize=_AT_A_TIME)
-
-
-def _progress(done: int, mutants: int, failed: int) -> None:
-    if sys.stderr.isatty() and (done % _AT_A_TIME == 0 or done == mutants):
-        sys.stderr.write(f"\r{done} of {mutants}, failed {failed}" + ("\n" if done == mutants else ""))
-        sys.stderr.flush()
 
 
 def _replay(seed: int, folder: Path) -> int:
     for source in mutant(Random(seed), corpus(folder)):
-        _say(f"{source.name}: {source.content[:_SHOWN]!a}")
+        say(f"{source.name}: {source.content[:_SHOWN]!a}")
     trial = tried(seed, folder)
-    _say(f"verdict: {trial.failure or trial.kind}")
-    _say(trial.told)
+    say(f"verdict: {trial.failure or trial.kind}")
+    say(trial.told)
     return int(trial.kind == "failed")
 
 

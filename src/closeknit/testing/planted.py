@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.drawing import GPU
 from closeknit.hub.nodes import Node
-from closeknit.hub.request import Request
+from closeknit.hub.request import PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
-from closeknit.testing.random_trees import Draft, Shape
+from closeknit.testing.random_clusters import TOPOLOGY
+from closeknit.testing.random_trees import Draft, request
 
 LEVELS = ("zone", "block", "row", "rack")
 OFFERED = {GPU: 8, "cpu": 64, "memory": 256}
@@ -26,8 +27,7 @@ TAKEN = {GPU: (1, 1, 2, 2, 3, 4), "cpu": (2, 4, 6, 9, 12, 16), "memory": (8, 16,
 """What a pod may take of each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Planted:
+class Planted(NamedTuple):
     """An instance and a placement of it."""
 
     cluster: Cluster
@@ -53,14 +53,14 @@ def planted_instance(rng: Random) -> Planted:
         pods.count = spread[pods.name].total()
         if rng.random() < 0.3:
             pods.minimum = rng.randint(pods.count // 2, pods.count)
-    cluster = Cluster((Topology("default", tuple(map(Level, labels))),), tuple(nodes))
-    return Planted(cluster, Request("w", root.member({}), "default"), spread)
+    cluster = Cluster((Topology(TOPOLOGY, tuple(map(Level, labels))),), tuple(nodes))
+    return Planted(cluster, request("w", root, {}), spread)
 
 
 class _Grower:
     """Grows the groups of a request and gives each a domain."""
 
-    def __init__(self, rng: Random, labels: Sequence[str], shapes: Sequence[Shape]) -> None:
+    def __init__(self, rng: Random, labels: Sequence[str], shapes: Sequence[PodSet]) -> None:
         self._rng = rng
         self._labels = labels
         self._shapes = shapes
@@ -115,11 +115,11 @@ def _nodes(rng: Random, labels: Sequence[str], count: int) -> Iterator[Node]:
         yield Node(f"n{number}", path, _resources(OFFERED))
 
 
-def _shapes(rng: Random, names: Sequence[str]) -> list[Shape]:
-    wanted, shapes = rng.randint(3, 5), list[Shape]()
+def _shapes(rng: Random, names: Sequence[str]) -> list[PodSet]:
+    wanted, shapes = rng.randint(3, 5), list[PodSet]()
     while len(shapes) < wanted:
         asked = rng.sample(names, rng.randint(1, len(names)))
-        shape = Shape(_resources({name: rng.choice(TAKEN[name]) for name in sorted(asked)}))
+        shape = PodSet("", 1, _resources({name: rng.choice(TAKEN[name]) for name in sorted(asked)}))
         if shape not in shapes:
             shapes.append(shape)
     return shapes

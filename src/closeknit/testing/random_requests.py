@@ -15,7 +15,7 @@ from dataclasses import replace
 from random import Random
 
 from closeknit.hub.cluster import Cluster, Holding
-from closeknit.hub.request import PodSet, Request
+from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
 from closeknit.testing.drawings import free
 from closeknit.testing.meaning import accepts, ports_taken
@@ -27,7 +27,7 @@ from closeknit.testing.random_clusters import (
     overcommitted,
     random_cluster,
 )
-from closeknit.testing.random_trees import Draft, Grower
+from closeknit.testing.random_trees import Draft, Grower, request
 
 WORKLOAD = "train"
 
@@ -55,10 +55,10 @@ def random_instance(rng: Random, size: Size = USUAL) -> tuple[Cluster, Request]:
         cluster = occupied(rng, cluster, share=0.2)
     if rng.random() < 0.04:
         cluster = overcommitted(rng, cluster)
-    request = Request(WORKLOAD, tree.member(running), TOPOLOGY)
+    made = request(WORKLOAD, tree, running)
     if rng.random() < 0.3 and not any(group.required or group.preferred for group in tree.groups()):
-        request = replace(request, topology=None)
-    return cluster, request
+        made = replace(made, topology=None)
+    return cluster, made
 
 
 class _Planter:
@@ -125,10 +125,10 @@ class _Planter:
         assert shape is not None
         left = self._left[node]
         return (
-            accepts(self._nodes[node], PodSet("", 1, filter=shape.filter))
+            accepts(self._nodes[node], shape)
             and all(left.get(name, 0) >= units for name, units in shape.resources.items())
             and ("pods" not in self._nodes[node].allocatable or left.get("pods", 0) > 0)
-            and not any((node, port) in self._ports for port in shape.ports)
+            and not any((node, port) in self._ports for port in shape.host_ports)
         )
 
     def _take(self, draft: Draft, node: str) -> None:
@@ -137,7 +137,7 @@ class _Planter:
         if "pods" in self._nodes[node].allocatable:
             used += Resources({"pods": 1})
         self._left[node] -= used
-        self._ports.update((node, port) for port in draft.shape.ports)
+        self._ports.update((node, port) for port in draft.shape.host_ports)
 
 
 def _repeat_counts(tree: Draft) -> None:
@@ -191,4 +191,4 @@ def _holdings(tree: Draft, running: dict[str, list[str]]) -> Iterator[Holding]:
     for leaf in tree.leaves():
         assert leaf.shape is not None
         for node, count in Counter(running.get(leaf.name, [])).items():
-            yield Holding(WORKLOAD, node, leaf.shape.resources, count, leaf.shape.ports)
+            yield Holding(WORKLOAD, node, leaf.shape.resources, count, leaf.shape.host_ports)

@@ -9,7 +9,7 @@ from random import Random
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.drawing import GPU
 from closeknit.hub.nodes import NodeFilter, Operator, Preference, Requirement, Term, Toleration
-from closeknit.hub.request import Group, HostPort, Member, PodSet
+from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.testing.random_clusters import (
     DEDICATED,
@@ -24,20 +24,12 @@ from closeknit.testing.random_clusters import (
 
 
 @dataclass(slots=True)
-class Shape:
-    """What each pod of a set asks for."""
-
-    resources: Resources
-    filter: NodeFilter = NodeFilter()
-    ports: frozenset[HostPort] = frozenset()
-
-
-@dataclass(slots=True)
 class Draft:
     """A member of the tree while it is being made; without a shape it is a group."""
 
     name: str
-    shape: Shape | None = None
+    shape: PodSet | None = None
+    """What each pod of a set asks for; its name and count do not matter."""
     inner: list[Draft] = field(default_factory=list)
     count: int = 0
     minimum: int | None = None
@@ -67,32 +59,28 @@ class Draft:
             each.prune(planted)
         self.inner = [each for each in self.inner if each.inner or planted.get(each.name)]
 
-    def member(self, running: Mapping[str, Sequence[str]]) -> Group:
-        """The finished group."""
-        return Group(
+    def member(self, running: Mapping[str, Sequence[str]]) -> Member:
+        """The finished group or pod set, given the nodes on which pods run."""
+        if self.shape is None:
+            members = tuple(each.member(running) for each in self.inner)
+            return Group(self.name, members, self.required, self.preferred, self.minimum)
+        bound = tuple(running.get(self.name, ()))
+        names = tuple(f"pod-{self.name}-{number}" for number in range(self.count - len(bound)))
+        return replace(
+            self.shape,
             name=self.name,
-            members=tuple(_finished(each, running) for each in self.inner),
-            required=self.required,
-            preferred=self.preferred,
+            count=self.count,
             minimum=self.minimum,
+            bound=bound,
+            pods=names if self.named else (),
         )
 
 
-def _finished(draft: Draft, running: Mapping[str, Sequence[str]]) -> Member:
-    if draft.shape is None:
-        return draft.member(running)
-    bound = running.get(draft.name, [])
-    names = tuple(f"pod-{draft.name}-{number}" for number in range(draft.count - len(bound)))
-    return PodSet(
-        name=draft.name,
-        count=draft.count,
-        resources=draft.shape.resources,
-        minimum=draft.minimum,
-        filter=draft.shape.filter,
-        host_ports=draft.shape.ports,
-        bound=tuple(bound),
-        pods=names if draft.named else (),
-    )
+def request(workload: str, root: Draft, running: Mapping[str, Sequence[str]]) -> Request:
+    """The finished request."""
+    group = root.member(running)
+    assert isinstance(group, Group)
+    return Request(workload, group, TOPOLOGY)
 
 
 class Grower:
@@ -155,7 +143,7 @@ class Grower:
         self._sets_left -= draft.shape is not None
         return replace(draft, name=self._names.pop(), inner=[self._copy(each) for each in draft.inner])
 
-    def _shape(self) -> Shape:
+    def _shape(self) -> PodSet:
         rng = self._rng
         offered = rng.choice(self._cluster.nodes).allocatable
         asked: dict[str, int] = {}
@@ -168,7 +156,7 @@ class Grower:
         if rng.random() < 0.03:
             asked = {}
         ports = frozenset([PORT]) if rng.random() < 0.08 else frozenset()
-        return Shape(Resources(asked), self._filter(), ports)
+        return PodSet("", 1, Resources(asked), filter=self._filter(), host_ports=ports)
 
     def _filter(self) -> NodeFilter:
         rng = self._rng

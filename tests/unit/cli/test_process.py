@@ -60,8 +60,10 @@ given, sys.stdin = sys.stdin.buffer, type("Stdin", (), {"buffer": Told()})
     [pytest.param(LOADING, id="while modules load"), pytest.param(READING, id="while it waits for input")],
 )
 def test_an_interrupt_ends_it_quietly(told: str) -> None:
+    # A process of a shell's background ignores interrupts, and so would all that it starts.
     run = f"""
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from closeknit.cli import main
 
 def ready():

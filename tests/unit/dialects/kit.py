@@ -91,7 +91,7 @@ def view(*texts: str, lenient: bool = False) -> View:
 def only(seen: View, kind: str) -> Stored[Any]:
     """The only object of a kind in a store."""
     shapes = {each.shape for family in DIALECTS for each in family.kinds if each.kind == kind}
-    (found,) = (stored for shape in shapes for stored in seen.of(shape))  # type: ignore[type-var]
+    (found,) = (stored for shape in shapes for stored in seen.of(shape))
     return found
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Int32, Wire
 from closeknit.dialects import DIALECTS, Source
 from closeknit.dialects.compiling import topologies_of
 from closeknit.dialects.family import Compiled, Condition, Described, Family, Rendered, Status
-from closeknit.dialects.inspection import statuses_with, update_with
+from closeknit.dialects.inspection import statuses_of, update_between
 from closeknit.dialects.ownership import pods_of
-from closeknit.dialects.reading import read_with
+from closeknit.dialects.reading import load, reading_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.dialects.translate.translation import translate_with
@@ -40,10 +40,7 @@ class CrewSpec(Wire, frozen=True, kw_only=True):
     topology: str
 
 
-class Crew(Wire, frozen=True, kw_only=True):
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
+class Crew(KubernetesObject, frozen=True, kw_only=True):
     spec: CrewSpec
 
 
@@ -119,7 +116,7 @@ def sources(*texts: str) -> list[Source]:
 def test_its_objects_are_compiled_against_the_topologies_of_other_families() -> None:
     assert Topology in {kind.shape for family in DIALECTS for kind in family.kinds}
 
-    found = read_with(FAMILIES, sources(TOPOLOGY, NODE, crew()), lenient=False)
+    found = reading_of(load(FAMILIES, sources(TOPOLOGY, NODE, crew())))
 
     assert found.problems == ()
     (workload,) = found.workloads
@@ -128,7 +125,7 @@ def test_its_objects_are_compiled_against_the_topologies_of_other_families() -> 
 
 
 def test_its_problems_stand_at_their_field_in_the_file() -> None:
-    found = read_with(FAMILIES, sources(TOPOLOGY, crew(together="rakc")), lenient=False)
+    found = reading_of(load(FAMILIES, sources(TOPOLOGY, crew(together="rakc"))))
 
     assert [str(problem) for problem in found.problems] == [
         'f:2:spec.together: There is no level "rakc". Did you mean "rack"? Allowed: "rack".'
@@ -136,7 +133,7 @@ def test_its_problems_stand_at_their_field_in_the_file() -> None:
 
 
 def test_its_pods_are_its_workloads() -> None:
-    found = read_with(FAMILIES, sources(TOPOLOGY, NODE, crew(), POD), lenient=False)
+    found = reading_of(load(FAMILIES, sources(TOPOLOGY, NODE, crew(), POD)))
 
     assert found.problems == ()
     assert [held.workload for held in found.cluster.holdings] == ["default/c"]
@@ -146,14 +143,16 @@ def test_its_pods_are_its_workloads() -> None:
 
 
 def test_an_object_that_cannot_be_read_is_a_workload_all_the_same() -> None:
-    found = read_with(FAMILIES, sources(crew().replace("size: 2", "size: two")), lenient=False)
+    found = reading_of(load(FAMILIES, sources(crew().replace("size: 2", "size: two"))))
 
     assert [(each.object.name, each.request) for each in found.workloads] == [("c", None)]
 
 
 def test_it_says_what_may_not_change_and_what_its_status_is() -> None:
-    changed = update_with(FAMILIES, sources(TOPOLOGY, crew()), sources(TOPOLOGY, crew(3)), lenient=False)
-    told = statuses_with(FAMILIES, sources(TOPOLOGY, NODE, crew(1), POD), lenient=False)
+    changed = update_between(
+        load(FAMILIES, sources(TOPOLOGY, crew())), load(FAMILIES, sources(TOPOLOGY, crew(3)))
+    )
+    told = statuses_of(load(FAMILIES, sources(TOPOLOGY, NODE, crew(1), POD)))
 
     assert [str(problem) for problem in changed.problems] == [
         "f:2:spec.size: A crew cannot change from 2 to 3 pods."

@@ -28,8 +28,8 @@ def chosen(*members: Member) -> tuple[CompiledRequest, Choices, list[GroupVar]]:
 def counts(made: Choices) -> object:
     return (
         made.cost(closely=False),
-        [(at, domain, made.loads.count(at, domain, 0)) for at in (-1, 0, 1) for domain in range(2)],
-        [used.all().tolist() for used in made.used],
+        [made.loads.count(at, domain, 0) for at, domain in ((-1, 0), (0, 0), (1, 0), (1, 1))],
+        [used.counts.tolist() for used in made.used],
         list(made.preferences),
         len(made.colors),
     )

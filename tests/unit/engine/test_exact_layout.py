@@ -10,11 +10,18 @@ import pytest
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.component import Item
 from closeknit.engine.exact_layout import ExactLayout
-from closeknit.engine.exact_nodes import LayoutNode, Weights
+from closeknit.engine.exact_nodes import Fee, LayoutNode
 
-ANY = 1 << 60
-# Pods left out weigh more than colors, those more than racks, and racks more than nodes.
-WEIGHTS = Weights(10**9, (10**3, 1), (10**6,))
+# Pods left out weigh more than racks for the item that has a preference, those more than racks for all, and
+# racks more than nodes.
+LEFT_OUT = 10**9
+
+
+def fees_of(items: list[Item]) -> list[Fee]:
+    """Racks and nodes for all items, and racks once more for those with a color."""
+    everyone = set(range(len(items)))
+    colored = {i for i, item in enumerate(items) if item.colors}
+    return [Fee(0, 10**3, everyone, set()), Fee(1, 1, everyone, set()), Fee(0, 10**6, colored, set())]
 
 
 def some_packing(rng: Random) -> tuple[list[Item], list[LayoutNode], list[list[int]]]:
@@ -37,25 +44,22 @@ def some_packing(rng: Random) -> tuple[list[Item], list[LayoutNode], list[list[i
             else 0
             for item in items
         )
-        paid = (paid_racks[rack], paid_racks[rack] and rng.random() < 0.5)
-        nodes.append(LayoutNode(position, free, fits, (rack,), paid, (rack,), (paid_racks[rack],)))
+        paid = (paid_racks[rack], paid_racks[rack] and rng.random() < 0.5, paid_racks[rack])
+        nodes.append(LayoutNode(position, free, fits, (rack, position, rack), paid))
     return items, nodes, demand
 
 
 def cost_of(items: list[Item], nodes: list[LayoutNode], takes: tuple[tuple[int, ...], ...]) -> int:
     """What a layout costs, counted plainly; ``takes`` says per node how many of each item."""
     placed = [sum(counts) for counts in zip(*takes, strict=True)]
-    cost: int = sum(item.open - done for item, done in zip(items, placed, strict=True)) * WEIGHTS.left_out
-    used = [node for node, take in zip(nodes, takes, strict=True) if any(take)]
-    racks = {node.domains[0]: node.paid[0] for node in used}
-    cost += sum(not paid for paid in racks.values()) * WEIGHTS.levels[0]
-    cost += sum(not node.paid[1] for node in used) * WEIGHTS.levels[1]
-    colored = {
-        node.color_domains[0]: node.color_paid[0]
-        for node, take in zip(nodes, takes, strict=True)
-        if any(count and item.colors for item, count in zip(items, take, strict=True))
-    }
-    cost += sum(not paid for paid in colored.values()) * WEIGHTS.colors[0]
+    cost: int = sum(item.open - done for item, done in zip(items, placed, strict=True)) * LEFT_OUT
+    for i, fee in enumerate(fees_of(items)):
+        used = {
+            node.domains[i]: node.paid[i]
+            for node, take in zip(nodes, takes, strict=True)
+            if any(take[item] for item in fee.payers)
+        }
+        cost += sum(not paid for paid in used.values()) * fee.weight
     return cost
 
 
@@ -81,14 +85,20 @@ def cheapest(items: list[Item], nodes: list[LayoutNode], demand: list[list[int]]
     return best
 
 
+def layout_of(
+    items: list[Item], nodes: list[LayoutNode], demand: list[list[int]], steps: Steps
+) -> ExactLayout:
+    return ExactLayout(items, nodes, demand, fees_of(items), steps, left_out=LEFT_OUT, most_steps=10**6)
+
+
 @pytest.mark.parametrize("batch", range(10))
 def test_the_cheapest_layout_is_found(batch: int) -> None:
     for seed in range(batch * 60, batch * 60 + 60):
         items, nodes, demand = some_packing(Random(seed))
         want = cheapest(items, nodes, demand)
-        packing = ExactLayout(items, nodes, demand, WEIGHTS, Steps(10**6), most_steps=10**6)
+        packing = layout_of(items, nodes, demand, Steps(10**6))
 
-        found = packing.best(ANY)
+        found = packing.best()
 
         assert (found[0] if found is not None else None) == want, seed
         if found is not None:
@@ -103,4 +113,4 @@ def test_a_packing_stops_when_its_steps_are_used_up() -> None:
     items, nodes, demand = some_packing(Random(3))
 
     with pytest.raises(OutOfBudgetError):
-        ExactLayout(items, nodes, demand, WEIGHTS, Steps(0), most_steps=10**6).best(ANY)
+        layout_of(items, nodes, demand, Steps(0)).best()

@@ -40,9 +40,9 @@ def decided(asked: Request, budget: Budget = USUAL) -> Outcome | None:
     if only is None:
         return None
     table = engine._cache.table(PodShape.of(only), engine._tree(asked.topology))
-    outcome = short_path.decide(asked, only, table, engine._ledger, budget=budget, touched=0)
+    outcome = short_path.decide(asked, only, table, budget=budget, touched=0)
     if outcome is not None:
-        assert outcome == engine._search(asked)
+        assert outcome == engine._search(asked, engine._cache.touched)
     return outcome
 
 

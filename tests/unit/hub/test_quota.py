@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.outcome import DomainFit, Holder
-from closeknit.hub.quota import LEVEL, Account, Accounts, Charge, Option, refused
+from closeknit.hub.quota import LEVEL, Account, Charge, Option, refused
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
 

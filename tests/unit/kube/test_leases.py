@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
+from typing import Any
 
 import pytest
 
 from closeknit.kube.errors import UnavailableError
 from closeknit.kube.leases import Lease, LostLeaseError, Terms
-from closeknit.kube.resources import LEASES
+from closeknit.kube.port import Object
+from closeknit.kube.resources import LEASES, Resource
 from closeknit.testing.clock import HandClock
 from tests.unit.kube.toy import Toy
 
@@ -177,6 +179,24 @@ async def test_who_is_cancelled_gives_the_lease_up() -> None:
     await end(holder)
 
     assert work.running == []
+    assert toy.objects[KEY]["spec"]["holderIdentity"] == ""
+
+
+async def test_a_renewal_that_is_cut_off_after_it_was_written_does_not_keep_the_lease() -> None:
+    class Slow(Toy):
+        async def replace(self, resource: Resource, obj: Mapping[str, Any]) -> Object:
+            written = await super().replace(resource, obj)
+            if written["spec"]["holderIdentity"]:
+                await asyncio.Event().wait()
+            return written
+
+    toy, clock, work = Slow(), HandClock(), Work()
+    holder = asyncio.create_task(lease(toy, clock, "a").hold(lambda: work.by("a")))
+    await clock.advance(3)
+    assert toy.calls[-1] == "replace leases"
+    work.done.set()
+    await holder
+
     assert toy.objects[KEY]["spec"]["holderIdentity"] == ""
 
 

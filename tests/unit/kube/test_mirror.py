@@ -283,4 +283,4 @@ async def test_a_writer_can_wait_until_its_write_is_in_the_copy() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     mirror._take(added(pod("a"), 8))
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 60)

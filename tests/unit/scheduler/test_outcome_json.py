@@ -195,4 +195,4 @@ def test_an_undecided_workload_says_so() -> None:
 
 
 def test_names_in_any_script_stay_readable() -> None:
-    assert "größe" in outcome_json.written({"name": "größe"})
+    assert "größe" in outcome_json.text({"name": "größe"})

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import pytest
 
 from closeknit.engine import Engine
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.drawing import GPU
 from closeknit.hub.outcome import Placed, Unplaceable
-from closeknit.hub.quota import QUEUE_LEVEL, Account, Accounts
+from closeknit.hub.quota import QUEUE_LEVEL, Account
 from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import ObjectName, Workload

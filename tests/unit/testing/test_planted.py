@@ -12,7 +12,7 @@ from closeknit.hub.request import Group, Request, problems
 from closeknit.testing import oracle_run
 from closeknit.testing.meaning import Scene, broken
 from closeknit.testing.planted import planted_instance
-from closeknit.testing.trial import judged_planted
+from closeknit.testing.trial import judged
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -41,7 +41,7 @@ def no_room(_: Cluster, request: Request) -> Outcome:
 
 
 def test_saying_no_to_a_planted_instance_is_a_miss() -> None:
-    assert judged_planted(planted_instance(Random(1)), decide=no_room).failures == ("missed",)
+    assert judged(*planted_instance(Random(1)), decide=no_room).failures == ("missed",)
 
 
 def test_a_planted_instance_is_replayed_by_its_seed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ from closeknit.hub.request import Request
 from closeknit.testing import oracle_run
 from closeknit.testing.builders import pods, request
 from closeknit.testing.drawings import parse
-from closeknit.testing.planted import Planted
-from closeknit.testing.trial import Trial, decided, instance_of, judged, judged_planted, seed_of
+from closeknit.testing.runs import seed_of
+from closeknit.testing.trial import Trial, decided, instance_of, judged
 
 CLUSTER = parse("""
     r1
@@ -98,9 +98,9 @@ def test_a_bad_engine_is_noticed(
 def test_a_planted_placement_judges_like_the_oracle(
     decide: Callable[[Cluster, Request], Outcome], failures: tuple[str, ...]
 ) -> None:
-    planted = Planted(CLUSTER, REQUEST, {"a": Counter({"x1": 2})})
+    planted = {"a": Counter({"x1": 2})}
 
-    assert judged_planted(planted, decide=decide).failures == failures
+    assert judged(CLUSTER, REQUEST, planted, decide=decide).failures == failures
 
 
 def test_a_second_best_placement_is_told_what_is_better() -> None:
@@ -132,7 +132,7 @@ def test_a_run_counts_and_names_what_failed(
         3_000_000_004: Trial(3_000_000_004, "undecided"),
         3_000_000_005: Trial(3_000_000_005, "placed"),
     }
-    monkeypatch.setattr(oracle_run, "trial_of", trials.__getitem__)
+    monkeypatch.setattr(oracle_run, "trial_of", lambda seed, **_: trials[seed])
 
     status = oracle_run.main(["-n", "6", "--seed", "3", "--processes", "1"])
 
@@ -170,7 +170,7 @@ def test_a_run_counts_and_names_what_failed(
 def test_exit_status(
     trial: Trial, status: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oracle_run, "trial_of", lambda _: trial)
+    monkeypatch.setattr(oracle_run, "trial_of", lambda _, **__: trial)
 
     assert oracle_run.main(["-n", "1", "--processes", "1"]) == status
     assert "instances 1" in capsys.readouterr().out
@@ -187,7 +187,7 @@ def test_exit_status(
 def test_a_planted_run_allows_few_to_stay_undecided(
     kinds: list[str], status: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oracle_run, "planted_trial_of", lambda seed: Trial(seed, kinds[seed]))
+    monkeypatch.setattr(oracle_run, "trial_of", lambda seed, **_: Trial(seed, kinds[seed]))
 
     assert oracle_run.main(["-n", "100", "--seed", "0", "--processes", "1", "--planted"]) == status
     assert f"undecided {kinds.count('undecided')}" in capsys.readouterr().out.splitlines()

@@ -1,6 +1,6 @@
-"""What pods ask for where none are given: an annotation tells, or else it is one GPU.
+"""What pods are assumed to ask for where none are given: what an annotation lists, or else one GPU.
 
-The annotation says it once for all pods, or for each leaf, which is a group that has pods: a subgroup of a
+The annotation lists it once for all pods, or for each leaf, which is a group that has pods: a subgroup of a
 PodGroup, or a pod group of a PodGang.
 """
 
@@ -24,7 +24,7 @@ from closeknit.hub.sentences import core as sentences
 
 RESOURCES_ANNOTATION = "closeknit.dev/pod-resources"
 ONE_GPU = Shape(Resources({"nvidia.com/gpu": 1}))
-"""What an assumed pod asks for unless the annotation says otherwise."""
+"""What an assumed pod asks for without the annotation."""
 _PATH: Path = ("metadata", "annotations", RESOURCES_ANNOTATION)
 
 
@@ -67,7 +67,7 @@ def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found:
 
 
 def assuming(asked: Mapping[str, Resources]) -> dict[str, str]:
-    """The annotation by which the pods of these leaves are read again, or none where it says nothing new."""
+    """The annotation by which the pods of these leaves are read again; none where all ask for one GPU."""
     different = set(asked.values())
     if different <= {ONE_GPU.resources}:
         return {}

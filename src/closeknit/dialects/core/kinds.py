@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from closeknit.apis import core_v1, scheduling_k8s_io_v1
+from closeknit.apis.wire import words
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.paths import Path
 from closeknit.hub.quantities import written
@@ -18,26 +19,11 @@ KINDS = (
 )
 
 PASSED_OVER = {
-    "": frozenset(
-        {
-            "Binding",
-            "ComponentStatus",
-            "ConfigMap",
-            "Endpoints",
-            "Event",
-            "LimitRange",
-            "Namespace",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-            "PodTemplate",
-            "ReplicationController",
-            "ResourceQuota",
-            "Secret",
-            "Service",
-            "ServiceAccount",
-        }
-    ),
-    "scheduling.k8s.io": frozenset({"CompositePodGroup", "PodGroup", "Workload"}),
+    "": words("""
+        Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace PersistentVolume
+        PersistentVolumeClaim PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount
+    """),
+    "scheduling.k8s.io": words("CompositePodGroup PodGroup Workload"),
 }
 """Known kinds of the same API groups that nobody here reads."""
 

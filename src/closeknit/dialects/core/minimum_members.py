@@ -1,4 +1,4 @@
-"""Pods of one leaf: how the hub's tree says that any so many of them must run.
+"""Pods of one leaf, any so many of which must run, in the hub's tree.
 
 A pod set counts equal pods, and a group counts its members. Where pods differ in shape and not all of them
 must run, one that asks for no more than any other may as well be among those that must: wherever the
@@ -13,39 +13,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from closeknit.dialects.core.naming import pod_set_name
-from closeknit.dialects.core.pods import Shape, Stage
-from closeknit.hub.request import Group, Member, PodSet
+from closeknit.dialects.core.pods import ReadPod, Shape, Stage
+from closeknit.hub.request import Group, PodSet
 
 FEW = 16
 """Where there is a choice among no more pods than this, all of them are members by themselves.
 
-The tree is plainer that way: no group appears that nobody wrote.
+The tree is plainer that way: it has no groups that the manifest does not have.
 """
 MOST_CHOICES = 64
 """How many pods of a leaf may be members by themselves; each makes the search longer."""
-
-
-class Candidate(Protocol):
-    """A pod of a leaf, whether it is there already or only expected."""
-
-    @property
-    def name(self) -> str:
-        """Its own, without the namespace."""
-
-    @property
-    def shape(self) -> Shape:
-        """What it asks for."""
-
-    @property
-    def stage(self) -> Stage:
-        """Whether it runs or waits."""
-
-    @property
-    def node(self) -> str:
-        """Empty where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +38,8 @@ class ExpectedPod:
     node: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """What a group that has pods consists of."""
-
-    members: tuple[Member, ...]
-    minimum: int | None = None
-    """How many members must be placed at once; None stands for all of them."""
-
-
+Candidate: TypeAlias = ReadPod | ExpectedPod
+"""A pod of a leaf, whether it exists or is still to be made."""
 _Piece: TypeAlias = tuple[list[Candidate], int]
 """Equal pods that make one pod set, and how many of them must run at once."""
 
@@ -83,18 +56,18 @@ class _Shares:
     """How many of the latter must run."""
 
 
-def set_names(subgroup: str, root: str) -> Iterator[str]:
-    """Names for the pod sets of a subgroup; never that of the root, which may be a number as well."""
-    return (name for number in count(1) if (name := pod_set_name(subgroup, number)) != root)
+def set_names(leaf: str, root: str) -> Iterator[str]:
+    """Names for the pod sets of a leaf; never that of the root, which may be a number as well."""
+    return (name for number in count(1) if (name := pod_set_name(leaf, number)) != root)
 
 
-def equal(subgroup: str, root: str, least: int, shape: Shape, pods: Sequence[str]) -> Crew:
-    """The members of a leaf whose pods, by name, are all alike and still to be placed."""
-    return Crew((shape.pod_set(next(set_names(subgroup, root)), waiting=pods, least=least),))
+def equal_pods(leaf: str, root: str, least: int, shape: Shape, pods: Sequence[str]) -> Group:
+    """A leaf whose pods, by name, are all alike and still to be placed."""
+    return Group(leaf, (shape.pod_set(next(set_names(leaf, root)), waiting=pods, least=least),))
 
 
-def crew(subgroup: str, root: str, least: int, pods: Sequence[Candidate]) -> Crew:
-    """The members of a leaf from its pods in order, of which ``least`` must run at once.
+def pods_of_leaf(leaf: str, root: str, least: int, pods: Sequence[Candidate]) -> Group:
+    """A leaf from its pods in order, of which ``least`` must run at once.
 
     Pods of one shape are interchangeable. Where more than ``MOST_CHOICES`` would be members by
     themselves, the first pods count as those that must run until few enough are left: never
@@ -104,7 +77,7 @@ def crew(subgroup: str, root: str, least: int, pods: Sequence[Candidate]) -> Cre
     for pod in pods:
         by_shape.setdefault(pod.shape, []).append(pod)
     if len(by_shape) == 1:
-        return Crew((_pod_set(next(set_names(subgroup, root)), (list(pods), least)),))
+        return Group(leaf, (_pod_set(next(set_names(leaf, root)), (list(pods), least)),))
     numbers = {shape: number for number, shape in enumerate(by_shape)}
     running = [pod for pod in pods if pod.stage is Stage.RUNNING]
     waiting = [numbers[pod.shape] for pod in pods if pod.stage is not Stage.RUNNING]
@@ -119,17 +92,18 @@ def crew(subgroup: str, root: str, least: int, pods: Sequence[Candidate]) -> Cre
         if rest := [*bound, *still[:must], *still[must + choice :]]:
             together.append((rest, counted[numbers[shape]] + must))
         alone += [([pod], 1) for pod in still[must : must + choice]]
-    names = set_names(subgroup, root)
+    names = set_names(leaf, root)
     if alone and any(shares.must.values()):
         whole = tuple(_pod_set(next(names), piece) for piece in together)
-        name = f"{subgroup}/any-{shares.needed}-of-{len(alone)}"
+        name = f"{leaf}/any-{shares.needed}-of-{len(alone)}"
         singles = tuple(_pod_set(next(names), piece) for piece in alone)
-        return Crew((*whole, Group(name if name != root else f"{name}-pods", singles, minimum=shares.needed)))
+        any_of = Group(name if name != root else f"{name}-pods", singles, minimum=shares.needed)
+        return Group(leaf, (*whole, any_of))
     places = {pod.name: place for place, pod in enumerate(pods)}
     pieces = sorted([*together, *alone], key=lambda piece: places[piece[0][0].name])
     # What needs no new pod is formed already, and counts.
     minimum = len(together) + shares.needed if alone else None
-    return Crew(tuple(_pod_set(next(names), piece) for piece in pieces), minimum)
+    return Group(leaf, tuple(_pod_set(next(names), piece) for piece in pieces), minimum=minimum)
 
 
 def _pod_set(name: str, piece: _Piece) -> PodSet:

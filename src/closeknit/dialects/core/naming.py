@@ -52,3 +52,24 @@ def pod_set_name(group: str, number: int) -> str:
 def group_of(pod_set: str) -> str:
     """The name that users know: what they called the group that this pod set belongs to."""
     return pod_set.rpartition("/")[0] or pod_set
+
+
+class UniqueNames:
+    """Gives out names, each once; of two that want the same, the second gets a number behind it."""
+
+    def __init__(self, longest: int, digits: int = 7) -> None:
+        self._longest = longest
+        self._room = digits + 1
+        """For a dash and more digits than there can be names alike."""
+        self._next: dict[str, int] = {}
+
+    def take(self, wanted: str) -> str:
+        """The name itself if nobody has it, else with a number behind it."""
+        stem = wanted if wanted not in self._next else wanted[: self._longest - self._room].rstrip("-.")
+        name, number = wanted, self._next.get(wanted, 1)
+        while name in self._next:
+            number += 1
+            name = f"{stem}-{number}"
+        self._next[wanted] = number
+        self._next.setdefault(name, 1)
+        return name

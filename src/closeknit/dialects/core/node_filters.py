@@ -99,7 +99,7 @@ def _requirement(given: core_v1.NodeSelectorRequirement, path: Path, found: list
     operator = _choice(Operator, given.operator, (*path, "operator"), found)
     if operator is not None:
         found.extend(_value_problems(operator, given.values, (*path, "values")))
-    # A set has no order, so equal sets are written the same: pods that mean the same have one shape.
+    # A set has no order, so equal sets become equal tuples: pods that mean the same have one shape.
     values = tuple(sorted(set(given.values)))
     return Requirement(given.key, operator or Operator.EXISTS, values)
 
@@ -148,7 +148,7 @@ def hub_node(node: core_v1.Node, found: list[Problem]) -> Node:
     """One node; what cannot be read is added to ``found``.
 
     Where a node does not list what is allocatable, all of its capacity is, as
-    Kubernetes has it. A node that says nothing of being ready is taken to be ready.
+    Kubernetes has it. A node without the condition Ready is taken to be ready.
     """
     status = node.status
     listed, where = (

@@ -1,4 +1,4 @@
-"""The specification of a pod, from what the hub knows of it. What is read back is the same."""
+"""Pods as objects, from what the hub knows of them. What is read back is the same."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from typing import Any
 
 from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Requirement, Term, Toleration
 from closeknit.hub.quantities import written
-from closeknit.hub.request import PodSet
+from closeknit.hub.request import Member, PodSet
 from closeknit.hub.resources import Resources
 
 IMAGE = "registry.k8s.io/pause:3.10"
 """What runs in a pod of which nothing is known but what it asks for."""
+
+
+def only_pods(member: Member) -> PodSet | None:
+    """The pod set that is all of a member: itself, or the only one of a group that must be formed."""
+    if isinstance(member, PodSet):
+        return member
+    only = member.members[0] if len(member.members) == 1 and member.least == 1 else None
+    return only if isinstance(only, PodSet) else None
 
 
 def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
@@ -34,7 +42,7 @@ def _resources(asked: Resources) -> dict[str, Any]:
 
 
 def _node_fields(given: NodeFilter) -> dict[str, Any]:
-    """The fields of a pod's spec that say which nodes it accepts."""
+    """The fields of a pod's spec that choose its nodes."""
     found: dict[str, Any] = {}
     if given.selector:
         found["nodeSelector"] = dict(given.selector)

@@ -106,13 +106,27 @@ class ReadTemplate:
 
 def read_template(spec: core_v1.PodSpec, path: Path = ()) -> ReadTemplate:
     """Read what a pod or a pod template asks for, with every problem; ``path`` is where that stands."""
-    found: list[Problem] = []
-    shape = _shape(spec, found)
-    return ReadTemplate(
-        shape,
-        problems=tuple(problem.under(*path) for problem in found),
-        unsayable=tuple(problem.under(*path) for problem in _unsayable(spec)),
+    read = _read_template(_encoded(msgspec.structs.replace(spec, node_name="")))
+    if not path or not (read.problems or read.unsayable):
+        return read
+    problems, unsayable = (
+        tuple(problem.under(*path) for problem in found) for found in (read.problems, read.unsayable)
     )
+    return ReadTemplate(read.shape, problems, unsayable)
+
+
+_encoded = msgspec.json.Encoder().encode
+
+
+@lru_cache(maxsize=4096)
+def _read_template(written: bytes) -> ReadTemplate:
+    """Pods with equal specs are read once."""
+    spec = msgspec.json.decode(written, type=core_v1.PodSpec)
+    found: list[Problem] = []
+    if not spec.containers:
+        found.append(sentences.NO_CONTAINERS.at(("spec", "containers")))
+    shape = Shape(pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found))
+    return ReadTemplate(shape, tuple(found), tuple(_unsayable(spec)))
 
 
 def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
@@ -130,7 +144,7 @@ def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
 
 
 def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:
-    """What is wrong with pods whoever they belong to, told for their workload."""
+    """What is wrong with pods whoever they belong to, reported for their workload."""
     for pod in pods:
         yield from (problem.of("Pod", pod.name) for problem in (*pod.stored.problems, *pod.problems))
 
@@ -146,28 +160,6 @@ def rank(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
     # Texts and numbers take turns. A longer number is greater, and equal lengths compare as text.
     counted = (part.lstrip("0") if i % 2 else part for i, part in enumerate(parts))
     return tuple((len(part) * (i % 2), part) for i, part in enumerate(counted)), name
-
-
-def _shape(spec: core_v1.PodSpec, found: list[Problem]) -> Shape:
-    known = _known_shape(_encoded(msgspec.structs.replace(spec, node_name="")))
-    return known if known is not None else _read_shape(spec, found)
-
-
-_encoded = msgspec.json.Encoder().encode
-
-
-@lru_cache(maxsize=4096)
-def _known_shape(written: bytes) -> Shape | None:
-    """The shape of all pods that are written alike, so that equal pods are read once; None for wrong ones."""
-    found: list[Problem] = []
-    shape = _read_shape(msgspec.json.decode(written, type=core_v1.PodSpec), found)
-    return None if found else shape
-
-
-def _read_shape(spec: core_v1.PodSpec, found: list[Problem]) -> Shape:
-    if not spec.containers:
-        found.append(sentences.NO_CONTAINERS.at(("spec", "containers")))
-    return Shape(pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found))
 
 
 def _stage(pod: core_v1.Pod) -> Stage:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
-from closeknit.dialects.wire.kinds import Named
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.sentences import core as sentences
@@ -56,8 +56,8 @@ def priority_of(
     return classes.get(name, known.default)
 
 
-def created(stored: Stored[Named], found: list[Problem]) -> str:
-    """When an object was created, in UTC so that times compare as text; empty where it does not say."""
+def created(stored: Stored[KubernetesObject], found: list[Problem]) -> str:
+    """When an object was created, in UTC so that times compare as text; empty where that is not known."""
     written = stored.content.metadata.creation_timestamp
     if not written:
         return ""

@@ -33,7 +33,7 @@ def label_problems(label: str, path: Path, seen: dict[str, Path], *, last: bool)
 
 
 def taken_problems(value: str, path: Path, what: str, seen: dict[str, Path]) -> Iterator[Problem]:
-    """Whether an earlier level has the value of the field at this path; ``seen`` says which."""
+    """Whether an earlier level has the value of the field at this path; ``seen`` holds them by value."""
     level = path[:-1]
     if (first := seen.setdefault(value, level)) != level:
         yield sentences.LEVEL_TAKEN.at(path, value=value, what=what, field=Field(first))

@@ -40,9 +40,8 @@ class Definition:
     """One kind as a custom resource."""
 
     group: str
-    kind: str
-    plural: str
     shape: type[Wire]
+    """It has the name of the kind."""
     versions: tuple[str, ...] = ("v1alpha1",)
     """Those that are served. The first is the one that is stored."""
     namespaced: bool = True
@@ -60,10 +59,23 @@ class Definition:
     shapes: Mapping[str, type[Wire]] = field(default_factory=dict)
     """By version, the shape where it is another one."""
 
+    @property
+    def kind(self) -> str:
+        """As objects name it."""
+        return self.shape.__name__
+
+    @property
+    def plural(self) -> str:
+        """As paths and kubectl name the kind; English plurals that Kubernetes would guess as well."""
+        name = self.kind.lower()
+        if name.endswith("y"):
+            return f"{name[:-1]}ies"
+        return f"{name}es" if name.endswith("s") else f"{name}s"
+
     def schema(self, version: str) -> Schema:
         """What objects of a version may look like."""
         shape = self.shapes.get(version, self.shape)
-        return schema_of(shape, _with(self.limits, self.limits_of_version.get(version, {})))
+        return schema_of(shape, self.limits, self.limits_of_version.get(version, {}))
 
     def written(self) -> dict[str, Any]:
         """The definition as an object, ready to be applied."""
@@ -106,15 +118,3 @@ class Definition:
         if columns := self.columns_of_version.get(version, self.columns):
             written["additionalPrinterColumns"] = [column.written() for column in columns]
         return written
-
-
-def _with(limits: Limits, more: Limits) -> Limits:
-    """Both, field by field; where one says None, the schema loses that limit."""
-    shapes = {**limits, **more}
-    return {
-        shape: {
-            name: {**limits.get(shape, {}).get(name, {}), **more.get(shape, {}).get(name, {})}
-            for name in {**limits.get(shape, {}), **more.get(shape, {})}
-        }
-        for shape in shapes
-    }

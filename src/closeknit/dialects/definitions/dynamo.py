@@ -14,11 +14,8 @@ from closeknit.dialects.definitions.schemas import OPEN, Limits
 _DOMAIN = {"pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"}
 _LIMITS: Limits = {
     v1alpha1.ProviderOverride: {"": {"required": ["apiVersion", "value"]}, "apiVersion": {"minLength": 1}},
-    v1alpha1.DeploymentTopologyConstraint: {
-        "": {"required": ["topologyProfile"]},
-        "topologyProfile": {"minLength": 1},
-        "packDomain": _DOMAIN,
-    },
+    # The proposal knew one topology, and named none.
+    v1alpha1.DeploymentTopologyConstraint: {"topologyProfile": {"minLength": 1}, "packDomain": _DOMAIN},
     v1alpha1.ServiceTopologyConstraint: {"": {"required": ["packDomain"]}, "packDomain": _DOMAIN},
     v1alpha1.Multinode: {"nodeCount": {"minimum": 2, "default": 2}},
     v1alpha1.PodMetadata: {
@@ -42,8 +39,6 @@ _LIMITS: Limits = {
 DEFINITIONS = (
     Definition(
         "nvidia.com",
-        "DynamoGraphDeployment",
-        "dynamographdeployments",
         v1beta1.DynamoGraphDeployment,
         ("v1beta1", "v1alpha1"),
         shapes={"v1alpha1": v1alpha1.DynamoGraphDeployment},

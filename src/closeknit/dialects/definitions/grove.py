@@ -45,7 +45,8 @@ _LIMITS: Limits = {
         },
         "cliques": keyed("name"),
     },
-    grove.PodCliqueSpec: {"": {"required": ["podSpec", "replicas", "roleName"]}},
+    # The proposal may say nothing of pods and their roles.
+    grove.PodCliqueSpec: {"": {"required": ["replicas"]}},
     grove.PodCliqueScalingGroupConfig: {"minAvailable": _ONE, "replicas": _ONE},
     grove.PodCliqueScalingGroupSpec: {
         "": {"required": ["cliqueNames", "replicas"]},
@@ -59,32 +60,24 @@ _definition = partial(Definition, _GROUP, limits=_LIMITS)
 
 DEFINITIONS = (
     _definition(
-        "ClusterTopologyBinding",
-        "clustertopologybindings",
         grove.ClusterTopologyBinding,
         namespaced=False,
         short_names=("ct",),
         columns=(_DOMAINS, AGE),
     ),
     _definition(
-        "ClusterTopology",
-        "clustertopologies",
         grove.ClusterTopology,
         namespaced=False,
         columns=(_DOMAINS, AGE),
         status=False,
     ),
     _definition(
-        "PodCliqueSet",
-        "podcliquesets",
         grove.PodCliqueSet,
         short_names=("pcs",),
         columns=(_REPLICAS, _AVAILABLE, AGE),
         selector=".status.hpaPodSelector",
     ),
     _definition(
-        "PodClique",
-        "podcliques",
         grove.PodClique,
         short_names=("pclq",),
         columns=(
@@ -98,8 +91,6 @@ DEFINITIONS = (
         selector=".status.hpaPodSelector",
     ),
     _definition(
-        "PodCliqueScalingGroup",
-        "podcliquescalinggroups",
         grove.PodCliqueScalingGroup,
         short_names=("pcsg",),
         columns=(_MINIMUM, _REPLICAS, _AVAILABLE, _SCHEDULED, _BREACHED, AGE),
@@ -107,8 +98,6 @@ DEFINITIONS = (
     ),
     Definition(
         "scheduler.grove.io",
-        "PodGang",
-        "podgangs",
         scheduler.PodGang,
         short_names=("pg",),
         columns=(Column("Phase", ".status.phase"), AGE),

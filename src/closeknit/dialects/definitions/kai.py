@@ -26,9 +26,8 @@ _LIMITS: Limits = {
 DEFINITIONS = (
     Definition(
         "kai.scheduler",
-        "Topology",
-        "topologies",
         kai.Topology,
+        ("v1alpha1", "v1"),
         namespaced=False,
         columns=(Column("Levels", ".spec.levels[*].nodeLabel"), AGE),
         status=False,
@@ -36,8 +35,6 @@ DEFINITIONS = (
     ),
     Definition(
         "scheduling.run.ai",
-        "PodGroup",
-        "podgroups",
         scheduling.PodGroup,
         ("v2alpha2",),
         short_names=("pg",),
@@ -52,8 +49,6 @@ DEFINITIONS = (
     ),
     Definition(
         "scheduling.run.ai",
-        "Queue",
-        "queues",
         queueing.Queue,
         ("v2",),
         namespaced=False,

@@ -153,8 +153,6 @@ _definition = partial(
 
 DEFINITIONS = (
     _definition(
-        "Topology",
-        "topologies",
         kueue.Topology,
         namespaced=False,
         short_names=("topo",),
@@ -162,8 +160,6 @@ DEFINITIONS = (
         status=False,
     ),
     _definition(
-        "ResourceFlavor",
-        "resourceflavors",
         kueue.ResourceFlavor,
         namespaced=False,
         short_names=("flavor", "flavors", "rf"),
@@ -171,8 +167,6 @@ DEFINITIONS = (
         status=False,
     ),
     _definition(
-        "ClusterQueue",
-        "clusterqueues",
         kueue.ClusterQueue,
         namespaced=False,
         short_names=("cq",),
@@ -180,8 +174,6 @@ DEFINITIONS = (
         columns_of_version={"v1beta1": (Column("Cohort", ".spec.cohort"), _PENDING, _ADMITTED)},
     ),
     _definition(
-        "Cohort",
-        "cohorts",
         kueue.Cohort,
         namespaced=False,
         short_names=("co",),
@@ -189,15 +181,11 @@ DEFINITIONS = (
         columns_of_version={"v1beta1": (Column("Parent", ".spec.parent"), AGE)},
     ),
     _definition(
-        "LocalQueue",
-        "localqueues",
         kueue.LocalQueue,
         short_names=("queue", "queues", "lq"),
         columns=(Column("ClusterQueue", ".spec.clusterQueue"), _PENDING, _ADMITTED),
     ),
     _definition(
-        "WorkloadPriorityClass",
-        "workloadpriorityclasses",
         kueue.WorkloadPriorityClass,
         namespaced=False,
         short_names=("wpc",),
@@ -205,8 +193,6 @@ DEFINITIONS = (
         status=False,
     ),
     _definition(
-        "Workload",
-        "workloads",
         kueue.Workload,
         short_names=("kwl", "kueueworkload", "kueueworkloads"),
         columns=(
@@ -218,16 +204,12 @@ DEFINITIONS = (
         ),
     ),
     _definition(
-        "AdmissionCheck",
-        "admissionchecks",
         kueue.AdmissionCheck,
         namespaced=False,
         columns=(Column("Controller", ".spec.controllerName"), AGE),
     ),
     Definition(
         "jobset.x-k8s.io",
-        "JobSet",
-        "jobsets",
         jobset.JobSet,
         ("v1alpha2",),
         columns=(

@@ -30,22 +30,16 @@ _definition = partial(Definition, _GROUP, limits=_LIMITS)
 
 DEFINITIONS = (
     _definition(
-        "Pool",
-        "pools",
         osmo.Pool,
         namespaced=False,
         columns=(Column("Backend", ".spec.backend"), Column("Keys", ".spec.topology_keys[*].key"), AGE),
     ),
     _definition(
-        "Backend",
-        "backends",
         osmo.Backend,
         namespaced=False,
         columns=(Column("Scheduler", ".spec.scheduler_settings.scheduler_type"), AGE),
     ),
     _definition(
-        "Workflow",
-        "workflows",
         osmo.Workflow,
         short_names=("wf",),
         columns=(Column("Pool", ".spec.workflow.pool"), Column("Phase", ".status.phase"), AGE),

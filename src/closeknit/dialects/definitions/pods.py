@@ -25,7 +25,7 @@ NOT_NEGATIVE = {"minimum": 0}
 
 
 def keyed(*keys: str) -> dict[str, Any]:
-    """A list whose items are told apart by these fields."""
+    """A list whose items are distinguished by these fields."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 

@@ -27,8 +27,11 @@ QUANTITY = rf"^(\+|-)?{_DECIMAL}(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?{_DECIMAL})
 """What Kubernetes takes for a quantity where it is written as a string."""
 
 
-def schema_of(shape: type[Wire], limits: Limits) -> Schema:
-    """The schema of a whole object: ``metadata`` is the server's to check, and its status is open."""
+def schema_of(shape: type[Wire], *limits: Limits) -> Schema:
+    """The schema of a whole object: ``metadata`` is the server's to check, and its status is open.
+
+    Limits are laid over it one after the other.
+    """
     schema = _object(shape, limits)
     schema["properties"]["metadata"] = {"type": "object"}
     if "status" in schema["properties"]:
@@ -49,7 +52,7 @@ def laid_over(schema: Mapping[str, Any], limits: Mapping[str, Any]) -> Schema:
     return merged
 
 
-def _schema(kind: Any, limits: Limits) -> Schema:
+def _schema(kind: Any, limits: tuple[Limits, ...]) -> Schema:
     if isinstance(kind, type) and issubclass(kind, Wire):
         return _object(kind, limits)
     if kind in (Quantity, Quantity | None):
@@ -84,13 +87,13 @@ def _whole_number(kind: Any) -> Schema:
     return schema
 
 
-def _mapping(inner: Any, limits: Limits) -> Schema:
+def _mapping(inner: Any, limits: tuple[Limits, ...]) -> Schema:
     if inner is object:
         return {"type": "object", OPEN: True}
     return {"type": "object", "additionalProperties": _schema(inner, limits)}
 
 
-def _object(shape: type[Wire], limits: Limits) -> Schema:
+def _object(shape: type[Wire], limits: tuple[Limits, ...]) -> Schema:
     schema: Schema = {
         "description": " ".join((shape.__doc__ or "").split()),
         "type": "object",
@@ -103,13 +106,18 @@ def _object(shape: type[Wire], limits: Limits) -> Schema:
         schema["required"] = required
     if shape.open_ended or shape is ObjectMeta:
         schema[OPEN] = True
-    return laid_over(schema, limits.get(shape, {}).get("", {}))
+    return _limited(schema, shape, "", limits)
 
 
-def _properties(shape: type[Wire], limits: Limits) -> Iterator[tuple[str, Schema]]:
-    own = limits.get(shape, {})
+def _properties(shape: type[Wire], limits: tuple[Limits, ...]) -> Iterator[tuple[str, Schema]]:
     for field in msgspec.structs.fields(shape):
         name = field.encode_name
-        yield name, laid_over(_schema(field.type, limits), own.get(name, {}))
+        yield name, _limited(_schema(field.type, limits), shape, name, limits)
     for name in shape.unused:
-        yield name, laid_over({OPEN: True}, own.get(name, {}))
+        yield name, _limited({OPEN: True}, shape, name, limits)
+
+
+def _limited(schema: Schema, shape: type[Wire], name: str, limits: tuple[Limits, ...]) -> Schema:
+    for each in limits:
+        schema = laid_over(schema, each.get(shape, {}).get(name, {}))
+    return schema

@@ -62,18 +62,19 @@ def drawn_deployment(view: View, key: Key) -> DrawnDeployment:
         found.append(sentences.NOTHING_TO_DEPLOY.at(("spec", deployment.listed)))
     found.extend(rules(deployment, lenient=view.lenient))
     topologies = view.derive(known_to_dynamo)
-    draft = _draft(deployment, topologies, view.derive(meant_where_none_is_named), lenient=view.lenient)
-    if not draft.deployment.components:
+    fallback = view.derive(meant_where_none_is_named)
+    draft, topology = _draft(deployment, topologies, fallback, lenient=view.lenient)
+    if not draft.components:
         return DrawnDeployment(deployment, stored.namespace, problems=tuple(found))
-    made = to_pod_clique_set(draft.deployment, stored.namespace, draft.topology)
+    made = to_pod_clique_set(draft, stored.namespace, topology)
     decoded = msgspec.convert(made, PodCliqueSet)
     # A deployment that stands in a cluster already has a set that does; what its topology lost is left out.
     metadata = msgspec.structs.replace(decoded.metadata, uid=deployment.metadata.uid)
     given = msgspec.structs.replace(decoded, metadata=metadata)
     drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient)
     reported = {problem.path for problem in found}
-    # What is wrong in itself is wrong for Grove as well, and told once.
-    of_set = of_deployment_fields(drawn.problems, draft.deployment)
+    # What is wrong in itself is wrong for Grove as well, and reported once.
+    of_set = of_deployment_fields(drawn.problems, draft)
     found.extend(problem for problem in of_set if problem.path not in reported)
     if found:
         return DrawnDeployment(deployment, stored.namespace, given=given, problems=tuple(found))
@@ -81,16 +82,8 @@ def drawn_deployment(view: View, key: Key) -> DrawnDeployment:
     return DrawnDeployment(deployment, stored.namespace, made, given, drawn.blueprint, notes=notes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A deployment of which a set can be made, and the topology that it speaks of."""
-
-    deployment: Deployment
-    topology: str
-
-
-def _draft(given: Deployment, topologies: Known, fallback: str, *, lenient: bool) -> _Draft:
-    """What can be looked at by way of a set, whatever else is wrong.
+def _draft(given: Deployment, topologies: Known, fallback: str, *, lenient: bool) -> tuple[Deployment, str]:
+    """What can be looked at by way of a set, whatever else is wrong, and the topology that it speaks of.
 
     A deployment that is in order stays as it is. In any other, what a set cannot be made of gives way to
     something else: names that are given twice, and overrides and numbers that make no sense. Where it
@@ -111,8 +104,8 @@ def _draft(given: Deployment, topologies: Known, fallback: str, *, lenient: bool
     )
     draft = without_wrong_ones(replace(given, components=components), lenient=lenient)
     if given.topology or given.may_leave_out_topology or not given.is_constrained:
-        return _Draft(draft, given.topology or fallback)
+        return draft, given.topology or fallback
     if len(topologies.topologies) == 1:
-        return _Draft(draft, next(iter(topologies.topologies)))
+        return draft, next(iter(topologies.topologies))
     unbound = tuple(replace(component, domain=None) for component in draft.components)
-    return _Draft(replace(draft, components=unbound, domain=""), fallback)
+    return replace(draft, components=unbound, domain=""), fallback

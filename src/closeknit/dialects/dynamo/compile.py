@@ -13,7 +13,7 @@ from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.dynamo.blueprint import drawn_deployment
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.grove.compile import with_request
-from closeknit.dialects.grove.owners import has_gangs_on_their_own, pods_made_for
+from closeknit.dialects.grove.owners import deployment_key, has_gangs_on_their_own, pods_made_for
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
@@ -26,11 +26,11 @@ DIALECT = "dynamo"
 def _queued_for(batch: Stored[Job] | Stored[JobSet]) -> Iterator[Key]:
     labels = batch.content.metadata.labels
     if DEPLOYMENT in labels and QUEUE in labels:
-        yield Key("nvidia.com", "DynamoGraphDeployment", batch.namespace, labels[DEPLOYMENT])
+        yield deployment_key(batch.namespace, labels[DEPLOYMENT])
 
 
-_JOBS, _JOB_SETS = "dynamo-jobs", "dynamo-job-sets"
-BATCHES_BY_DEPLOYMENT = (Index(_JOBS, Job, _queued_for), Index(_JOB_SETS, JobSet, _queued_for))
+_BATCHES = "dynamo-batches"
+BATCHES_BY_DEPLOYMENT = (Index(_BATCHES, Job, _queued_for), Index(_BATCHES, JobSet, _queued_for))
 """Jobs and JobSets that were made for a deployment and queue by themselves."""
 
 
@@ -47,7 +47,7 @@ def compile_deployment(stored: Stored[Any], view: View) -> Compiled:
         priority = priority_of(view, name, ("spec", "priorityClassName"), own)
     since = created(stored, own)
     made = view.has(drawn.set_key) or has_gangs_on_their_own(view, drawn.set_key)
-    if made or any(view.found(index, stored.key) for index in (_JOBS, _JOB_SETS)):
+    if made or view.found(_BATCHES, stored.key):
         return Compiled(problems=tuple(own))
     workload = Workload(stored.object, DIALECT, None, priority=priority, created=since, notes=drawn.notes)
     return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, drawn.set_key))

@@ -227,24 +227,20 @@ def _pod_spec(given: alpha.Service) -> dict[str, Any]:
 
 
 def _main(written: Any, resources: alpha.Resources | None) -> Any:
-    """The main container. What has the wrong type stays, so that it is told when the whole pod is checked."""
+    """The main container. What has the wrong type stays, and is reported when the whole pod is checked."""
     if not isinstance(written, dict):
         return written
     main: dict[str, Any] = {"name": _MAIN, **written}
     own = main.get("resources", {})
     if resources is not None and isinstance(own, dict):
         # What the service says wins over its main container, as the operator has it.
-        for key, amounts in _amounts(resources).items():
+        for key, given in (("limits", resources.limits), ("requests", resources.requests)):
             inner = own.get(key, {})
-            own = {**own, key: {**inner, **amounts} if isinstance(inner, dict) else inner}
+            if (amounts := _named(given)) and isinstance(inner, dict):
+                own = {**own, key: {**inner, **amounts}}
         if own:
             main["resources"] = own
     return main
-
-
-def _amounts(given: alpha.Resources) -> dict[str, dict[str, Any]]:
-    found = {"limits": _named(given.limits), "requests": _named(given.requests)}
-    return {key: amounts for key, amounts in found.items() if amounts}
 
 
 def _named(given: alpha.ResourceItem) -> dict[str, Any]:

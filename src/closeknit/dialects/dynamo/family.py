@@ -5,10 +5,11 @@ from __future__ import annotations
 from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.operator_config_dynamo_nvidia_com_v1alpha1 import OperatorConfiguration
+from closeknit.apis.wire import words
 from closeknit.dialects.dynamo import render
 from closeknit.dialects.dynamo.compile import BATCHES_BY_DEPLOYMENT, DIALECT, compile_deployment
-from closeknit.dialects.dynamo.queues import DEPLOYMENTS_BY_QUEUE, batches_of_deployment
 from closeknit.dialects.dynamo.status import deployment_status
+from closeknit.dialects.dynamo.to_kueue import DEPLOYMENTS_BY_QUEUE, batches_of_deployment
 from closeknit.dialects.dynamo.topologies import topologies
 from closeknit.dialects.dynamo.updates import update_problems
 from closeknit.dialects.family import Family
@@ -49,17 +50,9 @@ DYNAMO = Family(
     borrows=("grove",),
     indexes=(*BATCHES_BY_DEPLOYMENT, *DEPLOYMENTS_BY_QUEUE),
     passed_over={
-        "nvidia.com": frozenset(
-            {
-                "DynamoCheckpoint",
-                "DynamoComponentDeployment",
-                "DynamoGraphDeploymentRequest",
-                "DynamoGraphDeploymentScalingAdapter",
-                "DynamoModel",
-                "DynamoWorkerMetadata",
-                "ClusterPolicy",
-                "NVIDIADriver",
-            }
-        )
+        "nvidia.com": words("""
+            DynamoCheckpoint DynamoComponentDeployment DynamoGraphDeploymentRequest
+            DynamoGraphDeploymentScalingAdapter DynamoModel DynamoWorkerMetadata ClusterPolicy NVIDIADriver
+        """)
     },
 )

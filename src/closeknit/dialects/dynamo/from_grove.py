@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from closeknit.dialects.dynamo.deployments import Deployment
 from closeknit.dialects.dynamo.overrides import Place, is_overridden, of_deployment
 from closeknit.dialects.dynamo.to_pod_clique_set import Origin, Origins, origins
+from closeknit.dialects.grove import constraints as grove_constraints
+from closeknit.dialects.grove.constraints import Loss
 from closeknit.hub.paths import Path, rebased, starts_with
 from closeknit.hub.problems import Code, Problem
 from closeknit.hub.sentences import dynamo, grove
@@ -23,12 +26,19 @@ CODES: Mapping[Code, Code] = {
     grove.SCHEDULERS_DIFFER: dynamo.SCHEDULERS_DIFFER,
     grove.SECOND_TOPOLOGY: dynamo.SECOND_TOPOLOGY,
     grove.SECOND_TOPOLOGY_MEANT: dynamo.SECOND_TOPOLOGY_MEANT,
-    grove.LOST_DOMAIN: dynamo.LOST_DOMAIN,
-    grove.LOST_TOPOLOGY: dynamo.LOST_TOPOLOGY,
-    grove.LOST_NAME: dynamo.LOST_NAME,
-    grove.LOST_SWITCH: dynamo.LOST_SWITCH,
 }
 """What Dynamo says instead of Grove."""
+
+CONDITION = "TopologyConstraintsEnforced"
+"""The condition of a deployment that says what has become of its topology."""
+REASONS: Mapping[str, str] = {
+    Loss.DOMAIN: "TopologyLevelsUnavailable",
+    Loss.TOPOLOGY: "TopologyDefinitionNotFound",
+    Loss.NAME: "TopologyDefinitionNotFound",
+    Loss.SWITCH: "TopologyLevelsUnavailable",
+}
+"""The reasons that Dynamo gives where Grove gives these."""
+_CONDITIONS: Mapping[Any, str] = {grove_constraints.CONDITION: CONDITION, **REASONS}
 
 _TEMPLATE: Path = ("spec", "template")
 
@@ -43,7 +53,10 @@ def of_deployment_fields(problems: Iterable[Problem], given: Deployment) -> tupl
 
     def of_deployment_field(problem: Problem) -> Problem:
         moved = problem.moved(lambda path: field_of(path, given, made_of))
-        return replace(moved, code=codes.get(problem.code, problem.code))
+        facts = moved.facts
+        if "condition" in problem.code.fields:
+            facts = tuple((name, _CONDITIONS.get(fact, fact)) for name, fact in facts)
+        return replace(moved, code=codes.get(problem.code, problem.code), facts=facts)
 
     return tuple(dict.fromkeys(map(of_deployment_field, problems)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -31,16 +31,12 @@ def set_of_deployment(stored: Stored[Any], view: View) -> Rendered:
 
 def gangs_of_deployment(stored: Stored[Any], view: View) -> Rendered:
     """The PodGangs of a deployment, with the topology of the operator's settings where it is meant."""
-    made = _blueprint(stored, view)
-    if made is None:
-        return Rendered()
-    return Rendered((*map(to_binding, _mapping(made, view)), *to_gangs(made)))
+    return _rendered(stored, view, lambda made: (*map(to_binding, _mapping(made, view)), *to_gangs(made)))
 
 
 def pods_of_deployment(stored: Stored[Any], view: View) -> Rendered:
     """The pods of a deployment."""
-    made = _blueprint(stored, view)
-    return Rendered(tuple(to_pods(made))) if made is not None else Rendered()
+    return _rendered(stored, view, to_pods)
 
 
 def pod_groups_of_deployment(stored: Stored[Any], view: View) -> Rendered:
@@ -48,12 +44,12 @@ def pod_groups_of_deployment(stored: Stored[Any], view: View) -> Rendered:
 
     All other topologies are Grove's to translate.
     """
-    made = _blueprint(stored, view)
-    if made is None:
-        return Rendered()
-    topologies = view.derive(known_to_dynamo).topologies
-    groups: Iterator[Object] = to_pod_groups(made, view.derive(kai_names), topologies)
-    return Rendered((*map(to_topology_object, _mapping(made, view)), *groups))
+
+    def written(made: Blueprint) -> Iterator[Object]:
+        yield from map(to_topology_object, _mapping(made, view))
+        yield from to_pod_groups(made, view.derive(kai_names), view.derive(known_to_dynamo).topologies)
+
+    return _rendered(stored, view, written)
 
 
 def _mapping(made: Blueprint, view: View) -> tuple[Topology, ...]:
@@ -65,10 +61,11 @@ def _mapping(made: Blueprint, view: View) -> tuple[Topology, ...]:
     return (mapping,) if mapping is not None and made.topology == mapping.name else ()
 
 
-def _blueprint(stored: Stored[Any], view: View) -> Blueprint | None:
+def _rendered(stored: Stored[Any], view: View, write: Callable[[Blueprint], Iterable[Object]]) -> Rendered:
+    """What is written of the set that is made of a deployment; nothing where it has problems."""
     made = view.derive(drawn_deployment, stored.key).blueprint
     if made is None:
-        return None
+        return Rendered()
     # The uid is that of the deployment; the set that will own these objects has none yet.
     metadata = msgspec.structs.replace(made.given.metadata, uid="")
-    return replace(made, given=msgspec.structs.replace(made.given, metadata=metadata))
+    return Rendered(tuple(write(replace(made, given=msgspec.structs.replace(made.given, metadata=metadata)))))

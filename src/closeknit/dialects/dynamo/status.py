@@ -1,23 +1,28 @@
-"""Whether a deployment's constraints are enforced, told from what Grove says of its PodCliqueSet."""
+"""Whether a deployment's constraints are enforced, by Grove's condition of its PodCliqueSet."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.dialects.dynamo.blueprint import drawn_deployment
 from closeknit.dialects.dynamo.deployments import Deployment
+from closeknit.dialects.dynamo.from_grove import CONDITION, REASONS
 from closeknit.dialects.dynamo.overrides import is_overridden
 from closeknit.dialects.dynamo.topologies import known_to_dynamo
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.grove.constraints import Lost, constraints
+from closeknit.dialects.grove.constraints import Loss, constraints
 from closeknit.dialects.grove.status import topology_levels
 from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 
-_TYPE = "TopologyConstraintsEnforced"
+_MESSAGES: Mapping[str, str] = {
+    Loss.TOPOLOGY: "The topology definition was not found",
+    Loss.NAME: "No topology definition is named",
+    Loss.SWITCH: "Topology aware scheduling is switched off",
+}
 
 
 def deployment_status(stored: Stored[Any], view: View) -> Status:
@@ -38,25 +43,14 @@ def constraints_enforced(given: Deployment, made: PodCliqueSet | None, topologie
     if not given.is_constrained and not is_overridden(given):
         return None
     if made is None:
-        return Condition(
-            _TYPE, "Unknown", "TopologyConditionPending", "The workload has not been looked at yet"
-        )
-    match topology_levels(made, topologies).reason:
-        case "AllClusterTopologyLevelsAvailable":
-            message = "All topology levels are available in the cluster topology"
-            return Condition(_TYPE, "True", "AllTopologyLevelsAvailable", message)
-        case "ClusterTopologyNotFound":
-            message = "The topology definition was not found"
-            return Condition(_TYPE, "False", "TopologyDefinitionNotFound", message)
-        case "TopologyNameMissing":
-            message = "No topology definition is named"
-            return Condition(_TYPE, "False", "TopologyDefinitionNotFound", message)
-        case "TopologyAwareSchedulingDisabled":
-            message = "Topology aware scheduling is switched off"
-            return Condition(_TYPE, "False", "TopologyLevelsUnavailable", message)
-        case _:
-            message = _lost(constraints(made, topologies, Lost.LEAVE_OUT).unavailable)
-            return Condition(_TYPE, "False", "TopologyLevelsUnavailable", message)
+        message = "The workload has not been looked at yet"
+        return Condition(CONDITION, "Unknown", "TopologyConditionPending", message)
+    reason = topology_levels(made, topologies).reason
+    if reason not in REASONS:
+        message = "All topology levels are available in the cluster topology"
+        return Condition(CONDITION, "True", "AllTopologyLevelsAvailable", message)
+    message = _MESSAGES.get(reason) or _lost(constraints(made, topologies, running=True).unavailable)
+    return Condition(CONDITION, "False", REASONS[reason], message)
 
 
 def event(before: Condition | None, after: Condition | None) -> Event | None:

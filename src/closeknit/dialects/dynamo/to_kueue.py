@@ -4,7 +4,10 @@ Domains become node labels by the operator's ``domainToLabelMapping``, or by the
 deployment speaks of. A component's pods share one domain; of one that runs on several nodes, each
 replica does, as a slice of the pods, within the domain of the deployment. A component all of whose replicas
 are needed is a JobSet; where fewer will do it is a Job, because Kueue admits no other with part of its
-pods. That several components share a domain is nothing that Kueue can be told, and so it is a problem.
+pods. Kueue cannot express that several components share a domain, so that is a problem.
+
+Around the batches only what the store does not hold is written: a Topology, a ResourceFlavor for it, a
+ClusterQueue with just the quota that all deployments in the queue need, and the LocalQueue that is named.
 """
 
 from __future__ import annotations
@@ -15,15 +18,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from closeknit.apis import kueue_keys as keys
+from closeknit.apis import nvidia_com_v1alpha1 as alpha
+from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.dynamo_keys import COMPONENT, DEPLOYMENT
-from closeknit.dialects.core.kinds import indexed_job, new_object
+from closeknit.dialects.core.kinds import ANY_NODE, indexed_job, new_object, resource_group
 from closeknit.dialects.core.levels import level_of_nodes
 from closeknit.dialects.dynamo.blueprint import DrawnDeployment, drawn_deployment
 from closeknit.dialects.dynamo.deployments import Component
 from closeknit.dialects.dynamo.overrides import places
 from closeknit.dialects.dynamo.to_pod_clique_set import checksum
 from closeknit.dialects.dynamo.topologies import known_to_dynamo
-from closeknit.dialects.family import Object
+from closeknit.dialects.family import Object, Rendered
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
@@ -39,7 +46,7 @@ _LONGEST = 40
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """What a deployment becomes for Kueue; nothing where it cannot be told in full."""
+    """What a deployment becomes for Kueue; nothing where Kueue cannot express all of it."""
 
     queue: str = ""
     batches: tuple[Object, ...] = ()
@@ -165,3 +172,68 @@ def _label(domain: str, topology: Topology | None) -> str:
 
 def _name(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 5]}-{checksum(name):04x}"
+
+
+# ------------------------------------------------------------- the queue, and what Kueue needs around it
+
+_GROUP = "kueue.x-k8s.io"
+
+
+def _queue(stored: Stored[Any]) -> Iterator[tuple[str, str]]:
+    yield stored.namespace, queue_of(stored.content.metadata.labels)
+
+
+_BY_QUEUE = "dynamo-queues"
+DEPLOYMENTS_BY_QUEUE = tuple(
+    Index(_BY_QUEUE, shape, _queue) for shape in (alpha.DynamoGraphDeployment, beta.DynamoGraphDeployment)
+)
+"""By namespace and queue."""
+
+
+def batches_of_deployment(stored: Stored[Any], view: View) -> Rendered:
+    """The batches of a deployment, after what their queue needs and the store does not hold."""
+    made = view.derive(batches_of, stored.key)
+    if not made.batches:
+        return Rendered(problems=made.problems)
+    # Each deployment writes an object of its own, and equal ones are written once.
+    around = (dict(each) for each in view.derive(queue_objects, stored.namespace, made.queue))
+    return Rendered((*around, *made.batches))
+
+
+def queue_objects(view: View, namespace: str, queue: str) -> tuple[Object, ...]:
+    """What a queue needs that is not there, for all deployments in it."""
+    return tuple(_needed(view, namespace, queue))
+
+
+def _needed(view: View, namespace: str, queue: str) -> Iterator[Object]:
+    asked: dict[str, tuple[Topology | None, Resources]] = {}
+    cluster = f"{namespace}-{queue}"[:253]
+    for stored in view.found(_BY_QUEUE, (namespace, queue)):
+        made = view.derive(batches_of, stored.key)
+        if made.batches:
+            flavor = made.topology.name if made.topology is not None else cluster
+            _, before = asked.get(flavor, (None, Resources()))
+            asked[flavor] = (made.topology, before + made.resources)
+    for topology, _ in asked.values():
+        if topology is not None:
+            levels = [{"nodeLabel": label} for label in topology.down_to_nodes().labels]
+            yield from _missing(view, "Topology", topology.name, {"levels": levels})
+    if view.has(Key(_GROUP, "LocalQueue", namespace, queue)):
+        return
+    for name, (known, _) in asked.items():
+        spec: Object = {"nodeLabels": ANY_NODE, "topologyName": known.name} if known else {}
+        yield from _missing(view, "ResourceFlavor", name, spec)
+    # Each flavor has quota for all, so that no workload is kept out by those that came before it.
+    quota = resource_group(sum((resources for _, resources in asked.values()), Resources()), asked)
+    spec = {"namespaceSelector": {}, "resourceGroups": [quota]}
+    yield from _missing(view, "ClusterQueue", cluster, spec)
+    yield _object("LocalQueue", {"name": queue, "namespace": namespace}, {"clusterQueue": cluster})
+
+
+def _missing(view: View, kind: str, name: str, spec: Object) -> Iterator[Object]:
+    if not view.has(Key(_GROUP, kind, "", name)):
+        yield _object(kind, {"name": name}, spec)
+
+
+def _object(kind: str, metadata: Object, spec: Object) -> Object:
+    return new_object(keys.API_VERSION, kind, metadata, spec)

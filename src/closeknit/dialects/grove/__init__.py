@@ -1,4 +1,4 @@
-"""Grove: PodCliqueSet with constraints at three levels, and the topologies that they speak of.
+"""Grove: PodCliqueSet with constraints at three levels, and the topologies that they name.
 
 Reads both generations: ``packDomain`` and ClusterTopology beside ``pack`` and
 ClusterTopologyBinding, and the configuration file in which levels were listed before.

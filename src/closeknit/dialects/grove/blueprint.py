@@ -8,37 +8,24 @@ from typing import Any
 
 from closeknit.apis import core_v1
 from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.dialects.core.assumed_pods import ONE_GPU
 from closeknit.dialects.core.levels import Levels
+from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.core.pods import MOST_PODS, Shape, read_template
-from closeknit.dialects.grove.constraints import (
-    SET,
-    Constraints,
-    Lost,
-    constraints,
-    of_clique,
-    of_group,
-)
-from closeknit.dialects.grove.names import Repeated, name_conflicts
+from closeknit.dialects.grove.constraints import SET, Constraints, constraints, of_clique, of_group
+from closeknit.dialects.grove.names import clique_name, replica_name, scaled_name, scaling_group_name
 from closeknit.dialects.grove.rules import rules
 from closeknit.dialects.grove.topologies import Known, known
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.decoding import decode
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path, rebased, starts_with
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Field, Problem
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import grove as sentences
 
-ASSUMED_POD: dict[str, Any] = {
-    "containers": [
-        {
-            "name": "main",
-            "image": "registry.k8s.io/pause:3.10",
-            "resources": {"limits": {"nvidia.com/gpu": "1"}, "requests": {"nvidia.com/gpu": "1"}},
-        }
-    ]
-}
-"""The pod of a clique that does not say what its pods are: one GPU, as everywhere where pods are assumed."""
+ASSUMED_POD = pod_spec(ONE_GPU.pod_set("assumed"))
+"""The pod of a clique without ``podSpec``: one GPU, as everywhere where pods are assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +99,7 @@ def blueprint(given: wire.PodCliqueSet, namespace: str, topologies: Known, *, le
     One that has a uid stands in a cluster already. Nothing can be refused any more then,
     so what its topology has lost is left out of its levels instead.
     """
-    lost = Lost.LEAVE_OUT if given.metadata.uid else Lost.REFUSE
-    close = constraints(given, topologies, lost)
+    close = constraints(given, topologies, running=bool(given.metadata.uid))
     unruly = list(rules(given))
     problems = [*unruly, *close.problems]
     cliques: dict[str, Clique] = {}
@@ -126,32 +112,30 @@ def blueprint(given: wire.PodCliqueSet, namespace: str, topologies: Known, *, le
         levels = close.levels[of_clique(template.name)]
         cliques[template.name] = Clique(template.name, replicas, least, levels, shape, raw, template)
     if unruly:
-        # Names and numbers must be in order before anything can be said of what becomes of them.
+        # What is made of a set depends on its names and numbers, so these must be in order first.
         return Drawn(None, tuple(problems), close.notes)
     made = _assembled(given, namespace, close, cliques)
     if (pods := _pods(made)) > MOST_PODS:
-        too_many = sentences.TOO_MANY_PODS.at(
-            ("spec", "replicas"), pods=pods, most=MOST_PODS, kind="PodCliqueSet"
-        )
-        problems.append(too_many)
+        where = ("spec", "replicas")
+        problems.append(sentences.TOO_MANY_PODS.at(where, pods=pods, most=MOST_PODS, kind="PodCliqueSet"))
     else:
-        repeated = [
-            Repeated(one.name, one.replicas, [each.name for each in one.cliques]) for one in made.groups
-        ]
-        problems.extend(name_conflicts(given, repeated))
+        problems.extend(_name_conflicts(made))
     return Drawn(None if problems else made, tuple(problems), close.notes)
 
 
 def _assembled(
     given: wire.PodCliqueSet, namespace: str, close: Constraints, cliques: dict[str, Clique]
 ) -> Blueprint:
+    position = {name: i for i, name in enumerate(cliques)}
     groups = tuple(
         ScalingGroup(
             name=config.name,
             replicas=1 if config.replicas is None else config.replicas,
             least=1 if config.min_available is None else config.min_available,
             levels=close.levels[of_group(config.name)],
-            cliques=tuple(cliques.pop(name) for name in _ordered(config, given)),
+            cliques=tuple(
+                cliques.pop(name) for name in sorted(config.clique_names, key=position.__getitem__)
+            ),
             given=config,
         )
         for config in given.spec.template.pod_clique_scaling_groups
@@ -169,16 +153,35 @@ def _assembled(
     )
 
 
-def _ordered(config: wire.PodCliqueScalingGroupConfig, given: wire.PodCliqueSet) -> list[str]:
-    """The cliques of a scaling group, in the order in which the template describes them."""
-    members = set(config.clique_names)
-    return [clique.name for clique in given.spec.template.cliques if clique.name in members]
-
-
 def _pods(made: Blueprint) -> int:
     alone = sum(clique.replicas for clique in made.cliques)
     scaled = sum(group.replicas * sum(one.replicas for one in group.cliques) for group in made.groups)
     return made.replicas * (alone + scaled)
+
+
+def _name_conflicts(made: Blueprint) -> Iterator[Problem]:
+    """Cliques of one replica of a set whose objects would have one name.
+
+    A replica of a scaling group counts as well, because its constraint goes by its name in a gang.
+    """
+    taken: dict[str, Path] = {}
+    for name, path in _generated_names(made):
+        first = taken.setdefault(name, path)
+        if first != path:
+            yield sentences.NAME_CONFLICT.at(path, name=name, first=Field(first))
+
+
+def _generated_names(made: Blueprint) -> Iterator[tuple[str, Path]]:
+    """The names of everything in the first replica, with the field that each comes from."""
+    template: Path = ("spec", "template")
+    cliques = made.given.spec.template.cliques
+    paths = {clique.name: (*template, "cliques", i, "name") for i, clique in enumerate(cliques)}
+    for i, group in enumerate(made.groups):
+        for number in range(group.replicas):
+            within = scaled_name(scaling_group_name(made.name, 0, group.name), number)
+            yield within, (*template, "podCliqueScalingGroups", i, "name")
+            yield from ((clique_name(within, one.name), paths[one.name]) for one in group.cliques)
+    yield from ((clique_name(replica_name(made.name, 0), one.name), paths[one.name]) for one in made.cliques)
 
 
 def _shape(raw: dict[str, Any], path: Path, problems: list[Problem], *, lenient: bool) -> Shape:

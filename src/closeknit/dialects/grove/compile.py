@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.apis.grove_io_v1alpha1 import ClusterTopology, ClusterTopologyBinding, PodCliqueSet
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
-from closeknit.dialects.compiling import topologies_of
+from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import assumed_pods
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import ReadPod, Stage, pod_problems
@@ -18,7 +18,7 @@ from closeknit.dialects.family import Compiled
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint_of
 from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules, size_problems
 from closeknit.dialects.grove.gang_to_request import gang_request, pods_by_group
-from closeknit.dialects.grove.owners import is_handed_on, is_on_its_own, pods_made_for
+from closeknit.dialects.grove.owners import deployment_notes, is_handed_on, is_on_its_own, pods_made_for
 from closeknit.dialects.grove.to_request import to_request
 from closeknit.dialects.kai.compile import PRIORITIES
 from closeknit.dialects.ownership import pod_of
@@ -31,7 +31,7 @@ from closeknit.hub.workload import Workload
 DIALECT = "grove"
 
 
-def compile_pod_clique_set(stored: Stored[wire.PodCliqueSet], view: View) -> Compiled:
+def compile_pod_clique_set(stored: Stored[PodCliqueSet], view: View) -> Compiled:
     """The workload of a PodCliqueSet, unless PodGroups were made of it already."""
     drawn = view.derive(blueprint_of, stored.key)
     own = list(drawn.problems)
@@ -40,7 +40,8 @@ def compile_pod_clique_set(stored: Stored[wire.PodCliqueSet], view: View) -> Com
     since = created(stored, own)
     if is_handed_on(view, stored.key):
         return Compiled(problems=tuple(own))
-    workload = Workload(stored.object, DIALECT, None, priority=priority, created=since, notes=drawn.notes)
+    notes = (*drawn.notes, *deployment_notes(view, stored))
+    workload = Workload(stored.object, DIALECT, None, priority=priority, created=since, notes=notes)
     return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, stored.key))
 
 
@@ -63,12 +64,13 @@ def compile_pod_gang(stored: Stored[PodGang], view: View) -> Compiled:
 
 
 def compiled_gang(view: View, key: Key) -> Compiled:
-    """What a PodGang in the store asks for; nothing where a set or a PodGroup speaks for it."""
+    """What a PodGang in the store asks for; nothing where a set or a PodGroup asks for the same pods."""
     stored = view.get(key)
     if stored is None or not is_on_its_own(view, stored):
         return Compiled()
     given: PodGang = stored.content
-    close = gang_constraints(given, view.derive(topologies_of, DIALECT), view.derive(_unusable))
+    known = view.derive(known_topologies, DIALECT, KaiTopology, ClusterTopology, ClusterTopologyBinding)
+    close = gang_constraints(given, known)
     own = [*gang_rules(given, stored.namespace), *close.problems]
     path = ("spec", "priorityClassName")
     priority = priority_of(view, given.spec.priority_class_name, path, own, PRIORITIES)
@@ -86,7 +88,7 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     request = None
     if not broken:
         name = workload_name(stored.namespace, stored.name)
-        request = gang_request(given, name, close.topology, close.levels, members, not_there=not_there)
+        request = gang_request(given, name, close, members, not_there=not_there)
     workload = Workload(stored.object, DIALECT, request, broken, priority, since, notes=close.notes)
     elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)
     return Compiled((workload,), tuple(own), elsewhere)
@@ -101,10 +103,3 @@ def _pods_of_gang(stored: Stored[PodGang], view: View) -> tuple[ReadPod, ...]:
             if found is not None and not found.lost:
                 pods[found.name] = found
     return tuple(pods.values())
-
-
-def _unusable(view: View) -> frozenset[str]:
-    """Topologies that exist but have problems of their own."""
-    shapes = (KaiTopology, wire.ClusterTopology, wire.ClusterTopologyBinding)
-    names = frozenset(key.name for shape in shapes for key in view.keys(shape))
-    return names - view.derive(topologies_of, DIALECT).keys()

@@ -1,6 +1,6 @@
 """The constraints of a PodCliqueSet at its three places, as levels of one topology.
 
-Each place may say ``pack.required``, ``pack.preferred`` and, in the earlier spelling of the
+Each place may have ``pack.required``, ``pack.preferred`` and, in the earlier spelling of the
 first, ``packDomain``.
 """
 
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from closeknit.apis import grove_io_v1alpha1 as wire
-from closeknit.dialects.core.levels import Asked, Levels, Written, nested
+from closeknit.dialects.core.levels import LevelField, Levels, PartFields, nested
 from closeknit.dialects.grove.topologies import MANAGED, Known
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Field, OneOf, Problem, parted
+from closeknit.hub.problems import Code, Field, OneOf, Problem, parted
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.topology import Topology
@@ -23,16 +23,17 @@ SET = ""
 """Stands for the PodCliqueSet itself among the places of constraints."""
 
 
-class Lost(Enum):
-    """What to do about a domain that the topology does not have."""
+CONDITION = "TopologyLevelsUnavailable"
+"""The condition of a PodCliqueSet that says what has become of its topology."""
 
-    REFUSE = "refuse"
-    """A new PodCliqueSet that names one is a mistake."""
-    LEAVE_OUT = "leave out"
-    """One that runs already goes on without the constraint, and its status says so.
 
-    The same holds where its topology is gone or was never named; and where the levels have changed
-    places, what is now coarser than the constraint around it."""
+class Loss(StrEnum):
+    """The reason of that condition where a constraint is no longer kept."""
+
+    DOMAIN = "ClusterTopologyLevelsUnavailable"
+    TOPOLOGY = "ClusterTopologyNotFound"
+    NAME = "TopologyNameMissing"
+    SWITCH = "TopologyAwareSchedulingDisabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,34 +46,32 @@ class Place:
     parent: str | None
     """The place that this one inherits from; None for the PodCliqueSet."""
 
-    def asked(self) -> Asked:
-        """The domains that the constraint names."""
+    def fields(self) -> PartFields:
+        """The fields that name domains."""
         if self.given is None:
-            return Asked(self.parent)
-        required = preferred = None
+            return PartFields(self.parent)
         pack = self.given.pack or wire.TopologyPackConstraint()
-        if pack.required:
-            required = Written((*self.path, "pack", "required"), pack.required)
-        elif self.given.pack_domain:
-            required = Written((*self.path, "packDomain"), self.given.pack_domain)
-        if pack.preferred:
-            preferred = Written((*self.path, "pack", "preferred"), pack.preferred)
-        return Asked(self.parent, required, preferred)
+        required = LevelField((*self.path, "pack", "required"), pack.required)
+        if not pack.required:
+            required = LevelField((*self.path, "packDomain"), self.given.pack_domain)
+        return PartFields(
+            self.parent, required, LevelField((*self.path, "pack", "preferred"), pack.preferred)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """All constraints of a PodCliqueSet."""
+    """All constraints of a PodCliqueSet or a PodGang."""
 
     topology: Topology | None
     """None where nothing is constrained, or the topology cannot be used."""
     levels: Mapping[str, Levels]
     """By place; empty ones for places without a constraint."""
     unavailable: tuple[str, ...] = ()
-    """The domains that the topology does not have, sorted."""
+    """The domains of a set that its topology does not have, sorted."""
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
-    """What says nothing, and what a set that runs already has lost."""
+    """Preferences without effect, and what a set that runs already has lost."""
 
 
 def places(given: wire.PodCliqueSet) -> dict[str, Place]:
@@ -111,50 +110,58 @@ def of_group(name: str) -> str:
     return f"group {name}"
 
 
-def constraints(given: wire.PodCliqueSet, known: Known, lost: Lost = Lost.REFUSE) -> Constraints:
-    """Read every constraint, with everything that is wrong with any of them."""
+def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False) -> Constraints:
+    """Read every constraint, with everything that is wrong with any of them.
+
+    A new set that names a domain which its topology does not have is a mistake. One that is ``running`` goes
+    on without the constraint, and its status has a condition for it. The same holds where its topology is
+    gone or was never named; and where the levels have changed places, what is now coarser than the
+    constraint around it.
+    """
     where = places(given)
     used = {name: place for name, place in where.items() if place.given is not None}
-    empty = {name: Levels() for name in where}
+    empty = dict.fromkeys(where, Levels())
     if not used:
         return Constraints(None, empty)
-    refuses = lost is Lost.REFUSE
     if not known.enabled:
-        if refuses:
-            off = tuple(sentences.SWITCHED_OFF.at(place.path) for place in used.values())
-            return Constraints(None, empty, problems=off)
-        lost_all = tuple(sentences.LOST_SWITCH.at(place.path) for place in used.values())
-        return Constraints(None, empty, notes=lost_all)
+        if running:
+            lost = tuple(_lost(sentences.LOST_SWITCH, place.path, Loss.SWITCH) for place in used.values())
+            return Constraints(None, empty, notes=lost)
+        off = tuple(sentences.SWITCHED_OFF.at(place.path) for place in used.values())
+        return Constraints(None, empty, problems=off)
     problems = [problem for place in used.values() for problem in _form_problems(place)]
     unnamed: list[Problem] = []
     name = topology_name(where, unnamed)
-    if refuses:
+    if not running:
         problems.extend(unnamed)
         name = name or _likely(used, known)
     topology = known.topologies.get(name) if name is not None else None
     if topology is None:
-        if name is not None and refuses:
+        if name is not None and not running:
             problems.append(_no_topology(name, used, known))
-        notes = () if refuses else tuple(_lost(name, place) for place in used.values())
-        return Constraints(None, empty, problems=tuple(problems), notes=notes)
-    domains = {level.name: depth for depth, level in enumerate(topology.levels) if level.name}
-    asked = {place: each.asked() for place, each in where.items()}
-    unknown = [each for place in asked.values() for each in place.words() if each.word not in domains]
-    levels, coarser = nested(asked, topology, domains)
-    if refuses:
-        problems.extend(_unknown(each, topology, tuple(domains)) for each in unknown)
-        refused, notes = parted(coarser)
-        problems.extend(refused)
-    else:
+        lost = tuple(_lost_topology(name, place) for place in used.values()) if running else ()
+        return Constraints(None, empty, problems=tuple(problems), notes=lost)
+    depths = {level.name: depth for depth, level in enumerate(topology.levels) if level.name}
+    levels, unknown, coarser = nested(
+        {name: place.fields() for name, place in where.items()}, topology, depths
+    )
+    refused, notes = parted(coarser)
+    if running:
         notes = tuple(
-            sentences.LOST_DOMAIN.at(each.path, topology=topology.name, domain=each.word) for each in unknown
+            _lost(sentences.LOST_DOMAIN, each.path, Loss.DOMAIN, topology=topology.name, domain=each.value)
+            for each in unknown
         )
-    unavailable = tuple(sorted({each.word for each in unknown}))
+    else:
+        for each in unknown:
+            remedy, code = OneOf(each.value, tuple(depths)), sentences.UNKNOWN_DOMAIN
+            problems.append(code.at(each.path, topology=topology.name, domain=each.value, remedy=remedy))
+        problems.extend(refused)
+    unavailable = tuple(sorted({each.value for each in unknown}))
     return Constraints(topology, levels, unavailable, tuple(problems), notes)
 
 
 def topology_name(where: Mapping[str, Place], problems: list[Problem]) -> str | None:
-    """The topology that all constraints speak of, own or inherited; a PodCliqueSet can speak of one only.
+    """The topology that all constraints name, themselves or by inheritance; a PodCliqueSet can name one only.
 
     In the earlier spelling there was only one topology, so it need not be named.
     """
@@ -190,7 +197,7 @@ def _likely(used: Mapping[str, Place], known: Known) -> str | None:
 
 
 def _inherited(place: Place, where: Mapping[str, Place]) -> str:
-    """The name of the topology that the nearest place above with a constraint speaks of; empty for none."""
+    """The topology that the nearest constraint above names; empty for none."""
     above = place.parent
     while above is not None:
         given = where[above].given
@@ -213,7 +220,7 @@ def _form_problems(place: Place) -> Iterator[Problem]:
 
 
 def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
-    """A topology that cannot be used, told where it is named or at the first constraint that means it."""
+    """A topology that cannot be used, reported where it is named or at the first constraint that means it."""
     named = (each for each in used.values() if each.given is not None and each.given.topology_name == name)
     place = next(named, None)
     code = sentences.NO_BINDING if place else sentences.NO_BINDING_MEANT
@@ -223,13 +230,12 @@ def _no_topology(name: str, used: Mapping[str, Place], known: Known) -> Problem:
     return code.at(path, name=name, remedy=OneOf(name, tuple(known.topologies)))
 
 
-def _unknown(each: Written, topology: Topology, domains: tuple[str, ...]) -> Problem:
-    remedy = OneOf(each.word, domains)
-    return sentences.UNKNOWN_DOMAIN.at(each.path, topology=topology.name, domain=each.word, remedy=remedy)
-
-
-def _lost(topology: str | None, place: Place) -> Problem:
+def _lost_topology(topology: str | None, place: Place) -> Problem:
     """What a running set has lost with the whole of its topology."""
     if topology is None:
-        return sentences.LOST_NAME.at(place.path)
-    return sentences.LOST_TOPOLOGY.at(place.path, name=topology)
+        return _lost(sentences.LOST_NAME, place.path, Loss.NAME)
+    return _lost(sentences.LOST_TOPOLOGY, place.path, Loss.TOPOLOGY, name=topology)
+
+
+def _lost(code: Code, path: Path, reason: Loss, **facts: str) -> Problem:
+    return code.at(path, condition=CONDITION, reason=reason, **facts)

@@ -1,6 +1,6 @@
-"""Any request of the hub as a PodCliqueSet, as far as three levels can say it.
+"""Any request of the hub as a PodCliqueSet, as far as three levels can express it.
 
-A group that neither constrains its members nor does without any of them says nothing, so
+A group that neither constrains its members nor does without any of them adds nothing, so
 its members move up; and a group around a single one becomes one with it. What is left
 must be a set of cliques and scaling groups.
 """
@@ -8,13 +8,12 @@ must be a set of cliques and scaling groups.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from closeknit.dialects.core.kinds import new_object
-from closeknit.dialects.core.naming import plain_name, shortened
-from closeknit.dialects.core.pod_specs import pod_spec
+from closeknit.dialects.core.naming import UniqueNames, plain_name, shortened
+from closeknit.dialects.core.pod_specs import only_pods, pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.grove.names import LONGEST
 from closeknit.dialects.grove.to_cliques import API_VERSION
@@ -79,15 +78,14 @@ def domains_of(topology: Topology) -> dict[str, str]:
 
 
 class _Writer:
-    """Writes one template, and gathers what it cannot say."""
+    """Writes one template, and gathers what it cannot express."""
 
     def __init__(self, topology: Topology | None, name: str) -> None:
         self.problems: list[Problem] = []
         self.domains = domains_of(topology) if topology is not None else {}
         self.name = shortened(plain_name(name), _SHARE)
         self._topology = topology
-        self._names: set[str] = set()
-        self._numbers = Counter[str]()
+        self._names = UniqueNames(_SHARE, digits=3)
 
     def template(self, root: Group) -> Object:
         whole = self._simple(root)
@@ -95,14 +93,14 @@ class _Writer:
         groups: list[Object] = []
         self._all_needed(whole)
         for member in whole.members:
-            if (pods := _only_pods(member)) is not None:
+            if (pods := only_pods(member)) is not None:
                 cliques.extend(self._clique(member, pods))
                 continue
             assert isinstance(member, Group)
             self._all_needed(member)
             inside: list[Object] = []
             for inner in member.members:
-                if (pods := _only_pods(inner)) is not None:
+                if (pods := only_pods(inner)) is not None:
                     inside.extend(self._clique(inner, pods))
                 else:
                     self._cannot(sentences.GROUP_TOO_DEEP, inner)
@@ -117,17 +115,17 @@ class _Writer:
         return {**template, "podCliqueScalingGroups": groups} if groups else template
 
     def _simple(self, group: Group) -> Group:
-        """The same request with as few groups as can say it."""
+        """The same request with as few groups as possible."""
         members: list[Member] = []
         for member in group.members:
             inner = self._simple(member) if isinstance(member, Group) else member
-            says_nothing = isinstance(inner, Group) and inner.required is None and inner.preferred is None
             if (
                 isinstance(inner, Group)
-                and says_nothing
+                and inner.required is None
+                and inner.preferred is None
                 and inner.least == len(inner.members)
                 and group.least == len(group.members)
-                and _only_pods(inner) is None
+                and only_pods(inner) is None
             ):
                 members.extend(inner.members)
             else:
@@ -178,19 +176,4 @@ class _Writer:
 
     def _own_name(self, member: Member) -> str:
         # A pod set's number after the slash distinguishes the pod sets of one group, so it stays.
-        name = shortened(plain_name(member.name), _SHARE)
-        stem = name[: _SHARE - 4]
-        while name in self._names:
-            # Numbers go on where they were left: thousands of members may wish for one name.
-            self._numbers[stem] += 1
-            name = f"{stem}-{self._numbers[stem] + 1}"
-        self._names.add(name)
-        return name
-
-
-def _only_pods(member: Member) -> PodSet | None:
-    """The pod set that is all of a member."""
-    if isinstance(member, PodSet):
-        return member
-    only = member.members[0] if len(member.members) == 1 and member.least == 1 else None
-    return only if isinstance(only, PodSet) else None
+        return self._names.take(shortened(plain_name(member.name), _SHARE))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import TOPOLOGY_NAME
 from closeknit.apis.kai_keys import TOPOLOGY
-from closeknit.dialects.core.levels import Asked, Levels, Written, nested
+from closeknit.dialects.compiling import KnownTopologies
+from closeknit.dialects.core.levels import LevelField, Levels, PartFields, nested
 from closeknit.dialects.core.pods import MOST_PODS
+from closeknit.dialects.grove.constraints import Constraints
 from closeknit.dialects.grove.names import part_name_problems
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, parted
@@ -23,17 +23,6 @@ GANG = ""
 """Stands for the PodGang itself among the places of constraints."""
 _GROUPS: Path = ("spec", "podgroups")
 _CONFIGS: Path = ("spec", "topologyConstraintGroupConfigs")
-
-
-@dataclass(frozen=True, slots=True)
-class GangConstraints:
-    """The constraints of a gang."""
-
-    topology: str | None = None
-    levels: Mapping[str, Levels] = field(default_factory=dict)
-    """By the name of the pod group or configuration."""
-    problems: tuple[Problem, ...] = ()
-    notes: tuple[Problem, ...] = ()
 
 
 def gang_rules(given: wire.PodGang, namespace: str) -> Iterator[Problem]:
@@ -67,37 +56,30 @@ def size_problems(given: wire.PodGang) -> Iterator[Problem]:
         yield sentences.TOO_MANY_PODS.at(_GROUPS, pods=pods, most=MOST_PODS, kind="PodGang")
 
 
-def gang_constraints(
-    given: wire.PodGang, topologies: Mapping[str, Topology], unusable: AbstractSet[str]
-) -> GangConstraints:
+def gang_constraints(given: wire.PodGang, known: KnownTopologies) -> Constraints:
     """Read every constraint, with everything that is wrong with any of them.
 
-    A gang speaks in node labels, and names the topology that they belong to by an annotation.
+    A gang names levels by node label, and the topology that they belong to by an annotation.
     """
-    asked = _asked(given)
-    if not any(list(place.words()) for place in asked.values()):
-        return GangConstraints(None, {name: Levels() for name in asked})
+    parts = _parts(given)
+    empty = dict.fromkeys(parts, Levels())
+    if not any(any(part.set_fields()) for part in parts.values()):
+        return Constraints(None, empty)
     name, path = topology_of(given)
-    topology = topologies.get(name)
+    topology = known.usable.get(name)
     if topology is None:
-        if name in unusable:
-            broken = core.HAS_PROBLEMS.at(path, kind="Topology", name=name)
-            return GangConstraints(problems=(broken,))
-        remedy = OneOf(name, tuple(topologies))
-        if not name:
-            return GangConstraints(problems=(core.TOPOLOGY_MISSING.at(path, allowed=remedy),))
-        unknown_topology = core.NOT_FOUND.at(path, kind="topology", name=name, remedy=remedy)
-        return GangConstraints(problems=(unknown_topology,))
+        remedy = OneOf(name, tuple(known.usable))
+        wrong = core.NOT_FOUND.at(path, kind="topology", name=name, remedy=remedy)
+        if name in known.broken:
+            wrong = core.HAS_PROBLEMS.at(path, kind="Topology", name=name)
+        elif not name:
+            wrong = core.TOPOLOGY_MISSING.at(path, allowed=remedy)
+        return Constraints(None, empty, problems=(wrong,))
     depths = {label: depth for depth, label in enumerate(topology.labels)}
-    unknown = [
-        _unknown(each, topology)
-        for place in asked.values()
-        for each in place.words()
-        if each.word not in depths
-    ]
-    levels, coarser = nested(asked, topology, depths, "level")
+    levels, unknown, coarser = nested(parts, topology, depths, "level")
     refused, notes = parted(coarser)
-    return GangConstraints(name, levels, (*unknown, *refused), notes)
+    problems = (*(_unknown(each, topology) for each in unknown), *refused)
+    return Constraints(topology, levels, problems=problems, notes=notes)
 
 
 def topology_of(given: wire.PodGang) -> tuple[str, Path]:
@@ -107,37 +89,36 @@ def topology_of(given: wire.PodGang) -> tuple[str, Path]:
     return annotations.get(key, ""), ("metadata", "annotations", key)
 
 
-def _unknown(each: Written, topology: Topology) -> Problem:
-    meant = next((level.label for level in topology.levels if level.name == each.word), None)
+def _unknown(field: LevelField, topology: Topology) -> Problem:
+    meant = next((level.label for level in topology.levels if level.name == field.value), None)
     if meant is not None:
-        return sentences.DOMAIN_FOR_LABEL.at(each.path, word=each.word, label=meant)
-    remedy = OneOf(each.word, topology.labels)
-    return UNKNOWN_LEVEL.at(each.path, topology=topology.name, level=each.word, remedy=remedy)
+        return sentences.DOMAIN_FOR_LABEL.at(field.path, word=field.value, label=meant)
+    remedy = OneOf(field.value, topology.labels)
+    return UNKNOWN_LEVEL.at(field.path, topology=topology.name, level=field.value, remedy=remedy)
 
 
-def _asked(given: wire.PodGang) -> dict[str, Asked]:
-    """What the gang, its configurations and its pod groups ask for, parents first."""
+def _parts(given: wire.PodGang) -> dict[str, PartFields]:
+    """The gang, its configurations and its pod groups, parents first."""
     spec = given.spec
-    found = {GANG: _written(None, ("spec",), spec.topology_constraint)}
+    found = {GANG: _fields(None, ("spec",), spec.topology_constraint)}
     parents: dict[str, str] = {}
     for i, config in enumerate(spec.topology_constraint_group_configs):
         if config.pod_group_names:
-            found.setdefault(config.name, _written(GANG, (*_CONFIGS, i), config.topology_constraint))
+            found.setdefault(config.name, _fields(GANG, (*_CONFIGS, i), config.topology_constraint))
             parents.update((name, config.name) for name in config.pod_group_names)
     for i, group in enumerate(spec.podgroups):
         above = parents.get(group.name, GANG)
-        found.setdefault(group.name, _written(above, (*_GROUPS, i), group.topology_constraint))
+        found.setdefault(group.name, _fields(above, (*_GROUPS, i), group.topology_constraint))
     return found
 
 
-def _written(parent: str | None, path: Path, given: wire.TopologyConstraint | None) -> Asked:
+def _fields(parent: str | None, path: Path, given: wire.TopologyConstraint | None) -> PartFields:
     pack = given.pack_constraint if given is not None else None
     if pack is None:
-        return Asked(parent)
-    inner = (*path, "topologyConstraint", "packConstraint")
-    required = Written((*inner, "required"), pack.required) if pack.required else None
-    preferred = Written((*inner, "preferred"), pack.preferred) if pack.preferred else None
-    return Asked(parent, required, preferred)
+        return PartFields(parent)
+    path = (*path, "topologyConstraint", "packConstraint")
+    required = LevelField((*path, "required"), pack.required)
+    return PartFields(parent, required, LevelField((*path, "preferred"), pack.preferred))
 
 
 def _reference_problems(

@@ -13,13 +13,13 @@ from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import POD_CLIQUE
 from closeknit.apis.kai_keys import SUBGROUP_LABEL
 from closeknit.dialects.core.assumed_pods import Assumed
-from closeknit.dialects.core.levels import Levels
-from closeknit.dialects.core.minimum_members import Candidate, Crew, ExpectedPod, crew
+from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, pods_of_leaf
 from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
+from closeknit.dialects.grove.constraints import Constraints
 from closeknit.dialects.grove.gang_rules import GANG
 from closeknit.dialects.grove.names import pod_name
 from closeknit.hub.problems import OneOf, Problem
-from closeknit.hub.request import Group, Member, Request
+from closeknit.hub.request import Group, Request
 from closeknit.hub.sentences import grove as sentences
 
 
@@ -28,7 +28,7 @@ def pods_by_group(
 ) -> dict[str, list[ReadPod]]:
     """The pods of each pod group; those that belong to none are added to ``strays``, with the reason.
 
-    A reference tells the pod group, or else the pod's own label.
+    The pod group is the one that refers to the pod, or else that of the pod's own label.
     """
     referenced = {one.name: group.name for group in given.spec.podgroups for one in group.pod_references}
     names = tuple(group.name for group in given.spec.podgroups)
@@ -54,51 +54,39 @@ def _stray(gang: str, key: str, name: str, names: tuple[str, ...]) -> Problem:
 def gang_request(
     given: wire.PodGang,
     name: str,
-    topology: str | None,
-    levels: Mapping[str, Levels],
+    constraints: Constraints,
     pods: Mapping[str, Sequence[ReadPod]],
     *,
     not_there: Assumed,
 ) -> Request:
     """The request of a gang that is in order; all of it is placed at once.
 
-    ``not_there`` says what pods ask for of whose group none is there.
+    ``not_there`` holds what pods are assumed to ask for where a group has none.
     """
-    within_config = {
-        each: config
+    topology, levels = constraints.topology, constraints.levels
+    config_of = {
+        each: config.name
         for config in given.spec.topology_constraint_group_configs
         for each in config.pod_group_names
     }
-    members: dict[str, list[Member]] = {}
-    outermost: list[str | Member] = []
+    members: dict[str, list[Group]] = {}
     for group in given.spec.podgroups:
-        own = levels[group.name]
-        filled = _crew(group, name, pods.get(group.name, ()), not_there.of(group.name))
-        made = Group(group.name, filled.members, own.required, own.preferred, filled.minimum)
-        config = within_config.get(group.name)
-        if config is None:
-            outermost.append(made)
-            continue
-        if config.name not in members:
-            outermost.append(config.name)
-        members.setdefault(config.name, []).append(made)
-    whole = tuple(
-        Group(one, tuple(members[one]), levels[one].required, levels[one].preferred)
-        if isinstance(one, str)
-        else one
-        for one in outermost
-    )
-    return Request(name, Group(name, whole, levels[GANG].required, levels[GANG].preferred), topology)
+        there = pods.get(group.name, ())
+        candidates = _candidates(group, there, not_there.of(group.name))
+        least = group.min_replicas - sum(pod.stage is Stage.SUCCEEDED for pod in there)
+        least = min(max(least, 0), len(candidates))
+        leaf = pods_of_leaf(group.name, name, least, candidates)
+        made = levels[group.name].group(group.name, leaf.members, leaf.minimum)
+        # A configuration stands where the first of its pod groups does.
+        members.setdefault(config_of.get(group.name, group.name), []).append(made)
+    outermost = [
+        levels[one].group(one, inner) if inner[0].name in config_of else inner[0]
+        for one, inner in members.items()
+    ]
+    return Request(name, levels[GANG].group(name, outermost), topology.name if topology else None)
 
 
-def _crew(group: wire.PodGroup, root: str, pods: Sequence[ReadPod], assumed: Shape) -> Crew:
-    """The pods of a group, any ``minReplicas`` of which must run at once."""
-    there = _members(group, pods, assumed)
-    least = group.min_replicas - sum(pod.stage is Stage.SUCCEEDED for pod in pods)
-    return crew(group.name, root, min(max(least, 0), len(there)), there)
-
-
-def _members(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Shape) -> list[Candidate]:
+def _candidates(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Shape) -> list[Candidate]:
     """All pods of a group, running ones first. One that is not there is like the others of its group."""
     like = pods[0].shape if pods else assumed
     there: list[Candidate] = [pod for pod in pods if pod.stage in (Stage.RUNNING, Stage.OPEN)]

@@ -1,7 +1,7 @@
 """Objects in the spelling of Grove up to v0.1.0-alpha.8, which is that of its first proposal.
 
 The binding was called ClusterTopology and there was one, so nobody named it; its domains had one of
-seven names; ``pack.required`` was ``packDomain``; and preferences could not be said.
+seven names; ``pack.required`` was ``packDomain``; and there were no preferences.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from closeknit.hub.sentences import grove as sentences
 def in_legacy_spelling(objects: Iterable[Object], found: list[Problem]) -> list[Object]:
     """The objects with topologies and PodCliqueSets spelt as they were.
 
-    What could not be said then is added to ``found``. A domain whose name did not exist gets one that no
+    What had no spelling then is added to ``found``. A domain whose name did not exist gets one that no
     other level has.
     """
     given = list(objects)

@@ -6,10 +6,8 @@ Grove joins names and numbers by dashes, which names may hold as well, so two ob
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem
 from closeknit.hub.sentences import core
@@ -51,7 +49,7 @@ def own_name_problems(name: str, longest: int) -> Iterator[Problem]:
     """Why an object of this name cannot be had, because its name becomes part of others.
 
     Pods have it in their host names and subgroups in their own, and neither may hold a dot. What no object
-    may be called is told already, whoever reads it.
+    may be called is reported already, whoever reads it.
     """
     usual = len(name) <= 253 and _OBJECT_NAME.fullmatch(name)
     if usual and ("." in name or len(name) > longest):
@@ -65,42 +63,3 @@ def part_name_problems(path: Path, name: str, seen: dict[str, Path]) -> Iterator
         yield sentences.NOT_A_DNS_LABEL.at((*path, "name"), name=name)
     if (first := seen.setdefault(name, path)) != path:
         yield core.NAME_TAKEN.at((*path, "name"), name=name, field=Field(first))
-
-
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """A scaling group: how often which cliques are repeated."""
-
-    name: str
-    replicas: int
-    cliques: Sequence[str]
-
-
-def name_conflicts(given: wire.PodCliqueSet, groups: Sequence[Repeated]) -> Iterator[Problem]:
-    """Cliques of one replica of a set whose objects would have one name.
-
-    A replica of a scaling group counts as well, because its constraint goes by its name in a gang.
-    """
-    cliques = given.spec.template.cliques
-    paths: dict[str, Path] = {
-        clique.name: ("spec", "template", "cliques", i, "name") for i, clique in enumerate(cliques)
-    }
-    taken: dict[str, Path] = {}
-    for name, path in _generated(given.metadata.name, groups, paths):
-        first = taken.setdefault(name, path)
-        if first != path:
-            yield sentences.NAME_CONFLICT.at(path, name=name, first=Field(first))
-
-
-def _generated(
-    pod_clique_set: str, groups: Sequence[Repeated], paths: Mapping[str, Path]
-) -> Iterator[tuple[str, Path]]:
-    """The names of everything in the first replica, with the field that each comes from."""
-    for i, group in enumerate(groups):
-        for number in range(group.replicas):
-            within = scaled_name(scaling_group_name(pod_clique_set, 0, group.name), number)
-            yield within, ("spec", "template", "podCliqueScalingGroups", i, "name")
-            yield from ((clique_name(within, clique), paths[clique]) for clique in group.cliques)
-    grouped = {clique for group in groups for clique in group.cliques}
-    base = replica_name(pod_clique_set, 0)
-    yield from ((clique_name(base, clique), path) for clique, path in paths.items() if clique not in grouped)

@@ -1,7 +1,7 @@
 """Decide what an object of Grove's belongs to: pods, gangs and PodGroups to sets, pods to gangs.
 
 A pod that Grove made for KAI names a PodGroup as well, and then KAI is the first to claim it. Which set and
-gang it was made for is told by its labels all the same, so these are indexed.
+gang it was made for is in its labels all the same, so these are indexed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.dynamo_keys import DEPLOYMENT
+from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.grove_keys import MANAGED_BY, OPERATOR, PART_OF, POD_GANG
 from closeknit.apis.kai_keys import GROUP_ANNOTATION
 from closeknit.apis.meta_v1 import ObjectMeta
@@ -32,6 +33,11 @@ def set_key(namespace: str, name: str) -> Key:
     return Key("grove.io", "PodCliqueSet", namespace, name)
 
 
+def deployment_key(namespace: str, name: str) -> Key:
+    """The key of a DynamoGraphDeployment."""
+    return Key("nvidia.com", "DynamoGraphDeployment", namespace, name)
+
+
 def gang_key(namespace: str, name: str) -> Key:
     """The key of a PodGang."""
     return Key("scheduler.grove.io", "PodGang", namespace, name)
@@ -44,9 +50,10 @@ def owner_of(pod: Stored[Pod]) -> Key | None:
 
 
 def set_of(metadata: ObjectMeta) -> str:
-    """The name of the PodCliqueSet that an object was made for; empty where none is told.
+    """The name of the PodCliqueSet that an object was made for; empty where it is not known.
 
-    The owner tells, or else the labels. The name of the object does not: how Grove makes names has changed.
+    It is that of the owner, or else in the labels. The name of the object shows nothing: how Grove makes
+    names has changed.
     """
     owners = (one.name for one in metadata.owner_references if one.kind == "PodCliqueSet")
     return next(owners, _labelled_set(metadata.labels))
@@ -119,6 +126,21 @@ def has_gangs_on_their_own(view: View, pod_clique_set: Key) -> bool:
     return any(is_on_its_own(view, gang) for gang in view.found(_GANGS, pod_clique_set))
 
 
+def deployment_notes(view: View, pod_clique_set: Stored[PodCliqueSet]) -> Iterator[Problem]:
+    """Whether a set is taken for that of a DynamoGraphDeployment because of its name alone.
+
+    The operator's own set would have this name, so there is room for one of the two, and it is one workload.
+    """
+    name, metadata = pod_clique_set.name, pod_clique_set.content.metadata
+    owners = {one.name for one in metadata.owner_references if one.kind == "DynamoGraphDeployment"}
+    if (
+        name not in owners
+        and metadata.labels.get(DEPLOYMENT) != name
+        and view.has(deployment_key(pod_clique_set.namespace, name))
+    ):
+        yield sentences.TAKEN_FOR_DEPLOYMENTS.at(("metadata", "name"), name=name, label=DEPLOYMENT)
+
+
 # -------------------------------------------------------------------------------------- stray pods
 
 
@@ -135,7 +157,7 @@ class _Strays:
 def stray_pod_problems(pod: Stored[Pod], view: View) -> Iterator[Problem]:
     """A pod that Grove made for a PodGroup, where there is nothing left that could bring it about.
 
-    Told once for each PodGroup, at the first of its pods.
+    Reported once for each PodGroup, at the first of its pods.
     """
     name = pod.content.metadata.annotations.get(GROUP_ANNOTATION)
     if not name or owner_of(pod) is None:
@@ -167,6 +189,5 @@ def _has_maker(view: View, pod: Stored[Pod]) -> bool:
     """Whether the set or the deployment that a pod was made for is there."""
     metadata = pod.content.metadata
     deployment = metadata.labels.get(DEPLOYMENT, "")
-    return view.has(set_key(pod.namespace, set_of(metadata))) or view.has(
-        Key("nvidia.com", "DynamoGraphDeployment", pod.namespace, deployment)
-    )
+    makers = set_key(pod.namespace, set_of(metadata)), deployment_key(pod.namespace, deployment)
+    return any(map(view.has, makers))

@@ -53,7 +53,7 @@ def rules(given: wire.PodCliqueSet) -> Iterator[Problem]:
 def _length(path: Path, pod_clique_set: str, *parts: str) -> Iterator[Problem]:
     names = (pod_clique_set, *parts)
     length = sum(map(len, names))
-    # A set whose name alone leaves no room is told at its own name, and not at every clique.
+    # A set whose name alone leaves no room is reported at its own name, and not at every clique.
     if length > LONGEST > len(pod_clique_set):
         yield sentences.NAMES_TOO_LONG.at(path, names=names, length=length, longest=LONGEST)
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.kai_keys import SCHEDULER
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.grove.constraints import Lost, constraints, places, topology_name
+from closeknit.dialects.grove.constraints import CONDITION, Loss, constraints, places, topology_name
 from closeknit.dialects.grove.topologies import Known, known
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 
-_LEVELS = "TopologyLevelsUnavailable"
 _DRIFT = "SchedulerTopologyDrift"
 
 
@@ -25,29 +23,29 @@ def set_status(stored: Stored[wire.PodCliqueSet], view: View) -> Status:
 
 
 def topology_levels(given: wire.PodCliqueSet, topologies: Known) -> Condition:
-    """Whether all levels that a PodCliqueSet speaks of are there.
+    """Whether all levels that a PodCliqueSet names are there.
 
     A topology that is gone leaves the answer unknown, and so does one that nobody named.
     """
     where = places(given)
     available = "AllClusterTopologyLevelsAvailable"
     if all(place.given is None for place in where.values()):
-        return Condition(_LEVELS, "False", available, "No topology constraints defined")
+        return Condition(CONDITION, "False", available, "No topology constraints defined")
     if not topologies.enabled:
         message = "Topology constraints are defined but Topology Aware Scheduling is disabled"
-        return Condition(_LEVELS, "Unknown", "TopologyAwareSchedulingDisabled", message)
+        return Condition(CONDITION, "Unknown", Loss.SWITCH, message)
     name = topology_name(where, [])
     if name is None:
         message = "PodCliqueSet topology constraints must include topologyName"
-        return Condition(_LEVELS, "Unknown", "TopologyNameMissing", message)
+        return Condition(CONDITION, "Unknown", Loss.NAME, message)
     if name not in topologies.topologies:
         message = f"ClusterTopologyBinding {name} not found"
-        return Condition(_LEVELS, "Unknown", "ClusterTopologyNotFound", message)
-    unavailable = constraints(given, topologies, Lost.LEAVE_OUT).unavailable
+        return Condition(CONDITION, "Unknown", Loss.TOPOLOGY, message)
+    unavailable = constraints(given, topologies, running=True).unavailable
     if unavailable:
         message = f"Unavailable topology domains: [{', '.join(unavailable)}]"
-        return Condition(_LEVELS, "True", "ClusterTopologyLevelsUnavailable", message)
-    return Condition(_LEVELS, "False", available, "All topology levels are available")
+        return Condition(CONDITION, "True", Loss.DOMAIN, message)
+    return Condition(CONDITION, "False", available, "All topology levels are available")
 
 
 def binding_status(stored: Stored[wire.ClusterTopologyBinding], view: View) -> Status:
@@ -56,40 +54,29 @@ def binding_status(stored: Stored[wire.ClusterTopologyBinding], view: View) -> S
     names = [each.topology_reference for each in bindings if each.scheduler_name == SCHEDULER]
     found = {name: view.get(Key("kai.scheduler", "Topology", "", name)) for name in names}
     topologies = {name: one.content for name, one in found.items() if one is not None}
-    condition = scheduler_topology_drift(scheduler_topologies(stored.content, topologies))
+    condition = scheduler_topology_drift(stored.content, topologies)
     event = drift_event(None, condition)
     return Status((condition,), (event,) if event is not None else ())
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerTopology:
-    """What became of one binding. ``found`` is false where nothing can be compared."""
-
-    scheduler: str
-    topology: str
-    in_sync: bool
-    found: bool = True
-    message: str = ""
-
-
-def scheduler_topologies(
-    given: wire.ClusterTopologyBinding, kai: Mapping[str, Topology]
-) -> tuple[SchedulerTopology, ...]:
-    """Each binding beside the scheduler's own topology; ``kai`` holds those of KAI by name.
-
-    Without a binding, Grove makes KAI's topology itself, and there is nothing to compare.
-    """
-    return tuple(_compared(given, binding, kai) for binding in given.spec.scheduler_topology_bindings)
-
-
-def scheduler_topology_drift(found: Sequence[SchedulerTopology]) -> Condition:
-    """The condition of a binding.
+def scheduler_topology_drift(given: wire.ClusterTopologyBinding, kai: Mapping[str, Topology]) -> Condition:
+    """Compare each topology that a binding refers to with its own levels; ``kai`` holds those of KAI by name.
 
     A topology that is missing leaves the answer unknown, whatever else has drifted. What is wrong is
-    called by name.
+    called by name. Without a reference, Grove makes KAI's topology itself, and there is nothing to compare.
     """
-    missing = [one.message for one in found if not one.found]
-    drifted = [one.message for one in found if one.found and not one.in_sync]
+    ours = [level.key for level in given.spec.levels]
+    missing: list[str] = []
+    drifted: list[str] = []
+    for binding in given.spec.scheduler_topology_bindings:
+        scheduler, name = binding.scheduler_name, binding.topology_reference
+        if scheduler != SCHEDULER:
+            missing.append(f'scheduler backend "{scheduler}" is not available for topology management')
+        elif name not in kai:
+            missing.append(f'KAI Topology "{name}" not found')
+        elif ours != (theirs := [level.node_label for level in kai[name].spec.levels]):
+            levels = f"{', '.join(theirs)}, but the binding has {', '.join(ours)}"
+            drifted.append(f'KAI Topology "{name}" has levels {levels}')
     if missing:
         return Condition(_DRIFT, "Unknown", "TopologyNotFound", "; ".join([*missing, *drifted]))
     if drifted:
@@ -98,31 +85,10 @@ def scheduler_topology_drift(found: Sequence[SchedulerTopology]) -> Condition:
 
 
 def drift_event(before: Condition | None, after: Condition) -> Event | None:
-    """What to tell about a change, and only about a change; that all is well from the start goes unsaid."""
+    """The event of a change of the condition; none where all is in sync from the start."""
     status = before.status if before is not None else "False"
     if status == after.status:
         return None
     if after.status == "False":
         return Event("Normal", "TopologyInSync", after.message)
     return Event("Warning", "TopologyDriftDetected", after.message)
-
-
-def _compared(
-    given: wire.ClusterTopologyBinding,
-    binding: wire.SchedulerTopologyBinding,
-    kai: Mapping[str, Topology],
-) -> SchedulerTopology:
-    scheduler, name = binding.scheduler_name, binding.topology_reference
-    if scheduler != SCHEDULER:
-        message = f'scheduler backend "{scheduler}" is not available for topology management'
-        return SchedulerTopology(scheduler, name, in_sync=False, found=False, message=message)
-    topology = kai.get(name)
-    if topology is None:
-        message = f'KAI Topology "{name}" not found'
-        return SchedulerTopology(scheduler, name, in_sync=False, found=False, message=message)
-    ours = [level.key for level in given.spec.levels]
-    theirs = [one.node_label for one in topology.spec.levels]
-    if ours == theirs:
-        return SchedulerTopology(scheduler, name, in_sync=True)
-    message = f'KAI Topology "{name}" has levels {", ".join(theirs)}, but the binding has {", ".join(ours)}'
-    return SchedulerTopology(scheduler, name, in_sync=False, message=message)

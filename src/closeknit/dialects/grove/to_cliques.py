@@ -7,19 +7,7 @@ from typing import Any
 
 import msgspec
 
-from closeknit.apis.grove_keys import (
-    BASE_POD_GANG,
-    COMPONENT,
-    MANAGED_BY,
-    NAME,
-    OPERATOR,
-    PART_OF,
-    POD_GANG,
-    REPLICA_INDEX,
-    SCALING_GROUP,
-    SCALING_GROUP_REPLICA_INDEX,
-    TOPOLOGY_NAME,
-)
+from closeknit.apis import grove_keys as keys
 from closeknit.dialects.core.kinds import new_object, owner_references
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.instances import CliqueInstance, instances, starts_after
@@ -35,9 +23,9 @@ def to_cliques(made: Blueprint) -> Iterator[dict[str, Any]]:
             name = scaling_group_name(made.name, replica, group.name)
             labels = {
                 **default_labels(made),
-                NAME: name,
-                COMPONENT: "pcs-podcliquescalinggroup",
-                REPLICA_INDEX: str(replica),
+                keys.NAME: name,
+                keys.COMPONENT: "pcs-podcliquescalinggroup",
+                keys.REPLICA_INDEX: str(replica),
             }
             spec = {
                 "replicas": group.replicas,
@@ -53,7 +41,7 @@ def to_cliques(made: Blueprint) -> Iterator[dict[str, Any]]:
 
 def default_labels(made: Blueprint) -> dict[str, str]:
     """The labels of everything that is made for a set."""
-    return {MANAGED_BY: OPERATOR, PART_OF: made.name}
+    return {keys.MANAGED_BY: keys.OPERATOR, keys.PART_OF: made.name}
 
 
 def clique_labels(made: Blueprint, instance: CliqueInstance) -> dict[str, str]:
@@ -61,24 +49,24 @@ def clique_labels(made: Blueprint, instance: CliqueInstance) -> dict[str, str]:
     labels = {
         **instance.clique.given.labels,
         **default_labels(made),
-        NAME: instance.name,
-        COMPONENT: "pcs-podclique",
-        REPLICA_INDEX: str(instance.replica),
-        POD_GANG: instance.gang,
+        keys.NAME: instance.name,
+        keys.COMPONENT: "pcs-podclique",
+        keys.REPLICA_INDEX: str(instance.replica),
+        keys.POD_GANG: instance.gang,
     }
     if instance.scaled is not None:
-        labels[COMPONENT] = "pcsg-podclique"
-        labels[SCALING_GROUP] = instance.scaled.name
-        labels[SCALING_GROUP_REPLICA_INDEX] = str(instance.scaled.index)
+        labels[keys.COMPONENT] = "pcsg-podclique"
+        labels[keys.SCALING_GROUP] = instance.scaled.name
+        labels[keys.SCALING_GROUP_REPLICA_INDEX] = str(instance.scaled.index)
     if instance.base is not None:
-        labels[BASE_POD_GANG] = instance.base
+        labels[keys.BASE_POD_GANG] = instance.base
     return labels
 
 
 def clique_annotations(instance: CliqueInstance) -> dict[str, str]:
-    """The annotations of a PodClique; which topology counts is for the gang to say."""
+    """The annotations of a PodClique; the topology is an annotation of the gang."""
     annotations = instance.clique.given.annotations
-    return {key: value for key, value in annotations.items() if key != TOPOLOGY_NAME}
+    return {key: value for key, value in annotations.items() if key != keys.TOPOLOGY_NAME}
 
 
 def metadata(

@@ -64,7 +64,7 @@ def _metadata(
     scheduler = scheduler_of(made)
     labels.update(default_labels(made))
     labels.update({COMPONENT: "podgang", SCHEDULER_NAME: scheduler})
-    # What the cliques say of their pods counts, whatever somebody wrote on the set.
+    # The pod specs of the cliques count, whatever annotation the set has.
     annotations.pop(RESOURCES_ANNOTATION, None)
     annotations.update(assuming({instance.name: instance.clique.shape.resources for instance in members}))
     if made.topology is not None and constrained:
@@ -88,7 +88,7 @@ def _pod_group(made: Blueprint, instance: CliqueInstance) -> dict[str, Any]:
 
 
 def _group_configs(members: Sequence[CliqueInstance]) -> list[dict[str, Any]]:
-    """One for each replica of a scaling group in the base gang. Without a constraint it would say nothing."""
+    """One for each replica of a scaling group in the base gang that has a constraint."""
     configs: dict[str, dict[str, Any]] = {}
     for instance in members:
         if instance.scaled is None or not (constraint := _constraint(instance.scaled.group.levels)):

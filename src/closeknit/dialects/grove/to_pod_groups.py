@@ -25,7 +25,7 @@ from closeknit.hub.topology import Topology
 def to_pod_groups(
     made: Blueprint, kai_names: Mapping[str, str], topologies: Mapping[str, Topology]
 ) -> Iterator[dict[str, Any]]:
-    """A PodGroup for each gang of a set; ``kai_names`` tells what KAI calls topologies otherwise."""
+    """A PodGroup for each gang of a set; ``kai_names`` are KAI's names of topologies, where they differ."""
     queue, name = queue_of(made.given, []), made.topology or ""
     for gang in to_gangs(made):
         decoded = msgspec.convert(gang, PodGang)

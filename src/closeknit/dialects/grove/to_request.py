@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from closeknit.apis.grove_keys import POD_CLIQUE
 from closeknit.dialects.core.naming import pod_set_name, workload_name
 from closeknit.dialects.core.pods import ReadPod, Stage, by_rank
-from closeknit.dialects.grove.blueprint import Blueprint, Clique, ScalingGroup
+from closeknit.dialects.grove.blueprint import Blueprint, Clique
 from closeknit.dialects.grove.names import (
     clique_name,
     pod_name,
@@ -47,16 +47,12 @@ def _replica(made: Blueprint, index: int, pods: Mapping[str, list[ReadPod]]) -> 
     for group in made.groups:
         whole = scaling_group_name(made.name, index, group.name)
         for number in range(group.replicas):
-            one = _scaled(group, scaled_name(whole, number), pods)
-            (members if number < group.least else beyond).append(one)
+            own = scaled_name(whole, number)
+            scaled = group.levels.group(own, [_clique(clique, own, pods) for clique in group.cliques])
+            (members if number < group.least else beyond).append(scaled)
     if beyond:
         members.append(Group(f"{name}/scaled", tuple(beyond), minimum=0))
-    return Group(name, tuple(members), made.levels.required, made.levels.preferred)
-
-
-def _scaled(group: ScalingGroup, name: str, pods: Mapping[str, list[ReadPod]]) -> Group:
-    members = tuple(_clique(clique, name, pods) for clique in group.cliques)
-    return Group(name, members, group.levels.required, group.levels.preferred)
+    return made.levels.group(name, members)
 
 
 def _clique(clique: Clique, within: str, pods: Mapping[str, list[ReadPod]]) -> Group:
@@ -71,4 +67,4 @@ def _clique(clique: Clique, within: str, pods: Mapping[str, list[ReadPod]]) -> G
     names.extend(next(unused) for _ in range(count - len(running) - len(names)))
     bound = sorted(pod.node for pod in running)
     pod_set = clique.shape.pod_set(pod_set_name(name, 1), bound=bound, waiting=names, least=clique.least)
-    return Group(name, (pod_set,), clique.levels.required, clique.levels.preferred)
+    return clique.levels.group(name, [pod_set])

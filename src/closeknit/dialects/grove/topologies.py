@@ -115,18 +115,21 @@ def in_fixed_order(levels: Sequence[wire.TopologyLevel]) -> list[wire.TopologyLe
 
 def kai_names(view: View) -> dict[str, str]:
     """The names under which KAI knows topologies that somebody else looks after, by Grove's name."""
-    return {
-        one.name: binding.topology_reference
-        for one in view.of(wire.ClusterTopologyBinding)
-        for binding in one.content.spec.scheduler_topology_bindings
-        if binding.scheduler_name == KAI_SCHEDULER and binding.topology_reference
-    }
+    return {name: reference for name, reference in _bound_to_kai(view) if reference}
+
+
+def _bound_to_kai(view: View) -> Iterator[tuple[str, str]]:
+    """The bindings to KAI: Grove's name of the topology, and the one that the binding refers to."""
+    for one in view.of(wire.ClusterTopologyBinding):
+        for binding in one.content.spec.scheduler_topology_bindings:
+            if binding.scheduler_name == KAI_SCHEDULER:
+                yield one.name, binding.topology_reference
 
 
 def configuration_problems(given: OperatorConfiguration, *, bound: bool) -> Iterator[Problem]:
     """Everything for which the operator would refuse to start.
 
-    ``bound`` says that topologies are described elsewhere, which is how it is done today.
+    ``bound`` is whether other objects describe topologies, which is how it is done today.
     """
     switch = given.topology_aware_scheduling
     if not switch.enabled:
@@ -203,12 +206,7 @@ def _kai_topologies_that_differ(view: View) -> Iterator[Reported]:
     Grove makes KAI's topology under its own name, and does not take over what somebody else made. With a
     binding to KAI it makes none, so that nobody is in its way.
     """
-    bound = {
-        one.name
-        for one in view.of(wire.ClusterTopologyBinding)
-        for binding in one.content.spec.scheduler_topology_bindings
-        if binding.scheduler_name == KAI_SCHEDULER
-    }
+    bound = {name for name, _ in _bound_to_kai(view)}
     usable = view.derive(_described).topologies
     for stored in view.of(KaiTopology):
         ours = usable.get(stored.name) if stored.name not in bound else None

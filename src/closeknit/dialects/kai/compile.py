@@ -1,4 +1,4 @@
-"""PodGroups as workloads, those that were written and those that KAI would make of Jobs and the like."""
+"""PodGroups as workloads: those in the store, and those that KAI would make of Jobs and the like."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.apis.kai_scheduler_v1alpha1 import Topology
+from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import assumed_pods
-from closeknit.dialects.core.minimum_members import Crew
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import Shape, Stage, read_template
 from closeknit.dialects.core.priority import created, priority_of
@@ -24,10 +25,11 @@ from closeknit.dialects.kai.members import (
     members_of_implicit,
 )
 from closeknit.dialects.kai.owners import as_owner, implicit_groups
+from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
 from closeknit.dialects.kai.subgroups import Tree, tree
-from closeknit.dialects.kai.topologies import FAMILY, known_topologies
+from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.ownership import pods_of
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
@@ -64,7 +66,7 @@ def compile_owner(stored: Stored[Any], view: View) -> Compiled:
     """What a Job, JobSet, LeaderWorkerSet or PyTorchJob asks for, if KAI groups its pods."""
     read = [each for _, each in view.derive(read_implicit_groups, stored.key)]
     overruled = () if view.lenient else as_owner(stored).overruled()
-    # One owner may have many PodGroups, and what is wrong with it is told once.
+    # One owner may have many PodGroups, and a problem of the owner is reported once.
     problems = dict.fromkeys(problem for each in read for problem in each.problems)
     return Compiled(tuple(each.workload for each in read), (*overruled, *problems))
 
@@ -80,30 +82,37 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     name = workload_name(stored.namespace, stored.name)
     found: list[Problem] = []
     subgroups = tree(group.spec, found)
-    found.extend(minimum_problems(group.spec, subgroups))
-    levels = constraints(group.spec, subgroups, view.derive(known_topologies), {}, found)
+    exists = bool(group.metadata.uid) or key in view.existing
+    found.extend(minimum_problems(group.spec, subgroups, exists=exists))
+    known = view.derive(known_topologies, FAMILY, Topology)
+    levels = constraints(group.spec, subgroups, known, {}, found)
     found.extend(field_problems(stored.written))
     priority = priority_of(
         view, group.spec.priority_class_name, ("spec", "priorityClassName"), found, PRIORITIES
     )
-    since = created(stored, found)
+    since, seconds = created(stored, found), run_seconds(stored, found)
     leaves = leaves_of(group.spec, subgroups)
     live = view.schedulers is not None
     assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
     present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
     awaited: list[Problem] = []
-    crews = leaf_pods(name, leaves, present, None if live else assumed, awaited if live else found)
-    whole = _without_unformed(group.spec, subgroups, crews, present) if live else subgroups
+    groups = leaf_pods(name, leaves, present, None if live else assumed, awaited if live else found)
+    whole = _without_unformed(group.spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     return _judged(
         stored,
-        Workload(stored.object, FAMILY, None, priority=priority, created=since),
+        queued(
+            view,
+            Workload(stored.object, FAMILY, None, priority=priority, created=since, run_seconds=seconds),
+            group.spec.queue,
+            written_preemptibility(stored),
+        ),
         found,
         wrong_queue=list(queue_problems(view, group.spec.queue, ("spec", "queue"))),
         present=present,
         root=name,
         request=lambda: Request(
-            name, _root(group.spec, name, whole or subgroups, levels, crews), levels.topology
+            name, _root(group.spec, name, whole or subgroups, levels, groups), levels.topology
         ),
     )
 
@@ -124,28 +133,37 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     broken.extend(minimum_problems(spec, subgroups))
     # The rules for subgroups are kept by what makes them; should one be broken, its owner is to blame.
     found.extend(replace(problem, path=("spec",)) for problem in (() if found else broken))
-    levels = constraints(spec, subgroups, view.derive(known_topologies), made.fields(), found)
+    known = view.derive(known_topologies, FAMILY, Topology)
+    levels = constraints(spec, subgroups, known, made.fields(), found)
     priority = priority_of(view, made.priority_class, made.priority_path, found, PRIORITIES)
-    since = created(stored, found)
+    since, seconds = created(stored, found), run_seconds(stored, found)
     pods = [*pods_of(view, made.key, FAMILY)]
-    pods += (pod for controller in made.controllers for pod in pods_of(view, controller, ""))
+    pods += (pod for controller in made.outline.controllers for pod in pods_of(view, controller, ""))
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
     awaited: list[Problem] = []
     shapes = _shapes(made, found, lenient=view.lenient)
-    crews = leaf_pods_of_implicit(name, made, present, shapes, awaited if live else found, live=live)
-    whole = _without_unformed(spec, subgroups, crews, present) if live else subgroups
+    groups = leaf_pods_of_implicit(name, made, present, shapes, awaited if live else found, live=live)
+    whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     # The owner's own name, and behind a dot which of its PodGroups is meant if it has several.
-    named = replace(made.owner, name=f"{made.owner.name}.{made.suffix[1:]}") if made.suffix else made.owner
+    suffix = made.outline.suffix
+    named = replace(made.owner, name=f"{made.owner.name}.{suffix[1:]}") if suffix else made.owner
     return _judged(
         stored,
-        Workload(named, FAMILY, None, priority=priority, created=since, maker=stored.key),
+        queued(
+            view,
+            Workload(
+                named, FAMILY, None, priority=priority, created=since, run_seconds=seconds, maker=stored.key
+            ),
+            made.queue,
+            made.passed_on.get("preemptibility", ""),
+        ),
         list(dict.fromkeys(found)),
         wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
         present=present,
         root=name,
-        request=lambda: Request(name, _root(spec, name, whole or subgroups, levels, crews), levels.topology),
+        request=lambda: Request(name, _root(spec, name, whole or subgroups, levels, groups), levels.topology),
     )
 
 
@@ -181,7 +199,7 @@ def _judged(
 
 
 def _without_unformed(
-    spec: wire.PodGroupSpec, subgroups: Tree, crews: Mapping[str, Crew], present: Members
+    spec: wire.PodGroupSpec, subgroups: Tree, groups: Mapping[str, Group], present: Members
 ) -> Tree | None:
     """The tree without the subgroups that lack pods, where enough others are left; None where too few are.
 
@@ -191,7 +209,7 @@ def _without_unformed(
     def formed(name: str) -> bool:
         children = subgroups.children[name]
         if not children:
-            return name in crews
+            return name in groups
         least = subgroups.subgroups[name].given.min_sub_group if name else spec.min_sub_group
         good = kept[name] = tuple(child for child in children if formed(child))
         if any(runs(child) for child in children if child not in good):
@@ -217,7 +235,7 @@ def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path,
 def _shapes(made: ImplicitGroup, found: list[Problem], *, lenient: bool) -> dict[Path, Shape]:
     """By path of the template, what each of its pods asks for."""
     shapes: dict[Path, Shape] = {}
-    for leaf in made.outline.leaves():
+    for leaf in made.leaves():
         path, given = leaf.template.path, leaf.template.given
         if path in shapes:
             continue
@@ -231,24 +249,16 @@ def _shapes(made: ImplicitGroup, found: list[Problem], *, lenient: bool) -> dict
 
 
 def _root(
-    spec: wire.PodGroupSpec, name: str, subgroups: Tree, levels: Constraints, crews: Mapping[str, Crew]
+    spec: wire.PodGroupSpec, name: str, subgroups: Tree, levels: Constraints, leaves: Mapping[str, Group]
 ) -> Group:
     """The hub's tree; nesting was limited when the subgroups were read."""
 
     def built(subgroup: str) -> Group:
-        children = sorted(subgroups.children[subgroup])
-        written = subgroups.subgroups[subgroup].given if subgroup else spec
-        inner = (
-            Crew(tuple(built(child) for child in children), written.min_sub_group)
-            if children
-            else crews[subgroup]
-        )
-        return Group(
-            name=subgroup or name,
-            members=inner.members,
-            required=levels.levels[subgroup].required,
-            preferred=levels.levels[subgroup].preferred,
-            minimum=inner.minimum,
-        )
+        own = levels.levels[subgroup]
+        if not subgroups.children[subgroup]:
+            return own.group(subgroup or name, leaves[subgroup].members, leaves[subgroup].minimum)
+        children = [built(child) for child in sorted(subgroups.children[subgroup])]
+        given = subgroups.subgroups[subgroup].given if subgroup else spec
+        return own.group(subgroup or name, children, given.min_sub_group)
 
     return built("")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
-from closeknit.dialects.core.levels import Asked, Levels, Written, nested
+from closeknit.dialects.compiling import KnownTopologies
+from closeknit.dialects.core.levels import LevelField, Levels, PartFields, nested
 from closeknit.dialects.kai.subgroups import Tree
-from closeknit.dialects.kai.topologies import Known, depths
+from closeknit.dialects.kai.topologies import depths
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem
 from closeknit.hub.sentences import core, hub
@@ -42,78 +43,64 @@ class Constraints:
 def constraints(
     spec: wire.PodGroupSpec,
     tree: Tree,
-    topologies: Known,
+    topologies: KnownTopologies,
     elsewhere: Mapping[str, Fields],
     found: list[Problem],
 ) -> Constraints:
     """Every constraint; what is wrong with them is complete even where the tree is not.
 
-    ``elsewhere`` says where the constraints of the PodGroup (the empty name) and of its subgroups stand,
-    where that is not the PodGroup itself.
+    ``elsewhere`` gives the fields that hold the constraints of the PodGroup (the empty name) and of its
+    subgroups, where these are fields of another object.
     """
     given = {"": (elsewhere.get("") or Fields.of(("spec",)), spec.topology_constraint)} | {
         name: (elsewhere.get(name) or Fields.of(each.path), each.given.topology_constraint)
         for name, each in tree.subgroups.items()
     }
-    topology = _one_topology(given, topologies, found)
+    topology = _one_topology(given.values(), topologies, found)
     if topology is None:
-        return Constraints(None, {name: Levels() for name in given})
-    known = depths(topology)
-    for fields, constraint in given.values():
-        found.extend(_unknown_levels(fields, constraint, topology, known))
-    asked = {name: _asked(parent, *given[name], topology) for name, parent in tree.walk()}
-    levels, coarser = nested(asked, topology, known, called="level")
+        return Constraints(None, dict.fromkeys(given, Levels()))
+    names = depths(topology)
+    parts = {name: _fields(parent, *given[name], topology) for name, parent in tree.walk()}
+    levels, unknown, coarser = nested(parts, topology, names, called="level")
+    for each in unknown:
+        remedy = OneOf.among(each.value, names)
+        found.append(hub.UNKNOWN_LEVEL.at(each.path, topology=topology.name, level=each.value, remedy=remedy))
     found.extend(coarser)
     return Constraints(topology.name, levels)
 
 
 def _one_topology(
-    given: Mapping[str, tuple[Fields, wire.TopologyConstraint]], topologies: Known, found: list[Problem]
+    given: Iterable[tuple[Fields, wire.TopologyConstraint]], known: KnownTopologies, found: list[Problem]
 ) -> Topology | None:
-    """The topology that all constraints speak of; a request cannot speak of two."""
+    """The topology that all constraints name; a request cannot name two."""
     first: tuple[str, Path] | None = None
-    for fields, constraint in given.values():
+    for fields, constraint in given:
         name, path = constraint.topology, fields.topology
         if not name:
             if constraint.required_topology_level or constraint.preferred_topology_level:
-                found.append(core.TOPOLOGY_MISSING.at(path, allowed=OneOf.among("", topologies.usable)))
+                found.append(core.TOPOLOGY_MISSING.at(path, allowed=OneOf.among("", known.usable)))
             continue
         if first is not None and name != first[0]:
             field = Field(first[1])
             found.append(sentences.TWO_TOPOLOGIES.at(path, topology=name, other=first[0], field=field))
-        # A name that is wrong everywhere is told once, at its first place.
-        if name not in topologies.usable and (first is None or name != first[0]):
-            found.append(
-                core.HAS_PROBLEMS.at(path, kind="Topology", name=name)
-                if name in topologies.broken
-                else sentences.TOPOLOGY_NOT_THERE.at(
-                    path, topology=name, allowed=OneOf.among(name, topologies.usable)
-                )
-            )
+        # A name that is wrong everywhere is reported once, where it stands first.
+        if first is None or name != first[0]:
+            if name in known.broken:
+                found.append(core.HAS_PROBLEMS.at(path, kind="Topology", name=name))
+            elif name not in known.usable:
+                allowed = OneOf.among(name, known.usable)
+                found.append(sentences.TOPOLOGY_NOT_THERE.at(path, topology=name, allowed=allowed))
         first = first or (name, path)
-    return topologies.usable.get(first[0]) if first else None
+    return known.usable.get(first[0]) if first else None
 
 
-def _asked(
+def _fields(
     parent: str | None, fields: Fields, constraint: wire.TopologyConstraint, topology: Topology
-) -> Asked:
+) -> PartFields:
     if constraint.topology != topology.name:
-        return Asked(parent)
-    required, preferred = constraint.required_topology_level, constraint.preferred_topology_level
-    return Asked(
+        return PartFields(parent)
+    return PartFields(
         parent,
-        Written(fields.required, required) if required else None,
-        Written(fields.preferred, preferred) if preferred else None,
+        LevelField(fields.required, constraint.required_topology_level),
+        LevelField(fields.preferred, constraint.preferred_topology_level),
     )
-
-
-def _unknown_levels(
-    fields: Fields, constraint: wire.TopologyConstraint, topology: Topology, known: Mapping[str, int]
-) -> list[Problem]:
-    return [
-        hub.UNKNOWN_LEVEL.at(
-            each.path, topology=topology.name, level=each.word, remedy=OneOf.among(each.word, known)
-        )
-        for each in _asked(None, fields, constraint, topology).words()
-        if each.word not in known
-    ]

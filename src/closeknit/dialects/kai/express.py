@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
 from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.levels import down_to_nodes
+from closeknit.dialects.core.naming import UniqueNames
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.kai.to_pod_group import (
-    Taken,
+    LONGEST_POD_NAME,
     leaf_names,
     pod_name,
     to_pod_group,
@@ -22,7 +23,7 @@ from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 
 IMAGE = "busybox"
-"""What runs in a pod until its author says what."""
+"""What runs in a pod until its author names an image."""
 
 
 def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[Object]:
@@ -45,7 +46,7 @@ def to_pods(request: Request) -> Iterator[Object]:
     """
     namespace, _, group = request.name.rpartition("/")
     leaves = leaf_names(request)
-    taken = Taken()
+    taken = UniqueNames(LONGEST_POD_NAME)
     for pods in request.root.pod_sets():
         leaf = leaves[pods.name]
         spec = {"schedulerName": SCHEDULER, **pod_spec(pods, IMAGE)}

@@ -10,18 +10,13 @@ from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.apis.wire import words
 from closeknit.dialects.family import Family
+from closeknit.dialects.kai import render
 from closeknit.dialects.kai.compile import compile_owner, compile_pod_group
 from closeknit.dialects.kai.express import express
 from closeknit.dialects.kai.owners import GROUPS_BY_OWNER, OWNERS, check_pod, makes, owner_of
 from closeknit.dialects.kai.queues import check_queue
-from closeknit.dialects.kai.render import (
-    render_owner,
-    render_pod_group,
-    render_pods_of_group,
-    render_pods_of_owner,
-    render_topology,
-)
 from closeknit.dialects.kai.status import pod_group_status, pod_status
 from closeknit.dialects.kai.topologies import FAMILY, topologies
 from closeknit.dialects.kai.updates import update_problems
@@ -43,8 +38,12 @@ KAI = Family(
     compile={PodGroup: compile_pod_group, **dict.fromkeys(OWNERS, compile_owner)},
     check={Pod: check_pod, Queue: check_queue},
     render={
-        "kai": {Topology: render_topology, PodGroup: render_pod_group, **dict.fromkeys(OWNERS, render_owner)},
-        "pods": {PodGroup: render_pods_of_group, **dict.fromkeys(OWNERS, render_pods_of_owner)},
+        "kai": {
+            Topology: render.render_topology,
+            PodGroup: render.render_pod_group,
+            **dict.fromkeys(OWNERS, render.render_owner),
+        },
+        "pods": {PodGroup: render.render_pods_of_group, **dict.fromkeys(OWNERS, render.render_pods_of_owner)},
     },
     express=express,
     update={Topology: update_problems},
@@ -54,20 +53,9 @@ KAI = Family(
     indexes=(GROUPS_BY_OWNER,),
     borrows=("grove",),
     passed_over={
-        "scheduling.run.ai": frozenset({"BindRequest"}),
-        "kai.scheduler": frozenset({"Config", "SchedulingShard"}),
-        "batch": frozenset({"CronJob"}),
-        "kubeflow.org": frozenset(
-            {
-                "JAXJob",
-                "MPIJob",
-                "Notebook",
-                "PaddleJob",
-                "ScheduledWorkflow",
-                "TFJob",
-                "Viewer",
-                "XGBoostJob",
-            }
-        ),
+        "scheduling.run.ai": words("BindRequest"),
+        "kai.scheduler": words("Config SchedulingShard"),
+        "batch": words("CronJob"),
+        "kubeflow.org": words("JAXJob MPIJob Notebook PaddleJob ScheduledWorkflow TFJob Viewer XGBoostJob"),
     },
 )

@@ -8,7 +8,8 @@ owner, and ``owners`` puts it together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
@@ -28,7 +29,7 @@ def pod_group_key(namespace: str, name: str) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What pods of one kind have in common, and where the owner says so."""
+    """A pod template of an owner, and its path there."""
 
     path: Path
     given: PodTemplateSpec
@@ -62,7 +63,7 @@ class Leaf:
     parent: str = ""
     constraint: Constraint = NO_CONSTRAINT
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What the owner's controller puts on each of these pods."""
+    """What the owner's controller puts on the pods of this leaf; all leaves have the same keys."""
     index_label: str = ""
     """The label that carries a pod's number, if there is one."""
     first: int = 0
@@ -95,16 +96,18 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The tree of an implicit PodGroup."""
+    """The part of a PodGroup that depends on the owner's kind."""
 
     subgroups: tuple[Leaf | Parent, ...]
+    controllers: tuple[Key, ...]
+    """Who makes the pods, by which those are found that do not name the PodGroup."""
+    labels: Mapping[str, str]
+    """What the owner's controller puts on all pods."""
     constraint: Constraint = NO_CONSTRAINT
     min_member: int | None = None
     min_sub_group: int | None = None
-
-    def leaves(self) -> Iterator[Leaf]:
-        """All that has pods."""
-        return (each for each in self.subgroups if isinstance(each, Leaf))
+    suffix: str = ""
+    """What follows the owner in the name, where one owner has several PodGroups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +124,11 @@ class ImplicitGroup:
     problems: tuple[Problem, ...]
     """What is wrong with the owner."""
     passed_on: Mapping[str, str]
-    """Fields of the PodGroup that say nothing about placement."""
-    controllers: tuple[Key, ...]
-    """Who makes the pods, by which those are found that do not name the PodGroup."""
-    leaf_of: Callable[[Mapping[str, str]], str | None]
-    """The leaf of a pod that does not name it, by its labels; None where it belongs to another PodGroup."""
-    suffix: str = ""
-    """What follows the owner in the name, where one owner has several PodGroups."""
+    """Fields of the PodGroup that do not affect placement."""
+
+    def leaves(self) -> list[Leaf]:
+        """All that has pods."""
+        return [each for each in self.outline.subgroups if isinstance(each, Leaf)]
 
     @property
     def key(self) -> Key:
@@ -147,7 +148,34 @@ class ImplicitGroup:
         )
 
     def fields(self) -> dict[str, Fields]:
-        """Where the constraints are written; the empty name stands for the PodGroup itself."""
+        """The owner's fields that hold the constraints; the empty name stands for the PodGroup itself."""
         places = {"": self.outline.constraint}
         places |= {each.name: each.constraint for each in self.outline.subgroups if each.name}
         return {name: each.fields for name, each in places.items() if each.fields is not None}
+
+
+def leaf_by_labels(leaves: Sequence[Leaf]) -> Callable[[Mapping[str, str]], str | None]:
+    """Finds the leaf of a pod by its labels; None where it belongs to no leaf.
+
+    Of leaves with the same labels, the pod's number decides.
+    """
+    by_labels: dict[tuple[str | None, ...], list[Leaf]] = {}
+    keys = tuple(leaves[0].labels) if leaves else ()
+    for leaf in sorted(leaves, key=_first):
+        by_labels.setdefault(tuple(leaf.labels.values()), []).append(leaf)
+
+    def leaf_of(labels: Mapping[str, str]) -> str | None:
+        alike = by_labels.get(tuple(labels.get(key) for key in keys), [])
+        if len(alike) < 2:
+            return alike[0].name if alike else None
+        number = labels.get(alike[0].index_label, "")
+        if not number.isdecimal() or len(number) > 9:
+            return None
+        leaf = alike[max(bisect_right(alike, int(number), key=_first) - 1, 0)]
+        return leaf.name if int(number) < leaf.first + len(leaf.pods) else None
+
+    return leaf_of
+
+
+def _first(leaf: Leaf) -> int:
+    return leaf.first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
@@ -40,7 +40,7 @@ def job_owner(job: Stored[Job]) -> Owner:
 
 
 def job_groups(owner: Owner) -> Iterator[ImplicitGroup]:
-    """A Job needs one pod at a time unless it says more. All its pods keep to its constraint."""
+    """A Job needs one pod at a time unless an annotation asks for more. Its constraint holds for all pods."""
     job, name = owner.stored.content, owner.stored.name
     owned = any(one.controller and one.kind not in _GROUPED_WITH for one in job.metadata.owner_references)
     if owned or is_finished(job.status):
@@ -50,22 +50,22 @@ def job_groups(owner: Owner) -> Iterator[ImplicitGroup]:
     pods = _at_once(job.spec, ("spec",), found)
     asked = whole_number(annotations, keys.MIN_MEMBER, ANNOTATIONS, (0, pods), found)
     minimum = min(1, pods) if asked is None else asked
-    indexed = job.spec.completion_mode == "Indexed"
     leaf = Leaf(
         name="",
         template=owner.templates[0],
         pods=tuple(f"{name}-{i}" for i in range(pods)),
         minimum=minimum,
         minimum_path=("spec", "parallelism"),
-        labels={job_keys.JOB_NAME: name},
-        index_label=job_keys.COMPLETION_INDEX if indexed else "",
+        index_label=job_keys.COMPLETION_INDEX if job.spec.completion_mode == "Indexed" else "",
     )
-    yield owner.implicit_group(
-        Outline((leaf,), constraint_of(annotations, ANNOTATIONS), min_member=minimum),
-        found,
+    outline = Outline(
+        (leaf,),
         controllers=(owner.stored.key,),
-        leaf_of=_only_leaf,
+        labels={job_keys.JOB_NAME: name},
+        constraint=owner.constraint(),
+        min_member=minimum,
     )
+    yield owner.implicit_group(outline, found)
 
 
 def job_set_owner(job_set: Stored[JobSet]) -> Owner:
@@ -117,13 +117,15 @@ def job_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
     # Jobs that start one kind after the other are never all there to be waited for.
     in_order = job_set.spec.startup_policy.startup_policy_order == _IN_ORDER
     least = min(parents, 1 if in_order else parents) if asked is None else min(asked, parents)
-    constraint = constraint_of(annotations, ANNOTATIONS)
-    outline = (
-        Outline(tuple(subgroups), constraint, min_sub_group=least)
-        if subgroups
-        else Outline((), constraint, min_member=0)
+    outline = Outline(
+        tuple(subgroups),
+        controllers=tuple(controllers),
+        labels={job_keys.JOB_SET: owner.stored.name},
+        constraint=owner.constraint(),
+        min_member=None if subgroups else 0,
+        min_sub_group=least if subgroups else None,
     )
-    yield owner.implicit_group(outline, found, controllers=tuple(controllers), leaf_of=_replica_of)
+    yield owner.implicit_group(outline, found)
 
 
 def _replicated(
@@ -149,23 +151,9 @@ def _replicated(
             minimum_path=(*path, "template", "spec", "parallelism"),
             parent=given.name,
             constraint=constraint,
-            labels={
-                job_keys.JOB_SET: job_set,
-                job_keys.REPLICATED_JOB: given.name,
-                job_keys.JOB_INDEX: str(job),
-            },
+            labels={job_keys.REPLICATED_JOB: given.name, job_keys.JOB_INDEX: str(job)},
             index_label=job_keys.COMPLETION_INDEX,
         )
-
-
-def _only_leaf(_: Mapping[str, str]) -> str:
-    return ""
-
-
-def _replica_of(labels: Mapping[str, str]) -> str | None:
-    if job_keys.REPLICATED_JOB not in labels or job_keys.JOB_INDEX not in labels:
-        return None
-    return f"{labels[job_keys.REPLICATED_JOB]}-replica-{labels[job_keys.JOB_INDEX]}"
 
 
 def _at_once(spec: JobSpec, path: Path, found: list[Problem]) -> int:

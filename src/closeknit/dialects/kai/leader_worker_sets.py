@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from closeknit.apis import job_keys
@@ -18,14 +18,7 @@ from closeknit.dialects.kai.implicit_groups import (
     Parent,
     Template,
 )
-from closeknit.dialects.kai.owner_fields import (
-    ANNOTATIONS,
-    Owner,
-    constraint_of,
-    count,
-    segments,
-    whole_number,
-)
+from closeknit.dialects.kai.owner_fields import ANNOTATIONS, Owner, count, limited_segments, segment_size
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
@@ -56,7 +49,6 @@ def leader_worker_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
     for all is looked for at once here, whatever the order in which they start.
     """
     given: LeaderWorkerSet = owner.stored.content
-    annotations = given.metadata.annotations
     found: list[Problem] = []
     replicas = count(given.spec.replicas, 1, ("spec", "replicas"), found)
     size = count(given.spec.leader_worker_template.size, 1, _SIZE, found)
@@ -72,25 +64,25 @@ def leader_worker_set_groups(owner: Owner) -> Iterator[ImplicitGroup]:
     found.extend(
         sentences.EXCLUSIVE_TOPOLOGY.at((*ANNOTATIONS, key), instead=keys.REQUIRED)
         for key in job_keys.EXCLUSIVE
-        if key in annotations
+        if key in given.metadata.annotations
     )
     layout = _layout(owner, size, found)
-    outer = constraint_of(annotations, ANNOTATIONS)
-    # What is wrong with the set is wrong with each of its groups, and is told once.
+    # A problem of the set is a problem of each of its groups, and is reported once.
     for group in range(1 if found else replicas):
         stem = f"{owner.stored.name}-{group}"
-        subgroups = tuple(_subgroups(owner, layout, group, stem))
         # Leaders belong to one StatefulSet, the workers of each group to another.
-        controllers = (owner.stored.name, stem)
-        yield owner.implicit_group(
-            Outline(subgroups, outer, min_member=size),
-            found,
+        stateful_sets = (owner.stored.name, stem)
+        outline = Outline(
+            tuple(_subgroups(owner, layout, group, stem)),
             controllers=tuple(
-                Key("apps", "StatefulSet", owner.stored.namespace, name) for name in controllers
+                Key("apps", "StatefulSet", owner.stored.namespace, name) for name in stateful_sets
             ),
-            leaf_of=_LeafOf(layout, group),
+            labels={job_keys.LEADER_WORKER_SET: owner.stored.name},
+            constraint=owner.constraint(),
+            min_member=size,
             suffix=f"-group-{group}",
         )
+        yield owner.implicit_group(outline, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +121,12 @@ def _layout(owner: Owner, size: int, found: list[Problem]) -> _Layout:
     segment = _segment_size(owner, worker, size, found)
     if segment is None:
         return _Layout(size)
-    constraint = constraint_of(
-        worker.given.metadata.annotations,
-        worker.annotations,
-        levels=(keys.SEGMENT_REQUIRED, keys.SEGMENT_PREFERRED),
-        inherited=owner.metadata.annotations,
-    )
     written = owner.stored.content.spec.leader_worker_template.sub_group_policy.sub_group_policy_type
     path = (*_TEMPLATES, "subGroupPolicy", "subGroupPolicyType")
     if written and written not in (_TOGETHER, _APART):
         remedy = OneOf(written, (_TOGETHER, _APART))
         found.append(core.UNKNOWN_CHOICE.at(path, value=written, remedy=remedy))
-    layout = _Layout(size, segment, written == _APART, constraint)
+    layout = _Layout(size, segment, written == _APART, owner.segment_constraint(worker))
     if layout.apart and not layout.even:
         uneven = sentences.UNEVEN_SEGMENTS
         found.append(uneven.at(path, workers=size - 1, size=segment, together=_TOGETHER))
@@ -168,25 +154,10 @@ def _subgroups(owner: Owner, layout: _Layout, group: int, stem: str) -> Iterator
             minimum_path=_SIZE,
             parent="segment-0" if inside and not is_segment else "",
             constraint=layout.constraint if is_segment else NO_CONSTRAINT,
-            labels={job_keys.LEADER_WORKER_SET: owner.stored.name, job_keys.GROUP_INDEX: str(group)},
+            labels={job_keys.GROUP_INDEX: str(group)},
             index_label=job_keys.WORKER_INDEX,
             first=pods[name][0],
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _LeafOf:
-    """Finds the leaf of a pod by the numbers that its controller gave it."""
-
-    layout: _Layout
-    group: int
-
-    def __call__(self, labels: Mapping[str, str]) -> str | None:
-        worker = labels.get(job_keys.WORKER_INDEX, "")
-        known = worker.isdecimal() and len(worker) <= 9
-        if labels.get(job_keys.GROUP_INDEX) != str(self.group) or not known:
-            return None
-        return self.layout.subgroup(int(worker))
 
 
 def _segment_size(owner: Owner, worker: Template, size: int, found: list[Problem]) -> int | None:
@@ -196,7 +167,7 @@ def _segment_size(owner: Owner, worker: Template, size: int, found: list[Problem
     if own is not None:
         path: Path = (*_TEMPLATES, "subGroupPolicy", "subGroupSize")
         if least <= own <= size:
-            return segments(size, own, path, found)
+            return limited_segments(size, own, path, found)
         found.append(core.NOT_POSSIBLE.at(path, value=own, allowed=Range(least, size)))
         return None
     for given, path in (
@@ -204,6 +175,5 @@ def _segment_size(owner: Owner, worker: Template, size: int, found: list[Problem
         (worker.given.metadata.annotations, worker.annotations),
     ):
         if keys.SEGMENT_SIZE in given:
-            number = whole_number(given, keys.SEGMENT_SIZE, path, (least, size), found)
-            return None if number is None else segments(size, number, (*path, keys.SEGMENT_SIZE), found)
+            return segment_size(given, path, least, size, found)
     return None

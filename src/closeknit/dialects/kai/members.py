@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from closeknit.apis.kai_keys import SUBGROUP_LABEL, TASK_PRIORITY
 from closeknit.dialects.core.assumed_pods import Assumed
-from closeknit.dialects.core.minimum_members import Candidate, Crew, ExpectedPod, crew, equal
+from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, equal_pods, pods_of_leaf
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
-from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf
+from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, leaf_by_labels
 from closeknit.dialects.kai.rules import share_problems
 from closeknit.dialects.kai.subgroups import Tree
 from closeknit.dialects.store.objects import Reported
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.request import Group
 from closeknit.hub.sentences import kai as sentences
 
 DEFAULT = "default"
@@ -32,13 +33,13 @@ class Members:
     by_leaf: Mapping[str, Sequence[ReadPod]]
     """The empty name stands for a PodGroup without subgroups."""
     problems: tuple[Problem, ...] = ()
-    """What is wrong with pods, told for their PodGroup."""
+    """Problems of pods, reported for their PodGroup."""
     reported: tuple[Reported, ...] = ()
-    """Of these, what is wrong with them as members, told for the pods themselves."""
+    """Of these, problems of pods as members, reported for the pods themselves."""
 
 
 def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, lenient: bool) -> Members:
-    """The pods of each leaf, and what is wrong with pods that fit none or ask what cannot be said."""
+    """The pods of each leaf; pods that fit no leaf or ask for what no request can express are problems."""
     by_leaf: dict[str, list[ReadPod]] = {}
     wrong: list[tuple[ReadPod, Problem]] = []
     for pod in pods:
@@ -53,25 +54,21 @@ def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, lenient: bool) -
         if pod.stage is Stage.OPEN and not lenient:
             shares = share_problems(pod.stored.content.metadata.annotations)
             wrong.extend((pod, problem) for problem in (*pod.unsayable, *shares))
-    return Members(
-        by_leaf,
-        (
-            *pod_problems(pods),
-            *(problem.of("Pod", pod.name) for pod, problem in wrong),
-        ),
-        tuple(pod.stored.report(problem) for pod, problem in wrong),
-    )
+    of_members = (problem.of("Pod", pod.name) for pod, problem in wrong)
+    reported = tuple(pod.stored.report(problem) for pod, problem in wrong)
+    return Members(by_leaf, (*pod_problems(pods), *of_members), reported)
 
 
 def members_of_implicit(pods: Iterable[ReadPod], made: ImplicitGroup) -> Members:
     """The pods of each leaf that an owner's controller has made already."""
-    by_leaf: dict[str, list[ReadPod]] = {leaf.name: [] for leaf in made.outline.leaves()}
+    by_leaf: dict[str, list[ReadPod]] = {leaf.name: [] for leaf in made.leaves()}
+    leaf_of = leaf_by_labels(made.leaves())
     own: list[ReadPod] = []
     for pod in pods:
         labels = pod.stored.content.metadata.labels
         named = labels.get(SUBGROUP_LABEL)
-        leaf = named if named in by_leaf else made.leaf_of(labels)
-        if leaf in by_leaf:
+        leaf = named if named in by_leaf else leaf_of(labels)
+        if leaf is not None:
             by_leaf[leaf].append(pod)
             own.append(pod)
     return Members(by_leaf, tuple(pod_problems(own)))
@@ -96,42 +93,41 @@ def leaf_pods(
     present: Members,
     assumed: Assumed | None,
     found: list[Problem],
-) -> dict[str, Crew]:
-    """What every leaf of a PodGroup consists of, from its pods or, where it has none, assumed.
+) -> dict[str, Group]:
+    """Every leaf of a PodGroup, from its pods or, where it has none, assumed.
 
-    ``leaves`` says where each stands, and how many of its pods must run at once. Where nothing is
+    ``leaves`` gives the path of each, and how many of its pods must run at once. Where nothing is
     assumed, a leaf that lacks pods is left out of the answer, and ``found`` tells what it waits for.
     """
-    made: dict[str, Crew] = {}
+    made: dict[str, Group] = {}
     left = MOST_PODS
     found.extend(_task_priority_problems(present))
     for leaf, (path, minimum) in leaves.items():
+        where = (*path, "minMember")
         if assumed is None:
-            there = present.by_leaf.get(leaf, ())
-            given = _given(group, leaf, minimum, there, shrinks=False)
-            if isinstance(given, Crew):
+            given = _leaf(group, leaf, minimum, present.by_leaf.get(leaf, ()), shrinks=False)
+            if isinstance(given, Group):
                 made[leaf] = given
             else:
-                found.append(_awaited((*path, "minMember"), minimum, given))
+                found.append(_awaited(where, minimum, given))
             continue
         if leaf in present.by_leaf:
-            given = _given(group, leaf, minimum, present.by_leaf[leaf])
-            if isinstance(given, Crew):
+            given = _leaf(group, leaf, minimum, present.by_leaf[leaf])
+            if isinstance(given, Group):
                 made[leaf] = given
                 continue
-            worded = "1 is given" if minimum - given == 1 else f"{minimum - given} are given"
-            found.append(
-                sentences.TOO_FEW_PODS.at((*path, "minMember"), minimum=minimum, given=worded, missing=given)
-            )
+            there = minimum - given
+            worded = "1 is given" if there == 1 else f"{there} are given"
+            found.append(sentences.TOO_FEW_PODS.at(where, minimum=minimum, given=worded, missing=given))
             continue
         left -= minimum
         if left < 0:
-            found.append(sentences.TOO_MANY_ASSUMED.at((*path, "minMember"), most=MOST_PODS))
+            found.append(sentences.TOO_MANY_ASSUMED.at(where, most=MOST_PODS))
             break
         own = group.rpartition("/")[2]
         stem = f"{own}-{leaf}" if leaf else own
         names = [f"{stem}-{i}" for i in range(minimum)]
-        made[leaf] = equal(leaf or DEFAULT, group, minimum, assumed.of(leaf or DEFAULT), names)
+        made[leaf] = equal_pods(leaf or DEFAULT, group, minimum, assumed.of(leaf or DEFAULT), names)
     return made
 
 
@@ -143,41 +139,38 @@ def leaf_pods_of_implicit(
     found: list[Problem],
     *,
     live: bool,
-) -> dict[str, Crew]:
-    """What every leaf consists of; one that has too few pods is a problem of the owner.
+) -> dict[str, Group]:
+    """Every leaf of an implicit PodGroup; one that has too few pods is a problem of the owner.
 
     ``shapes`` are what the pods of each template ask for, by its path. In a ``live`` cluster, those that must
     run have to exist, or else ``found`` tells that they are waited for; the others that are still to come
     count, so that there will be room for them.
     """
-    crews = {"": Crew(())}
+    leaves = {"": Group(DEFAULT, ())}
     found.extend(_task_priority_problems(present))
-    for leaf in made.outline.leaves():
+    for leaf in made.leaves():
         shape, there = shapes[leaf.template.path], present.by_leaf[leaf.name]
         if live:
-            given = _given(group, leaf.name, leaf.minimum, there, shrinks=False)
+            given = _leaf(group, leaf.name, leaf.minimum, there, shrinks=False)
             expected = list(_missing(leaf, shape, there)) if all(pod.shape == shape for pod in there) else []
-            if isinstance(given, Crew) and expected:
-                given = _given(group, leaf.name, leaf.minimum, [*there, *expected], shrinks=False)
-            if isinstance(given, Crew):
-                crews[leaf.name] = given
+            if isinstance(given, Group) and expected:
+                given = _leaf(group, leaf.name, leaf.minimum, [*there, *expected], shrinks=False)
+            if isinstance(given, Group):
+                leaves[leaf.name] = given
             else:
-                crews.pop(leaf.name, None)
+                leaves.pop(leaf.name, None)
                 found.append(_awaited(leaf.minimum_path, leaf.minimum, given))
             continue
         if not there and leaf.minimum <= len(leaf.pods):
-            crews[leaf.name] = equal(leaf.name or DEFAULT, group, leaf.minimum, shape, leaf.pods)
+            leaves[leaf.name] = equal_pods(leaf.name or DEFAULT, group, leaf.minimum, shape, leaf.pods)
             continue
-        given = _given(group, leaf.name, leaf.minimum, [*there, *_missing(leaf, shape, there)])
-        if isinstance(given, Crew):
-            crews[leaf.name] = given
+        given = _leaf(group, leaf.name, leaf.minimum, [*there, *_missing(leaf, shape, there)])
+        if isinstance(given, Group):
+            leaves[leaf.name] = given
         else:
-            found.append(
-                sentences.OWNER_MAKES_TOO_FEW.at(
-                    leaf.minimum_path, minimum=leaf.minimum, made=leaf.minimum - given, missing=given
-                )
-            )
-    return crews
+            facts = {"minimum": leaf.minimum, "made": leaf.minimum - given, "missing": given}
+            found.append(sentences.OWNER_MAKES_TOO_FEW.at(leaf.minimum_path, **facts))
+    return leaves
 
 
 def _missing(leaf: Leaf, shape: Shape, present: Sequence[ReadPod]) -> Iterator[ExpectedPod]:
@@ -195,10 +188,10 @@ def _awaited(path: Path, minimum: int, missing: int) -> Problem:
     return sentences.PODS_MISSING.at(path, minimum=minimum, given=worded, missing=missing)
 
 
-def _given(
+def _leaf(
     group: str, leaf: str, minimum: int, pods: Sequence[Candidate], *, shrinks: bool = True
-) -> Crew | int:
-    """The pods of a leaf, any ``minimum`` of which must run at once; or how many it lacks.
+) -> Group | int:
+    """A leaf of these pods, any ``minimum`` of which must run at once; or how many pods it lacks.
 
     Pods that succeeded have had their turn, so they count towards the minimum; so do
     those that run. Where nothing is left to place, a gang that has shrunk is no matter of placement, if it
@@ -218,7 +211,7 @@ def _given(
         least = min(least, len(present))
     if least > len(present):
         return least - len(present)
-    return crew(leaf or DEFAULT, group, least, present)
+    return pods_of_leaf(leaf or DEFAULT, group, least, present)
 
 
 def _task_order(pod: Candidate) -> tuple[int, int]:

@@ -1,8 +1,8 @@
-"""What the labels, annotations and counts of an owner say about the PodGroup that KAI makes of it."""
+"""The labels, annotations and counts of an owner that KAI makes a PodGroup from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from closeknit.dialects.kai.constraints import Fields
 from closeknit.dialects.kai.implicit_groups import NO_CONSTRAINT, Constraint, ImplicitGroup, Outline, Template
 from closeknit.dialects.kai.rules import value_problems
 from closeknit.dialects.store.objects import Stored
-from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem, Range
 from closeknit.hub.sentences import core
@@ -53,14 +52,14 @@ class Owner:
     @property
     def queues_in_kueue(self) -> bool:
         """Whether it names a queue of Kueue, or asks for a topology in Kueue's words."""
-        asked = (*kueue_keys.EARLY, *kueue_keys.TODAYS)
+        asked = (*kueue_keys.KEP_ANNOTATIONS, *kueue_keys.POD_SET_ANNOTATIONS)
         return kueue_keys.QUEUE in self.metadata.labels or any(
             key in each.annotations for each in self.all_metadata() for key in asked
         )
 
     @property
     def is_grouped_by_kai(self) -> bool:
-        """Whether it speaks to KAI and leaves the grouping to it.
+        """Whether it names KAI as its scheduler or carries a label of KAI's, and leaves the grouping to it.
 
         What queues in Kueue is Kueue's, whoever places it afterwards.
         """
@@ -81,23 +80,25 @@ class Owner:
             for key in sorted(asked):
                 yield sentences.QUEUES_IN_KUEUE.at(("metadata",), key=key)
 
-    def implicit_group(
-        self,
-        outline: Outline,
-        found: list[Problem],
-        *,
-        controllers: tuple[Key, ...],
-        leaf_of: Callable[[Mapping[str, str]], str | None],
-        suffix: str = "",
-    ) -> ImplicitGroup:
-        """The PodGroup of this outline, with all that the owner says beside it."""
+    def constraint(self) -> Constraint:
+        """That of all its pods."""
+        return constraint_of(self.metadata.annotations, ANNOTATIONS)
+
+    def segment_constraint(self, template: Template) -> Constraint:
+        """That of each segment of a template's pods."""
+        levels = (keys.SEGMENT_REQUIRED, keys.SEGMENT_PREFERRED)
+        annotations = template.given.metadata.annotations
+        return constraint_of(annotations, template.annotations, levels, self.metadata.annotations)
+
+    def implicit_group(self, outline: Outline, found: list[Problem]) -> ImplicitGroup:
+        """The PodGroup of this outline, with the fields that do not depend on the owner's kind."""
         priority, priority_path = self._priority()
         problems = list(found)
         passed_on = dict(self._passed_on(problems))
         uid = f"-{self.metadata.uid}" if self.metadata.uid else ""
         return ImplicitGroup(
             owner=self.stored.object,
-            name=f"pg-{self.stored.name}{uid}{suffix}",
+            name=f"pg-{self.stored.name}{uid}{outline.suffix}",
             queue=self._queue(),
             queue_path=(*LABELS, keys.QUEUE),
             priority_class=priority,
@@ -105,9 +106,6 @@ class Owner:
             outline=outline,
             problems=tuple(dict.fromkeys(problems)),
             passed_on=passed_on,
-            controllers=controllers,
-            leaf_of=leaf_of,
-            suffix=suffix,
         )
 
     def _queue(self) -> str:
@@ -128,7 +126,7 @@ class Owner:
         return DEFAULT_PRIORITY, ()
 
     def _passed_on(self, found: list[Problem]) -> Iterator[tuple[str, str]]:
-        """What the PodGroup gets too. KAI passes over what it does not understand; here it is told."""
+        """Further fields of the PodGroup. KAI ignores values that it cannot parse; here they are problems."""
         for key, field, place in (
             (keys.PREEMPTIBILITY, "preemptibility", "labels"),
             (keys.PREEMPTION_DELAY, "preemptionDelay", "annotations"),
@@ -154,7 +152,6 @@ class Owner:
 def constraint_of(
     annotations: Mapping[str, str],
     path: Path,
-    *,
     levels: tuple[str, str] = (keys.REQUIRED, keys.PREFERRED),
     inherited: Mapping[str, str] | None = None,
 ) -> Constraint:
@@ -203,7 +200,15 @@ def count(value: int | None, default: int, path: Path, found: list[Problem]) -> 
     return number
 
 
-def segments(pods: int, size: int, path: Path, found: list[Problem]) -> int | None:
+def segment_size(
+    annotations: Mapping[str, str], path: Path, least: int, pods: int, found: list[Problem]
+) -> int | None:
+    """How many of these pods make a segment, by annotation; None without segments."""
+    size = whole_number(annotations, keys.SEGMENT_SIZE, path, (least, pods), found)
+    return None if size is None else limited_segments(pods, size, (*path, keys.SEGMENT_SIZE), found)
+
+
+def limited_segments(pods: int, size: int, path: Path, found: list[Problem]) -> int | None:
     """The size of a segment; None where there would be too many of them."""
     number = -(-pods // size)
     if number > MOST_SEGMENTS:

@@ -59,7 +59,7 @@ def as_owner(stored: Stored[Any]) -> Owner:
 
 
 def implicit_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...]:
-    """The PodGroups that KAI would make of an owner, except those that exist: they speak for themselves."""
+    """The PodGroups that KAI would make of an owner, except those that exist: these are read themselves."""
     stored = view.get(key)
     if stored is None:
         return ()
@@ -71,7 +71,7 @@ def implicit_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...]:
     return tuple(
         made
         for made in OWNERS[stored.shape][1](owner)
-        if not view.has(made.key) and not any(name.endswith(made.suffix) for name in owned)
+        if not view.has(made.key) and not any(name.endswith(made.outline.suffix) for name in owned)
     )
 
 
@@ -88,7 +88,7 @@ def makes(view: View) -> frozenset[Key]:
 def check_pod(pod: Stored[Pod], view: View) -> Iterator[Problem]:
     """A pod whose PodGroup is not there, and who is nobody else's: nobody would ever place it."""
     claim = claim_of(view, pod.key)
-    if claim.family != FAMILY or view.derive(exists, claim.key):
+    if claim.family != FAMILY or exists(view, claim.key):
         return
     read = view.derive(pod_of, pod.key)
     if read is None or read.lost or read.stage in (Stage.SUCCEEDED, Stage.FAILED):

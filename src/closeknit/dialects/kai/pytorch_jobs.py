@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 from closeknit.apis import job_keys
 from closeknit.apis import kai_keys as keys
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob, ReplicaSpec
 from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, Outline, Parent, Template
-from closeknit.dialects.kai.owner_fields import (
-    ANNOTATIONS,
-    Owner,
-    constraint_of,
-    count,
-    is_finished,
-    segments,
-    whole_number,
-)
+from closeknit.dialects.kai.owner_fields import Owner, count, is_finished, segment_size
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
@@ -30,7 +22,10 @@ _MASTER, _WORKER = "master", "worker"
 
 def pytorch_job_owner(job: Stored[PyTorchJob]) -> Owner:
     """A PyTorchJob with the templates of its master and its workers."""
-    return Owner(job, tuple(_template(role, spec) for role, spec in _roles(job.content).items()))
+    roles = _roles(job.content).items()
+    return Owner(
+        job, tuple(Template((*_SPECS, role.title(), "template"), spec.template) for role, spec in roles)
+    )
 
 
 def pytorch_job_groups(owner: Owner) -> Iterator[ImplicitGroup]:
@@ -53,24 +48,18 @@ def pytorch_job_groups(owner: Owner) -> Iterator[ImplicitGroup]:
     least, path = _least(job, masters + workers, found)
     subgroups: list[Leaf | Parent] = []
     if masters:
-        template = _template(_MASTER, roles[_MASTER])
-        subgroups.append(_leaf(owner, _MASTER, template, (0, masters), minimum=masters, path=path))
-    size: int | None = None
+        subgroups.append(_leaf(owner, _MASTER, range(masters), minimum=masters, path=path))
     if workers:
         needed = min(max(0, least - masters), workers)
-        template = _template(_WORKER, roles[_WORKER])
-        size = _segment_size(template, workers, found)
-        leaves = list(_workers(owner, template, workers, needed=needed, size=size, path=path))
-        if size is not None:
-            subgroups.append(Parent(_WORKER, len(leaves)))
-        subgroups.extend(leaves)
-    constraint = constraint_of(job.metadata.annotations, ANNOTATIONS)
-    yield owner.implicit_group(
-        Outline(tuple(subgroups), constraint, min_member=least),
-        found,
+        subgroups.extend(_workers(owner, workers, needed, path, found))
+    outline = Outline(
+        tuple(subgroups),
         controllers=(owner.stored.key,),
-        leaf_of=_LeafOf(size),
+        labels={job_keys.TRAINING_JOB: owner.stored.name},
+        constraint=owner.constraint(),
+        min_member=least,
     )
+    yield owner.implicit_group(outline, found)
 
 
 def _roles(job: PyTorchJob) -> dict[str, ReplicaSpec]:
@@ -80,12 +69,8 @@ def _roles(job: PyTorchJob) -> dict[str, ReplicaSpec]:
     }
 
 
-def _template(role: str, spec: ReplicaSpec) -> Template:
-    return Template((*_SPECS, role.title(), "template"), spec.template)
-
-
 def _least(job: PyTorchJob, pods: int, found: list[Problem]) -> tuple[int, Path]:
-    """How many pods must run at once, the master among them, and the field that says so."""
+    """How many pods must run at once, the master among them, and the field that sets it."""
     policy = ("spec", "runPolicy", "schedulingPolicy", "minAvailable")
     for value, path in (
         (job.spec.run_policy.scheduling_policy.min_available, policy),
@@ -98,58 +83,35 @@ def _least(job: PyTorchJob, pods: int, found: list[Problem]) -> tuple[int, Path]
     return pods, _SPECS
 
 
-def _segment_size(template: Template, workers: int, found: list[Problem]) -> int | None:
-    annotations, path = template.given.metadata.annotations, template.annotations
-    if not annotations.get(keys.SEGMENT_SIZE):
-        return None
-    size = whole_number(annotations, keys.SEGMENT_SIZE, path, (1, workers), found)
-    return None if size is None else segments(workers, size, (*path, keys.SEGMENT_SIZE), found)
-
-
 def _workers(
-    owner: Owner, template: Template, workers: int, *, needed: int, size: int | None, path: Path
-) -> Iterator[Leaf]:
+    owner: Owner, workers: int, needed: int, path: Path, found: list[Problem]
+) -> Iterator[Leaf | Parent]:
     """The workers as one leaf, or in segments. A segment beyond those that are needed needs no pod."""
+    template = owner.templates[-1]
+    annotations = template.given.metadata.annotations
+    size = None
+    if annotations.get(keys.SEGMENT_SIZE):
+        size = segment_size(annotations, template.annotations, 1, workers, found)
     if size is None:
-        yield _leaf(owner, _WORKER, template, (0, workers), minimum=needed, path=path)
+        yield _leaf(owner, _WORKER, range(workers), minimum=needed, path=path)
         return
-    constraint = constraint_of(
-        template.given.metadata.annotations,
-        template.annotations,
-        levels=(keys.SEGMENT_REQUIRED, keys.SEGMENT_PREFERRED),
-        inherited=owner.metadata.annotations,
-    )
-    for number, start in enumerate(range(0, workers, size)):
-        end = min(start + size, workers)
-        minimum = end - start if start < needed else 0
-        leaf = _leaf(owner, _WORKER, template, (start, end), minimum=minimum, path=path)
+    constraint = owner.segment_constraint(template)
+    starts = range(0, workers, size)
+    yield Parent(_WORKER, len(starts))
+    for number, start in enumerate(starts):
+        pods = range(start, min(start + size, workers))
+        leaf = _leaf(owner, _WORKER, pods, minimum=len(pods) if start < needed else 0, path=path)
         yield replace(leaf, name=f"{_WORKER}-{number}", parent=_WORKER, constraint=constraint)
 
 
-def _leaf(
-    owner: Owner, role: str, template: Template, numbers: tuple[int, int], *, minimum: int, path: Path
-) -> Leaf:
+def _leaf(owner: Owner, role: str, numbers: range, *, minimum: int, path: Path) -> Leaf:
     return Leaf(
         name=role,
-        template=template,
-        pods=tuple(f"{owner.stored.name}-{role}-{i}" for i in range(*numbers)),
+        template=owner.templates[0 if role == _MASTER else -1],
+        pods=tuple(f"{owner.stored.name}-{role}-{i}" for i in numbers),
         minimum=minimum,
         minimum_path=path,
-        labels={job_keys.TRAINING_JOB: owner.stored.name, job_keys.REPLICA_TYPE: role},
+        labels={job_keys.REPLICA_TYPE: role},
         index_label=job_keys.REPLICA_INDEX,
-        first=numbers[0],
+        first=numbers.start,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _LeafOf:
-    """Finds the leaf of a pod by its role and number."""
-
-    segment: int | None
-
-    def __call__(self, labels: Mapping[str, str]) -> str | None:
-        role, number = labels.get(job_keys.REPLICA_TYPE), labels.get(job_keys.REPLICA_INDEX, "")
-        if role != _WORKER or self.segment is None:
-            return role
-        known = number.isdecimal() and len(number) < 10
-        return f"{_WORKER}-{int(number) // self.segment}" if known else None

@@ -2,7 +2,7 @@
 
 Checked are parents that do not exist, queues that are each other's parents, and quotas that mean
 nothing. Where any Queue is given, every PodGroup must name one that exists and has no children; KAI
-passes over all others without a word. How much a queue may use is not counted here.
+passes over all others without a word. ``queue_accounts`` counts how much a queue may use.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from closeknit.apis.scheduling_run_ai_v2 import Queue
+from closeknit.dialects.kai.rules import value_problems
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
@@ -61,7 +62,7 @@ def check_queue(queue: Stored[Queue], view: View) -> Iterator[Problem]:
         others = OneOf.among(parent, [name for name in parents if name != queue.name])
         yield core.NOT_FOUND.at(path, kind="Queue", name=parent, remedy=others)
     above = _above(queue.name, parents)
-    # A circle is one mistake, told at the first of its queues by name.
+    # A circle is one mistake, reported at the first of its queues by name.
     if queue.name in above and queue.name == min(above):
         circle = " > ".join(shown(name) for name in (queue.name, *above))
         yield sentences.CIRCLE_OF_QUEUES.at(path, circle=circle)
@@ -74,6 +75,19 @@ def check_queue(queue: Stored[Queue], view: View) -> Iterator[Problem]:
         if share.over_quota_weight < 0:
             where = ("spec", "resources", name, "overQuotaWeight")
             yield hub.NEGATIVE.at(where, value=share.over_quota_weight)
+    spec = queue.content.spec
+    for field, runtime in (
+        ("preemptMinRuntime", spec.preempt_min_runtime),
+        ("reclaimMinRuntime", spec.reclaim_min_runtime),
+    ):
+        if runtime:
+            yield from value_problems(field, runtime, ("spec", field))
+
+
+def circular(name: str, parents: Mapping[str, str]) -> bool:
+    """Whether a queue has no top: it, or a queue above it, is its own ancestor."""
+    above = _above(name, parents)
+    return bool(above) and (name in above or parents.get(above[-1], "") in above)
 
 
 def _above(queue: str, parents: Mapping[str, str]) -> list[str]:

@@ -35,7 +35,7 @@ def render_topology(topology: Stored[Topology], _: View) -> Rendered:
 
 
 def render_pod_group(group: Stored[PodGroup], view: View) -> Rendered:
-    """The PodGroup as it was written, in today's spelling, without what servers add."""
+    """The PodGroup of the manifest, in today's spelling, without what servers add."""
     if view.derive(read_pod_group, group.key).request is None:
         return Rendered()
     written: dict[str, Any] = copy.deepcopy(dict(group.written))
@@ -98,12 +98,12 @@ def _pod_group(owner: Stored[Any], made: ImplicitGroup) -> Object:
 
 
 def _pods(owner: Stored[Any], made: ImplicitGroup) -> Iterator[Object]:
-    """Every pod: its template as written, with what its controller and KAI add."""
-    for leaf in made.outline.leaves():
+    """Every pod: the template of the manifest, with what its controller and KAI add."""
+    for leaf in made.leaves():
         template = value_at(owner.written, leaf.template.path)
         given = template.get("metadata") or {}
         spec = {**template.get("spec", {}), "schedulerName": SCHEDULER}
-        labels = {**given.get("labels", {}), **leaf.labels}
+        labels = {**given.get("labels", {}), **made.outline.labels, **leaf.labels}
         if leaf.name:
             labels[SUBGROUP_LABEL] = leaf.name
         annotations = {**given.get("annotations", {}), GROUP_ANNOTATION: made.name}

@@ -1,4 +1,4 @@
-"""What KAI refuses or passes over in a PodGroup: minimums, and fields that say nothing about placement.
+"""What KAI refuses or passes over in a PodGroup: minimums, and fields that do not affect placement.
 
 The author of a Job writes some of these fields as labels and annotations, from which they are passed on.
 """
@@ -24,12 +24,18 @@ _DURATION = re.compile(
     r"(?P<sign>[-+]?)(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+)",
     re.ASCII,
 )
+_PARTS = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|ms|s|m|h)", re.ASCII)
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATIONS = ("preemptionDelay", "stalenessGracePeriod")
 _SHARES = ("gpu-fraction", "gpu-memory")
 
 
-def minimum_problems(spec: wire.PodGroupSpec, tree: Tree) -> Iterator[Problem]:
-    """Leaves say how many pods must run at once; all others may say how many of their children."""
+def minimum_problems(spec: wire.PodGroupSpec, tree: Tree, *, exists: bool = False) -> Iterator[Problem]:
+    """Leaves count the pods that must run at once; all others may count their children.
+
+    KAI refuses a new PodGroup in which a subgroup with children counts pods. Of one that ``exists`` already
+    it passes over the number with a warning.
+    """
     yield from _both_or_negative(("spec",), spec.min_member, spec.min_sub_group)
     path, children = ("spec", "minSubGroup"), tree.children[""]
     if spec.min_sub_group is not None and not children:
@@ -40,17 +46,16 @@ def minimum_problems(spec: wire.PodGroupSpec, tree: Tree) -> Iterator[Problem]:
     unknown = tree.named - tree.subgroups.keys()
     meant = tree.named | {nearest(name, tree.subgroups) for name in unknown}
     for subgroup in tree.subgroups.values():
-        yield from _minimum_problems(
-            subgroup, tree.children[subgroup.name], looks_like_parent=subgroup.name in meant
-        )
+        children = tree.children[subgroup.name]
+        yield from _minimum_problems(subgroup, children, parent=subgroup.name in meant, exists=exists)
     for subgroup in tree.repeated:
-        # Whose the children are is not clear where a name stands twice, so nobody is told to have none.
+        # Whose the children are is not clear where a name stands twice, so neither is reported to have none.
         yield from parent_problems(subgroup, tree.subgroups)
-        yield from _minimum_problems(subgroup, (), looks_like_parent=subgroup.name in meant)
+        yield from _minimum_problems(subgroup, (), parent=subgroup.name in meant, exists=exists)
 
 
 def _minimum_problems(
-    subgroup: SubGroup, children: tuple[str, ...], *, looks_like_parent: bool
+    subgroup: SubGroup, children: tuple[str, ...], *, parent: bool, exists: bool
 ) -> Iterator[Problem]:
     given, name = subgroup.given, subgroup.name
     pods, groups = (*subgroup.path, "minMember"), (*subgroup.path, "minSubGroup")
@@ -58,10 +63,11 @@ def _minimum_problems(
     both = given.min_member is not None and given.min_sub_group is not None
     if children:
         if given.min_member is not None and not both:
-            yield sentences.PARENT_COUNTS_PODS.at(pods, name=name)
+            code = sentences.PARENT_COUNTED_PODS if exists else sentences.PARENT_COUNTS_PODS
+            yield code.at(pods, name=name)
         if given.min_sub_group is not None:
             yield from _more_than(children, given.min_sub_group, groups)
-    elif not looks_like_parent:
+    elif not parent:
         if given.min_sub_group is not None and not both:
             yield sentences.LEAF_COUNTS_SUBGROUPS.at(groups, name=name)
         elif given.min_member is None:
@@ -82,7 +88,7 @@ def _both_or_negative(path: Path, min_member: int | None, min_sub_group: int | N
 
 
 def field_problems(written: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is wrong with the fields of a PodGroup that say nothing about placement, as they were written."""
+    """Problems of the fields of a PodGroup that do not affect placement, as the manifest has them."""
     spec = written.get("spec")
     if not isinstance(spec, dict):
         return
@@ -114,8 +120,16 @@ def value_problems(field: str, value: str, path: Path) -> Iterator[Problem]:
     if duration is None:
         yield sentences.NOT_A_DURATION.at(path, value=value)
     # Less than no time stands for never, which only the grace period can be.
-    elif duration["sign"] == "-" and field == "preemptionDelay":
+    elif duration["sign"] == "-" and field != "stalenessGracePeriod":
         yield sentences.NEGATIVE_DURATION.at(path, value=value)
+
+
+def seconds(duration: str) -> float | None:
+    """How long a duration is; None where there is none, or where it is not one."""
+    if not duration or _DURATION.fullmatch(duration) is None:
+        return None
+    long = sum(float(number) * _SECONDS[unit] for number, unit in _PARTS.findall(duration))
+    return -long if duration.startswith("-") else long
 
 
 def share_problems(annotations: Mapping[str, str]) -> Iterator[Problem]:

@@ -1,9 +1,9 @@
-"""What KAI would write about PodGroups and pods, as far as files tell.
+"""The conditions and events that KAI would give PodGroups and pods, as far as files show.
 
 A PodGroup that cannot be placed as it is written gets the condition ``UnschedulableOnNodePool`` and an event,
-and one whose pods are not all there an event that says for how many it waits. Where KAI tells a reason
+and one whose pods do not all exist an event with the number that it waits for. Where KAI gives a reason
 in its log alone, as for a level that does not exist, or none at all, as for a queue that takes no
-workloads, the reason is told here. Whether there is room now is for the scheduler to say.
+workloads, the reason is in the status here. Whether there is room now is for the scheduler to decide.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pod_group_status(group: Stored[PodGroup], view: View) -> Status:
     """Why a PodGroup cannot be placed, and how many pods it waits for."""
     problems = view.derive(read_pod_group, group.key).workload.problems
     awaited = tuple(Event("Normal", "NotReady", str(note)) for note in _awaited(group, view))
-    # That too few pods exist is what the pods that are awaited say.
+    # That too few pods exist is reported by the event about awaited pods.
     if not (refused := [each for each in problems if each.code is not sentences.TOO_FEW_PODS]):
         return Status(events=awaited)
     message = _joined(refused)

@@ -13,7 +13,7 @@ from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as sentences
 
 DEEPEST = 64
-"""How deep subgroups may nest. A topology has at most 16 levels, so more says nothing about closeness."""
+"""How deep subgroups may nest. A topology has at most 16 levels, so deeper groups can be no closer."""
 LONGEST_NAME = 63
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
@@ -47,7 +47,7 @@ class Tree:
     repeated: tuple[SubGroup, ...]
     """Those whose name an earlier one has already."""
     named: frozenset[str]
-    """Every name that is written as a parent, be it there or not."""
+    """Every name in a field ``parent``, be it there or not."""
 
     def leaves(self, name: str = "") -> list[str]:
         """The subgroups below this one that have pods, sorted."""

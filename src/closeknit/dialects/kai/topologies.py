@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from closeknit.apis import kai_scheduler_v1alpha1 as wire
-from closeknit.dialects.compiling import described, topologies_of
+from closeknit.dialects.compiling import described
 from closeknit.dialects.core.topologies import (
     label_key_problems,
     label_problems,
@@ -24,24 +22,9 @@ from closeknit.hub.topology import Level, Topology
 FAMILY = "kai"
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The topologies that a PodGroup can name."""
-
-    usable: Mapping[str, Topology]
-    broken: AbstractSet[str]
-    """Those that exist and have problems of their own."""
-
-
 def topologies(view: View) -> Described:
     """All Topologies that KAI would take, and what is wrong with the others."""
     return described(view, wire.Topology, topology_problems, to_topology)
-
-
-def known_topologies(view: View) -> Known:
-    """The topologies that a PodGroup can name, those of other families included."""
-    usable = view.derive(topologies_of, FAMILY)
-    return Known(usable, frozenset(key.name for key in view.keys(wire.Topology)) - usable.keys())
 
 
 def to_topology(given: wire.Topology) -> Topology:

@@ -1,7 +1,7 @@
 """What may not change in a Topology once it exists: its labels. Aliases may.
 
-Everything in a PodGroup and in a Queue may change: what KAI's webhook refuses there, it refuses of new
-ones just as well.
+Everything in a PodGroup and in a Queue may change: what KAI's webhook refuses there, it refuses of new ones
+just as well. What it refuses of new ones only is for ``rules`` to say, which knows whether a PodGroup exists.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from closeknit.apis import core_v1
-from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.kueue.assignments import Assigned, from_domains, from_slices
+from closeknit.dialects.kueue.assignments import Assigned, from_written
 from closeknit.dialects.kueue.pod_slots import PodSlot
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet, QueuedWorkload
 from closeknit.dialects.store.objects import Stored
@@ -154,13 +153,8 @@ def _assigned_pod_set(
 
 
 def _read(given: wire.TopologyAssignment, path: Path, found: list[Problem]) -> Assigned | None:
-    if given.domains and given.slices:
-        found.append(sentences.DOMAINS_AND_SLICES.at((*path, "domains")))
-        return None
     try:
-        if given.domains:
-            return from_domains(v1beta1.TopologyAssignment(levels=given.levels, domains=given.domains))
-        return from_slices(given)
+        return from_written(given)
     except InvalidError as error:
         found.extend(problem.under(*path) for problem in error.problems)
         return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from closeknit.apis import job_keys
 from closeknit.apis import kueue_keys as keys
-from closeknit.apis.kueue_x_k8s_io_v1beta2 import PodSetTopologyRequest, SliceConstraint
+from closeknit.apis.kueue_x_k8s_io_v1beta2 import PodSetTopologyRequest
 from closeknit.dialects.core.kinds import new_object, owner_references, without_server_fields
 from closeknit.dialects.core.pod_specs import toleration_object
 from closeknit.dialects.family import Object
@@ -20,7 +21,7 @@ from closeknit.dialects.kueue.flavor_assignment import Admission
 from closeknit.dialects.kueue.flavors import Flavor
 from closeknit.dialects.kueue.owners import workload_owner
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
-from closeknit.dialects.kueue.topology_request import to_annotations
+from closeknit.dialects.kueue.topology_request import to_annotations, to_fields
 from closeknit.hub.topology import Topology
 
 _LONGEST_NAME = 253
@@ -49,7 +50,7 @@ def started(nominated: Nominated, admission: Admission, placed: Mapping[str, Ass
     made.pop("status", None)
     made["metadata"] = without_server_fields(made["metadata"])
     annotations = made["metadata"].get("annotations", {})
-    for key in keys.EARLY:
+    for key in keys.KEP_ANNOTATIONS:
         annotations.pop(key, None)
     if not annotations:
         made["metadata"].pop("annotations", None)
@@ -112,7 +113,11 @@ def _template(
 ) -> Object:
     made: Object = copy.deepcopy(dict(pod_set.template))
     metadata, spec = made.setdefault("metadata", {}), made.setdefault("spec", {})
-    kept = {key: value for key, value in metadata.get("annotations", {}).items() if key not in keys.EARLY}
+    kept = {
+        key: value
+        for key, value in metadata.get("annotations", {}).items()
+        if key not in keys.KEP_ANNOTATIONS
+    }
     used = admission.used[pod_set.name]
     by_topology = any(flavor.topology for flavor in used)
     asked = _annotations(pod_set, admission.topology) if by_topology and admission.topology else {}
@@ -145,45 +150,25 @@ def _tolerations(given: list[Any], flavors: tuple[Flavor, ...]) -> list[Any]:
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a pod set asks for in today's words; slices by level and size."""
-
-    required: str | None
-    preferred: str | None
-    slices: tuple[tuple[str, int], ...]
-
-
-def _asked(pod_set: QueuedPodSet, topology: Topology) -> _Asked:
-    given, each = pod_set.request, pod_set.count // pod_set.replicas
-    preferred = given.preferred_in(topology)
-    if given.early and given.required is not None and pod_set.replicas > 1 and each:
-        # The early design means every Job by itself, which today is a slice.
-        return _Asked(None, preferred, ((given.required, each),))
-    return _Asked(given.required, preferred, tuple((layer.level, layer.size) for layer in given.layers))
-
-
 def topology_request(pod_set: QueuedPodSet, topology: Topology) -> PodSetTopologyRequest:
-    """What a pod set asks for, as a Workload writes it."""
-    asked = _asked(pod_set, topology)
-    level, size = asked.slices[0] if len(asked.slices) == 1 else (None, None)
-    layers = [] if level else [SliceConstraint(topology=name, size=pods) for name, pods in asked.slices]
-    return PodSetTopologyRequest(
-        required=asked.required,
-        preferred=asked.preferred,
-        unconstrained=None if asked.required or asked.preferred or asked.slices else True,
+    """What a pod set asks for in today's words, as a Workload writes it."""
+    given, each = pod_set.request, pod_set.count // pod_set.replicas
+    required, preferred = given.required, given.preferred_in(topology)
+    slices = [(layer.level, layer.size) for layer in given.layers]
+    if given.early and required is not None and pod_set.replicas > 1 and each:
+        # The early design means every Job by itself, which today is a slice.
+        slices, required = [(required, each)], None
+    return msgspec.structs.replace(
+        to_fields(required, preferred, slices, given.group),
+        unconstrained=None if required or preferred or slices else True,
         pod_index_label=pod_set.index_label,
         sub_group_index_label=pod_set.sub_index_label,
         sub_group_count=pod_set.replicas if pod_set.sub_index_label else None,
-        pod_set_group_name=pod_set.request.group or None,
-        pod_set_slice_required_topology=level,
-        pod_set_slice_size=size,
-        podset_slice_required_topology_constraints=layers,
     )
 
 
 def _annotations(pod_set: QueuedPodSet, topology: Topology) -> dict[str, str]:
-    """What a pod set asks for, as the annotations of a pod template."""
-    asked, given = _asked(pod_set, topology), pod_set.request
-    free = given.unconstrained and not (asked.required or asked.preferred or asked.slices)
-    return to_annotations(asked.required, asked.preferred, asked.slices, given.group, unconstrained=free)
+    """The same as the annotations of a pod template, which may ask for nothing."""
+    asked = topology_request(pod_set, topology)
+    free = asked.unconstrained if pod_set.request.unconstrained else None
+    return to_annotations(msgspec.structs.replace(asked, unconstrained=free))

@@ -1,4 +1,4 @@
-"""What contradicts itself in an assignment, told before anything of the size that it claims is made.
+"""What contradicts itself in an assignment, reported before anything of the size that it claims is made.
 
 A slice of two billion equal domains is a line of text, so numbers are checked while they are
 only numbers. The bounds are Kueue's own; and as each domain has a pod, there are never more
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
-from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.core.topologies import number_problems
 from closeknit.hub.paths import Path
@@ -23,8 +22,11 @@ MOST_IN_SLICE = 100_000
 _MOST_LISTED = 100_000
 
 
-def problems_of_domains(given: v1beta1.TopologyAssignment) -> Iterator[Problem]:
-    """Everything that is wrong with the older form."""
+def assignment_problems(given: wire.TopologyAssignment) -> Iterator[Problem]:
+    """Everything that is wrong with an assignment, in whichever form it is written."""
+    if given.domains and given.slices:
+        yield sentences.DOMAINS_AND_SLICES.at(("domains",))
+        return
     yield from number_problems(given.levels, ("levels",), "")
     domains = len(given.domains)
     if domains > _MOST_LISTED:
@@ -33,11 +35,10 @@ def problems_of_domains(given: v1beta1.TopologyAssignment) -> Iterator[Problem]:
         if len(domain.values) != len(given.levels):
             yield sentences.ONE_FOR_EACH_LEVEL.at(("domains", i, "values"), given=len(domain.values))
         yield from _pod_problems([(("domains", i, "count"), domain.count)])
+    yield from _slices_problems(given)
 
 
-def problems_of_slices(given: v1beta2.TopologyAssignment) -> Iterator[Problem]:
-    """Everything that is wrong with the newer form."""
-    yield from number_problems(given.levels, ("levels",), "")
+def _slices_problems(given: wire.TopologyAssignment) -> Iterator[Problem]:
     if len(given.slices) > MOST_SLICES:
         slices = len(given.slices)
         yield sentences.AT_MOST.at(("slices",), given=slices, most=MOST_SLICES, done="given")
@@ -55,7 +56,7 @@ def problems_of_slices(given: v1beta2.TopologyAssignment) -> Iterator[Problem]:
         yield sentences.TOO_MANY_DOMAINS.at(("slices",), domains=total, most=MOST_PODS)
 
 
-def _value_problems(piece: v1beta2.TopologyAssignmentSlice, levels: int, path: Path) -> Iterator[Problem]:
+def _value_problems(piece: wire.TopologyAssignmentSlice, levels: int, path: Path) -> Iterator[Problem]:
     path = (*path, "valuesPerLevel")
     if len(piece.values_per_level) != levels:
         yield sentences.ONE_FOR_EACH_LEVEL.at(path, given=len(piece.values_per_level))
@@ -66,7 +67,7 @@ def _value_problems(piece: v1beta2.TopologyAssignmentSlice, levels: int, path: P
             yield from _length_problems(level.individual.roots, piece, (*path, i, "individual", "roots"))
 
 
-def _count_problems(piece: v1beta2.TopologyAssignmentSlice, path: Path) -> Iterator[Problem]:
+def _count_problems(piece: wire.TopologyAssignmentSlice, path: Path) -> Iterator[Problem]:
     counts, path = piece.pod_counts, (*path, "podCounts")
     if (counts.universal is None) == (counts.individual is None):
         yield sentences.ONE_OF_TWO.at(path)
@@ -79,7 +80,7 @@ def _count_problems(piece: v1beta2.TopologyAssignmentSlice, path: Path) -> Itera
 
 
 def _length_problems(
-    given: Sequence[object], piece: v1beta2.TopologyAssignmentSlice, path: Path
+    given: Sequence[object], piece: wire.TopologyAssignmentSlice, path: Path
 ) -> Iterator[Problem]:
     count = piece.domain_count
     # Of a number of domains that cannot be, nobody wants to hear how many values it takes.

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
+from typing import TypeAlias
 
 import msgspec
 
-from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
-from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
-from closeknit.dialects.kueue.assignment_rules import (
-    MOST_IN_SLICE,
-    MOST_SLICES,
-    problems_of_domains,
-    problems_of_slices,
-)
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.kueue.assignment_rules import MOST_IN_SLICE, MOST_SLICES, assignment_problems
 from closeknit.hub.outcome import Placed
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.topology import HOSTNAME, DomainPath, Topology
+
+_Domains: TypeAlias = Sequence[tuple[DomainPath, int]]
+"""The values of the levels, and the number of pods."""
 
 _LONGEST_END = 63
 _MOST_DASHES = 8
@@ -35,7 +33,6 @@ class Assigned:
 
     levels: tuple[str, ...]
     domains: tuple[tuple[DomainPath, int], ...]
-    """The values of the levels, and the number of pods."""
 
 
 def assigned(placed: Placed, pod_sets: Iterable[str], topology: Topology) -> Assigned:
@@ -54,33 +51,20 @@ def assigned(placed: Placed, pod_sets: Iterable[str], topology: Topology) -> Ass
     return Assigned((HOSTNAME,) if hosts else topology.labels, tuple(sorted(counts.items())))
 
 
-def to_domains(given: Assigned) -> v1beta1.TopologyAssignment:
+def to_domains(given: Assigned) -> wire.TopologyAssignment:
     """The older form."""
-    return v1beta1.TopologyAssignment(
-        levels=list(given.levels),
-        domains=[
-            v1beta1.TopologyDomainAssignment(values=list(values), count=count)
-            for values, count in given.domains
-        ],
-    )
+    domains = [
+        wire.TopologyDomainAssignment(values=list(values), count=pods) for values, pods in given.domains
+    ]
+    return wire.TopologyAssignment(levels=list(given.levels), domains=domains)
 
 
-def from_domains(given: v1beta1.TopologyAssignment) -> Assigned:
-    """Read the older form; raises ``InvalidError`` with everything that contradicts itself."""
-    problems = list(problems_of_domains(given))
-    if problems:
-        raise InvalidError(problems)
-    return Assigned(
-        tuple(given.levels), tuple((tuple(domain.values), domain.count) for domain in given.domains)
-    )
-
-
-def to_slices(given: Assigned) -> v1beta2.TopologyAssignment:
+def to_slices(given: Assigned) -> wire.TopologyAssignment:
     """The newer form, cut in one piece or into runs of names that begin alike, whichever is smaller."""
-    cuts = [list(_pieces(given.domains, MOST_IN_SLICE))]
-    cuts.extend(_runs(given.domains))
+    domains, starts = given.domains, range(0, len(given.domains), MOST_IN_SLICE)
+    cuts: list[list[_Domains]] = [[domains[i : i + MOST_IN_SLICE] for i in starts], *_runs(domains)]
     made = [
-        v1beta2.TopologyAssignment(
+        wire.TopologyAssignment(
             levels=list(given.levels), slices=[_slice(piece, len(given.levels)) for piece in cut]
         )
         for cut in cuts
@@ -88,12 +72,11 @@ def to_slices(given: Assigned) -> v1beta2.TopologyAssignment:
     return min(made, key=lambda each: len(msgspec.json.encode(each)))
 
 
-def from_slices(given: v1beta2.TopologyAssignment) -> Assigned:
-    """Read the newer form; raises ``InvalidError`` with everything that contradicts itself."""
-    problems = list(problems_of_slices(given))
-    if problems:
+def from_written(given: wire.TopologyAssignment) -> Assigned:
+    """Read either form; raises ``InvalidError`` with everything that contradicts itself."""
+    if problems := list(assignment_problems(given)):
         raise InvalidError(problems)
-    domains: list[tuple[DomainPath, int]] = []
+    domains: list[tuple[DomainPath, int]] = [(tuple(each.values), each.count) for each in given.domains]
     for piece in given.slices:
         columns = [_values(level, piece.domain_count) for level in piece.values_per_level]
         counts = piece.pod_counts.individual or [piece.pod_counts.universal or 0] * piece.domain_count
@@ -101,15 +84,9 @@ def from_slices(given: v1beta2.TopologyAssignment) -> Assigned:
     return Assigned(tuple(given.levels), tuple(domains))
 
 
-def _pieces(
-    domains: Sequence[tuple[DomainPath, int]], size: int
-) -> Iterator[Sequence[tuple[DomainPath, int]]]:
-    return (domains[i : i + size] for i in range(0, len(domains), size))
-
-
 def _runs(
-    domains: Sequence[tuple[DomainPath, int]],
-) -> Iterator[list[Sequence[tuple[DomainPath, int]]]]:
+    domains: _Domains,
+) -> Iterator[list[_Domains]]:
     """The cut by the longest beginnings of names that make few enough runs.
 
     Machines are numbered within racks and racks within blocks, each behind a dash: the
@@ -127,30 +104,30 @@ def _runs(
             return
 
 
-def _slice(domains: Sequence[tuple[DomainPath, int]], levels: int) -> v1beta2.TopologyAssignmentSlice:
+def _slice(domains: _Domains, levels: int) -> wire.TopologyAssignmentSlice:
     counts = [count for _, count in domains]
     alike = min(counts) == max(counts)
-    return v1beta2.TopologyAssignmentSlice(
+    return wire.TopologyAssignmentSlice(
         domain_count=len(domains),
         values_per_level=[_level([values[i] for values, _ in domains]) for i in range(levels)],
-        pod_counts=v1beta2.TopologyAssignmentSlicePodCounts(
+        pod_counts=wire.TopologyAssignmentSlicePodCounts(
             universal=counts[0] if alike else None, individual=None if alike else counts
         ),
     )
 
 
-def _level(values: list[str]) -> v1beta2.TopologyAssignmentSliceLevelValues:
+def _level(values: list[str]) -> wire.TopologyAssignmentSliceLevelValues:
     least, most = min(values), max(values)
     if least == most:
-        return v1beta2.TopologyAssignmentSliceLevelValues(universal=least)
+        return wire.TopologyAssignmentSliceLevelValues(universal=least)
     # What the least and the most have in common, all between them have as well.
     shortest = min(map(len, values))
-    prefix = _shared(least, most, min(shortest - 1, _LONGEST_END))
+    prefix = min(_shared(least, most), shortest - 1, _LONGEST_END)
     backwards = [value[:prefix:-1] for value in values]
-    suffix = _shared(min(backwards), max(backwards), min(shortest - prefix - 1, _LONGEST_END))
+    suffix = min(_shared(min(backwards), max(backwards)), shortest - prefix - 1, _LONGEST_END)
     end = -suffix if suffix else None
-    return v1beta2.TopologyAssignmentSliceLevelValues(
-        individual=v1beta2.TopologyAssignmentSliceLevelIndividualValues(
+    return wire.TopologyAssignmentSliceLevelValues(
+        individual=wire.TopologyAssignmentSliceLevelIndividualValues(
             prefix=least[:prefix] or None,
             suffix=least[len(least) - suffix :] or None,
             roots=[value[prefix:end] for value in values],
@@ -158,15 +135,12 @@ def _level(values: list[str]) -> v1beta2.TopologyAssignmentSliceLevelValues:
     )
 
 
-def _shared(first: str, second: str, most: int) -> int:
-    """How many characters two texts begin with together, up to a limit."""
-    length = 0
-    while length < most and first[length] == second[length]:
-        length += 1
-    return length
+def _shared(first: str, second: str) -> int:
+    """How many characters two texts begin with together."""
+    return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(first, second, strict=False)))
 
 
-def _values(level: v1beta2.TopologyAssignmentSliceLevelValues, count: int) -> list[str]:
+def _values(level: wire.TopologyAssignmentSliceLevelValues, count: int) -> list[str]:
     if level.individual is None:
         return [level.universal or ""] * count
     prefix, suffix = level.individual.prefix or "", level.individual.suffix or ""

@@ -11,6 +11,7 @@ from closeknit.apis import core_v1
 from closeknit.dialects.compiling import topologies_of
 from closeknit.dialects.core.priority import created
 from closeknit.dialects.family import Compiled
+from closeknit.dialects.kueue import owners
 from closeknit.dialects.kueue.admitted import with_admission
 from closeknit.dialects.kueue.flavor_assignment import (
     Admission,
@@ -20,21 +21,9 @@ from closeknit.dialects.kueue.flavor_assignment import (
 )
 from closeknit.dialects.kueue.flavors import FAMILY
 from closeknit.dialects.kueue.jobs import read_job, read_job_set
-from closeknit.dialects.kueue.owners import (
-    group_pods,
-    is_spare,
-    maker_of,
-    owner_of,
-    pods_of_owner,
-    queued_key,
-    queued_object,
-    workload_of,
-    workload_owner,
-)
 from closeknit.dialects.kueue.pod_groups import read_pod_group
-from closeknit.dialects.kueue.queue_lookup import priority_in_queue, queue_of
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
-from closeknit.dialects.kueue.queues import Queue
+from closeknit.dialects.kueue.queues import Queue, priority_in_queue, queue_of
 from closeknit.dialects.kueue.workload_objects import is_over, read_workload
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
@@ -45,7 +34,7 @@ from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.workload import Workload
 
 _KINDS = ("Job", "JobSet", "Pod")
-"""What queues; of two that have one name, the later is told."""
+"""What queues; of two that have one name, the later is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +53,7 @@ class Nominated:
 
 def compile_queued(stored: Stored[Any], view: View) -> Compiled:
     """What a Job, JobSet or Workload asks for, or the group whose first pod this is."""
-    key = key_of(stored, view)
-    nominated = view.derive(nominate, key) if key is not None else None
+    nominated = nominated_as(stored, view)
     if nominated is None:
         return Compiled()
     queued = nominated.queued
@@ -82,15 +70,15 @@ def compile_queued(stored: Stored[Any], view: View) -> Compiled:
     )
 
 
-def key_of(stored: Stored[Any], view: View) -> Key | None:
+def nominated_as(stored: Stored[Any], view: View) -> Nominated | None:
     """What queues as this object: itself, or for the first pod of a group, the group."""
     if not isinstance(stored.content, core_v1.Pod):
-        return stored.key
-    group = owner_of(stored)
+        return view.derive(nominate, stored.key)
+    group = owners.owner_of(stored)
     if group is None or group.kind != "Pod":
         return None
-    pods = view.derive(group_pods, group)
-    return group if pods and pods[0].stored.key == stored.key else None
+    pods = view.derive(owners.group_pods, group)
+    return view.derive(nominate, group) if pods and pods[0].stored.key == stored.key else None
 
 
 def nominate(view: View, key: Key) -> Nominated | None:
@@ -100,7 +88,7 @@ def nominate(view: View, key: Key) -> Nominated | None:
         return None
     elsewhere: tuple[Reported, ...] = ()
     own = list(queued.problems)
-    stored = view.get(key) if key.kind == "Workload" else workload_of(view, key)
+    stored = view.get(key) if key.kind == "Workload" else owners.workload_of(view, key)
     if stored is not None and not is_over(stored.content) and not (own and key.kind == "Workload"):
         wrong: list[Problem] = []
         queued = with_admission(queued, stored, view, wrong)
@@ -116,16 +104,20 @@ def queued_workload(view: View, key: Key) -> QueuedWorkload | None:
     """The pod sets of what queues under this key, without what its Workload object says of it."""
     if key.kind == "Workload":
         workload = view.get(key)
-        if workload is None or is_spare(view, workload) or view.derive(maker_of, key) is not None:
+        if (
+            workload is None
+            or owners.is_spare(view, workload)
+            or view.derive(owners.maker_of, key) is not None
+        ):
             return None
-        return read_workload(workload, pods_of_owner(view, workload_owner(workload), key))
-    stored = queued_object(view, key)
+        return read_workload(workload, owners.pods_of_owner(view, owners.workload_owner(workload), key))
+    stored = owners.queued_object(view, key)
     if stored is None:
         return None
     if key.kind == "Pod":
-        return read_pod_group(key.name, view.derive(group_pods, key))
-    workload = workload_of(view, key)
-    pods = pods_of_owner(view, key, workload.key if workload is not None else None)
+        return read_pod_group(key.name, view.derive(owners.group_pods, key))
+    workload = owners.workload_of(view, key)
+    pods = owners.pods_of_owner(view, key, workload.key if workload is not None else None)
     return read_job(stored, pods) if key.kind == "Job" else read_job_set(stored, pods)
 
 
@@ -135,7 +127,7 @@ def _name_problems(queued: QueuedWorkload, view: View) -> Iterator[Problem]:
     for kind in _KINDS:
         if kind == queued.object.kind:
             return
-        other = view.derive(queued_workload, queued_key(kind, queued.object.namespace, name))
+        other = view.derive(queued_workload, owners.queued_key(kind, queued.object.namespace, name))
         if other is not None and not other.finished:
             yield sentences.BOTH_QUEUE.at(("metadata", "name"), kind=kind)
             return
@@ -181,7 +173,8 @@ def _running_on(made: list[Admission], queued: QueuedWorkload, view: View) -> li
         taken = queued.flavors
         made = [each for each in made if all(each.flavors[name] == of for name, of in taken.items())] or made
     bound = {(each.name, slot.node) for each in queued.pod_sets for slot in each.slots if slot.node}
-    labels = {node: _labels(view, node) for _, node in bound}
+    nodes = {node: view.get(Key("", "Node", "", node)) for _, node in bound}
+    labels = {node: each.content.metadata.labels if each is not None else {} for node, each in nodes.items()}
     left = [
         each
         for each in made
@@ -192,8 +185,3 @@ def _running_on(made: list[Admission], queued: QueuedWorkload, view: View) -> li
         )
     ]
     return left or made
-
-
-def _labels(view: View, node: str) -> dict[str, str]:
-    stored = view.get(Key("", "Node", "", node))
-    return dict(stored.content.metadata.labels) if stored is not None else {}

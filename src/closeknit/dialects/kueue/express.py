@@ -13,7 +13,7 @@ from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.queued_workload import MOST_POD_SETS
 from closeknit.dialects.kueue.to_pod_sets import Piece, ToPodSets
-from closeknit.dialects.kueue.topology_request import LONGEST_LEVEL, to_annotations
+from closeknit.dialects.kueue.topology_request import LONGEST_LEVEL, to_annotations, to_fields
 from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.resources import Resources
@@ -34,7 +34,7 @@ def express(workload: Workload, topologies: Mapping[str, Topology]) -> Iterator[
     The queue is the workload's own, with just the quota that it needs. Equal groups become slices
     of one replicated job. Where fewer pods will do it is a Job, because Kueue admits no other with part of
     its pods. Raises ``InvalidError`` for a tree that Kueue has no words for, with every
-    place; preferences that cannot be said are left out, and listed in an annotation.
+    place; preferences that Kueue cannot express are left out, and listed in an annotation.
     """
     request = workload.request
     assert request is not None
@@ -123,7 +123,7 @@ def _job(piece: Piece) -> Object:
     template: Object = {"spec": {**pod_spec(piece.pods), "restartPolicy": "Never"}}
     preferred = piece.preferred if piece.required is None else None
     group = f"{shortened(_plain(piece.group), 40)}-group" if piece.group else ""
-    if annotations := to_annotations(piece.required, preferred, piece.layers, group):
+    if annotations := to_annotations(to_fields(piece.required, preferred, piece.layers, group)):
         template = {"metadata": {"annotations": annotations}, **template}
     return indexed_job(each, template)
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from closeknit.apis import batch_v1, core_v1, job_keys, jobset_x_k8s_io_v1alpha2
 from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.kinds import value_at
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, read_template
-from closeknit.dialects.kueue.pod_slots import fill_slots, job_pod_names, labels_of, rank_of
+from closeknit.dialects.kueue.pod_slots import fill_slots, labels_of
 from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
     QueuedPodSet,
     QueuedWorkload,
     group_problems,
+    queued_by_label,
     too_many,
 )
 from closeknit.dialects.kueue.slices import whole_number
@@ -28,7 +28,6 @@ from closeknit.hub.sentences import kueue as sentences
 
 _ANNOTATIONS = ("metadata", "annotations")
 _TEMPLATE = ("spec", "template")
-QUEUE_LABEL = ("metadata", "labels", keys.QUEUE)
 
 
 def read_job(stored: Stored[batch_v1.Job], pods: Iterable[ReadPod]) -> QueuedWorkload:
@@ -37,25 +36,19 @@ def read_job(stored: Stored[batch_v1.Job], pods: Iterable[ReadPod]) -> QueuedWor
     found: list[Problem] = []
     found.extend(misplaced(job.metadata.annotations, _ANNOTATIONS, Field((*_TEMPLATE, *_ANNOTATIONS))))
     given = _parallelism(job.spec, ("spec",), found)
-    count = given or 0
     pod_set = _pod_set(
-        _Source(
-            name="main",
-            path=_TEMPLATE,
-            count=count,
-            minimum=_minimum(job.metadata.annotations, given, found),
-            replicas=1,
-            each=count,
-            stem=stored.name,
-            pods=[(pod, rank_of(pod, count, job_label="")) for pod in pods],
-            indexed=job.spec.completion_mode == "Indexed",
-            of_job_set=False,
-        ),
-        job.spec.template,
         stored,
+        job.spec.template,
+        _TEMPLATE,
+        pods,
         found,
+        name="main",
+        count=given or 0,
+        minimum=_minimum(job.metadata.annotations, given, found),
+        indexed=job.spec.completion_mode == "Indexed",
     )
-    return _queued(stored, (pod_set,), found, finished=_is_finished(job.status))
+    found.extend(group_problems([pod_set]))
+    return queued_by_label(stored, [pod_set], found, finished=_is_finished(job.status))
 
 
 def read_job_set(stored: Stored[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable[ReadPod]) -> QueuedWorkload:
@@ -77,24 +70,23 @@ def read_job_set(stored: Stored[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable
         if (first := first_index.setdefault(job.name, i)) != i:
             taken = Field((*path, first))
             found.append(sentences.NAME_TAKEN.at((*path, i, "name"), name=job.name, first=taken))
-        source = _replicated_job(job, (*path, i), stored.name, members, found)
-        excess = list(too_many(source.count, pod_sets, (*path, i, "replicas")))
-        found.extend(excess)
-        source = replace(source, count=0) if excess else source
-        read = _pod_set(source, job.template.spec.template, stored, found)
+        read = _replicated_job(job, (*path, i), stored, members, found, before=pod_sets)
         if first == i:
             pod_sets.append(read)
-    return _queued(stored, tuple(pod_sets), found, finished=_is_finished(job_set.status))
+    found.extend(group_problems(pod_sets))
+    return queued_by_label(stored, pod_sets, found, finished=_is_finished(job_set.status))
 
 
 def _replicated_job(
     job: jobset_x_k8s_io_v1alpha2.ReplicatedJob,
     path: Path,
-    job_set: str,
+    stored: Stored[jobset_x_k8s_io_v1alpha2.JobSet],
     pods: list[ReadPod],
     found: list[Problem],
-) -> _Source:
-    """How the pod set of a replicated job comes out of its JobSet."""
+    *,
+    before: list[QueuedPodSet],
+) -> QueuedPodSet:
+    """The pod set of a replicated job; without pods where there are too many with those before it."""
     replicas = 1 if job.replicas is None else job.replicas
     if replicas < 0:
         found.append(hub.NEGATIVE.at((*path, "replicas"), value=replicas))
@@ -103,90 +95,66 @@ def _replicated_job(
     found.extend(misplaced(job.template.metadata.annotations, outer, right))
     each = _parallelism(job.template.spec, (*path, "template", "spec"), found) or 0
     count = max(replicas, 0) * each
-    own = [pod for pod in pods if labels_of(pod).get(job_keys.REPLICATED_JOB) == job.name]
-    return _Source(
+    excess = list(too_many(count, before, (*path, "replicas")))
+    found.extend(excess)
+    return _pod_set(
+        stored,
+        job.template.spec.template,
+        template,
+        (pod for pod in pods if labels_of(pod).get(job_keys.REPLICATED_JOB) == job.name),
+        found,
         name=job.name,
-        path=template,
-        count=count,
-        minimum=None,
+        count=0 if excess else count,
         replicas=max(replicas, 1),
-        each=each,
-        stem=f"{job_set}-{job.name}",
-        pods=[(pod, rank_of(pod, each)) for pod in own],
-        indexed=True,
-        of_job_set=True,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """How a pod set comes out of its object."""
-
-    name: str
-    path: Path
-    count: int
-    minimum: int | None
-    replicas: int
-    each: int
-    """How many pods each Job has."""
-    stem: str
-    """What the names of its pods begin with."""
-    pods: list[tuple[ReadPod, int | None]]
-    """Those that exist, with their ranks."""
-    indexed: bool
-    of_job_set: bool
 
 
 def _pod_set(
-    source: _Source, template: core_v1.PodTemplateSpec, stored: Stored[Any], found: list[Problem]
+    stored: Stored[Any],
+    template: core_v1.PodTemplateSpec,
+    path: Path,
+    pods: Iterable[ReadPod],
+    found: list[Problem],
+    *,
+    name: str,
+    count: int,
+    replicas: int = 1,
+    minimum: int | None = None,
+    indexed: bool = True,
 ) -> QueuedPodSet:
+    of_job_set = stored.object.kind == "JobSet"
     own: Mapping[str, str] = template.metadata.annotations
     # What the early design says on the Job or JobSet itself.
     outer = stored.content.metadata.annotations
-    above = {key: outer[key] for key in keys.EARLY if key in outer}
-    path: Path = (*source.path, *_ANNOTATIONS)
-    has_own = any(key in own for key in (*keys.EARLY, *keys.TODAYS))
-    if above and has_own and not source.of_job_set:
+    above = {key: outer[key] for key in keys.KEP_ANNOTATIONS if key in outer}
+    annotations: Path = (*path, *_ANNOTATIONS)
+    has_own = any(key in own for key in (*keys.KEP_ANNOTATIONS, *keys.POD_SET_ANNOTATIONS))
+    if above and has_own and not of_job_set:
         key = next(iter(above))
         found.append(sentences.TOPOLOGY_TWICE.at((*_ANNOTATIONS, key)))
     if above and not has_own:
-        own, path = above, _ANNOTATIONS
-    request = from_annotations(own, path, source.count, found)
-    names = job_pod_names(source.stem, source.count, source.each)
-    if not source.of_job_set:
-        names = [f"{source.stem}-{i}" for i in range(source.count)]
-    read = read_template(template.spec, source.path)
+        own, annotations = above, _ANNOTATIONS
+    request = from_annotations(own, annotations, count, found)
+    stem = f"{stored.name}-{name}" if of_job_set else stored.name
+    job_label = job_keys.JOB_INDEX if of_job_set else ""
+    read = read_template(template.spec, path)
     found.extend(read.problems)
     return QueuedPodSet(
-        name=source.name,
-        path=source.path,
-        count=source.count,
-        minimum=source.minimum,
-        replicas=source.replicas,
+        name=name,
+        path=path,
+        count=count,
+        minimum=minimum,
+        replicas=replicas,
         request=request,
         shape=read.shape,
         unsayable=read.unsayable,
-        slots=fill_slots(names, source.pods),
-        template=value_at(stored.written, source.path),
-        index_label=job_keys.COMPLETION_INDEX if source.indexed else None,
-        sub_index_label=job_keys.JOB_INDEX if source.of_job_set else None,
+        slots=fill_slots(
+            stem, count, count // replicas, pods, index_label=job_keys.COMPLETION_INDEX, job_label=job_label
+        ),
+        template=value_at(stored.written, path),
+        index_label=job_keys.COMPLETION_INDEX if indexed else None,
+        sub_index_label=job_label or None,
         priority_class=template.spec.priority_class_name,
-    )
-
-
-def _queued(
-    stored: Stored[Any], pod_sets: tuple[QueuedPodSet, ...], found: list[Problem], *, finished: bool
-) -> QueuedWorkload:
-    labels = stored.content.metadata.labels
-    return QueuedWorkload(
-        stored=stored,
-        object=stored.object,
-        queue=labels.get(keys.QUEUE, ""),
-        queue_path=QUEUE_LABEL,
-        priority_class=labels.get(keys.PRIORITY_CLASS, ""),
-        pod_sets=pod_sets,
-        problems=(*found, *group_problems(pod_sets)),
-        finished=finished,
     )
 
 

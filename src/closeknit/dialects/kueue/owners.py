@@ -231,7 +231,7 @@ def _speaks_to_kueue(metadata: ObjectMeta, *templates: ObjectMeta) -> bool:
     """Whether a Job or JobSet names a queue, or asks for a topology in Kueue's words."""
     if keys.QUEUE in metadata.labels:
         return True
-    asked = (*keys.EARLY, *keys.TODAYS)
+    asked = (*keys.KEP_ANNOTATIONS, *keys.POD_SET_ANNOTATIONS)
     return any(key in each.annotations for each in (metadata, *templates) for key in asked)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,16 +12,19 @@ import msgspec
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage
-from closeknit.dialects.kueue.jobs import QUEUE_LABEL
 from closeknit.dialects.kueue.pod_slots import PodSlot, labels_of, slot_of
-from closeknit.dialects.kueue.queued_workload import QueuedPodSet, QueuedWorkload
+from closeknit.dialects.kueue.queued_workload import (
+    QUEUE_LABEL,
+    QueuedPodSet,
+    QueuedWorkload,
+    queued_by_label,
+)
 from closeknit.dialects.kueue.slices import whole_number
 from closeknit.dialects.kueue.topology_request import from_annotations
 from closeknit.dialects.wire.registry import is_name
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.sentences import wire as wire_sentences
-from closeknit.hub.workload import ObjectName
 
 _ANNOTATIONS = ("metadata", "annotations")
 _COUNT = (*_ANNOTATIONS, keys.POD_GROUP_COUNT)
@@ -33,7 +37,6 @@ def read_pod_group(name: str, pods: Sequence[ReadPod]) -> QueuedWorkload:
     admitted before they are, or some of it runs already; then they are taken to be like the first.
     """
     first = pods[0].stored
-    labels = first.content.metadata.labels
     found: list[Problem] = []
     absent = _absent(pods, found)
     found.extend(_disagreements(pods))
@@ -54,16 +57,8 @@ def read_pod_group(name: str, pods: Sequence[ReadPod]) -> QueuedWorkload:
         for number, ((shape, _), equal) in enumerate(kinds.items(), start=1)
     )
     found.extend(problem.of("Pod", pod.name) for pod in pods for problem in pod.problems)
-    return QueuedWorkload(
-        stored=first,
-        object=ObjectName("v1", "Pod", first.namespace, name),
-        queue=labels.get(keys.QUEUE, ""),
-        queue_path=QUEUE_LABEL,
-        priority_class=labels.get(keys.PRIORITY_CLASS, ""),
-        pod_sets=pod_sets,
-        problems=tuple(found),
-        finished=not pod_sets,
-    )
+    queued = queued_by_label(first, pod_sets, found, finished=not pod_sets)
+    return replace(queued, object=replace(first.object, name=name))
 
 
 def _absent(pods: Sequence[ReadPod], found: list[Problem]) -> int:
@@ -73,7 +68,10 @@ def _absent(pods: Sequence[ReadPod], found: list[Problem]) -> int:
     if keys.POD_GROUP not in labels:
         return 0
     total = _total(annotations, found)
-    present = sum(pod.stage is not Stage.FAILED or not _is_retriable(pod) for pod in pods)
+    present = sum(
+        pod.stage is not Stage.FAILED or _annotations(pod).get(keys.POD_GROUP_RETRIABLE) == "false"
+        for pod in pods
+    )
     started = any(pod.stage in (Stage.RUNNING, Stage.LEAVING, Stage.SUCCEEDED) for pod in pods)
     if present < total and (started or annotations.get(keys.POD_GROUP_FAST) == "true"):
         return total - present
@@ -153,10 +151,6 @@ def _total(annotations: Mapping[str, str], found: list[Problem]) -> int:
     return 0
 
 
-def _is_retriable(pod: ReadPod) -> bool:
-    return _annotations(pod).get(keys.POD_GROUP_RETRIABLE) != "false"
-
-
 def _annotations(pod: ReadPod) -> Mapping[str, str]:
     return pod.stored.content.metadata.annotations
 
@@ -164,11 +158,15 @@ def _annotations(pod: ReadPod) -> Mapping[str, str]:
 def _asked(pod: ReadPod) -> tuple[tuple[str, str], ...]:
     """What a pod asks of the topology; pods of one pod set ask for the same."""
     annotations = _annotations(pod)
-    asked = {key: annotations[key] for key in (*keys.EARLY, *keys.TODAYS) if key in annotations}
+    asked = {
+        key: annotations[key]
+        for key in (*keys.KEP_ANNOTATIONS, *keys.POD_SET_ANNOTATIONS)
+        if key in annotations
+    }
     return tuple(sorted(asked.items()))
 
 
 def _spec(pod: core_v1.Pod) -> Mapping[str, Any]:
-    """What placing the pod depends on; the pod itself exists, so the rest need not be told again."""
+    """What placing the pod depends on; the pod itself exists, so the rest need not be written again."""
     spec: dict[str, Any] = msgspec.to_builtins(pod.spec)
     return {key: value for key, value in spec.items() if key not in ("nodeName", "schedulingGates")}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from closeknit.apis import job_keys
 from closeknit.dialects.core.pods import ReadPod, Stage, by_rank
 
 
@@ -21,23 +20,20 @@ class PodSlot:
     """The labels of the domain that is kept for it, where that leaves several nodes."""
 
 
-def job_pod_names(stem: str, count: int, each: int) -> list[str]:
-    """The names of ``count`` pods, of which each Job has so many.
+def fill_slots(
+    stem: str, count: int, each: int, pods: Iterable[ReadPod], *, index_label: str, job_label: str
+) -> tuple[PodSlot, ...]:
+    """The slots of ``count`` pods, of which each Job has so many; one Job where no label tells Jobs apart.
 
-    There may be any number of Jobs without pods, so it is the pods that are counted.
+    Pods get their slots by rank; those without one take what is left, running ones first. There may be any
+    number of Jobs without pods, so it is the pods that are counted.
     """
-    return [f"{stem}-{i // each}-{i % each}" for i in range(count)]
-
-
-def fill_slots(names: list[str], pods: list[tuple[ReadPod, int | None]]) -> tuple[PodSlot, ...]:
-    """Give each pod its slot by rank; those without one take what is left, running ones first."""
+    names = [f"{stem}-{i // each}-{i % each}" if job_label else f"{stem}-{i}" for i in range(count)]
     slots: list[PodSlot | None] = [None] * len(names)
     unranked: list[ReadPod] = []
-    present = sorted(
-        ((pod, rank) for pod, rank in pods if pod.stage in (Stage.RUNNING, Stage.OPEN)),
-        key=lambda each: (each[0].stage is Stage.OPEN, by_rank(each[0])),
-    )
-    for pod, rank in present:
+    present = (pod for pod in pods if pod.stage in (Stage.RUNNING, Stage.OPEN))
+    for pod in sorted(present, key=lambda pod: (pod.stage is Stage.OPEN, by_rank(pod))):
+        rank = _rank(pod, each, index_label, job_label)
         if rank is not None and rank < len(slots) and slots[rank] is None:
             slots[rank] = slot_of(pod)
         else:
@@ -60,20 +56,15 @@ def labels_of(pod: ReadPod) -> Mapping[str, str]:
     return pod.stored.content.metadata.labels
 
 
-def index_of(pod: ReadPod, key: str) -> int | None:
+def _index(pod: ReadPod, key: str) -> int | None:
     """The index that a pod carries as a label or annotation."""
     metadata = pod.stored.content.metadata
     written = metadata.labels.get(key) or metadata.annotations.get(key) or ""
     return int(written) if written.isdecimal() and len(written) < 9 else None
 
 
-def rank_of(
-    pod: ReadPod,
-    each: int,
-    index_label: str = job_keys.COMPLETION_INDEX,
-    job_label: str = job_keys.JOB_INDEX,
-) -> int | None:
-    """The rank of a pod in its pod set, which has Jobs of so many pods each; one Job where no label says."""
-    index = index_of(pod, index_label) if index_label else None
-    job = index_of(pod, job_label) if job_label else 0
+def _rank(pod: ReadPod, each: int, index_label: str, job_label: str) -> int | None:
+    """The rank of a pod in its pod set, which has Jobs of so many pods each."""
+    index = _index(pod, index_label) if index_label else None
+    job = _index(pod, job_label) if job_label else 0
     return None if index is None or job is None or index >= each else job * each + index

@@ -19,6 +19,7 @@ from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.workload import ObjectName
 
 MOST_POD_SETS = 18
+QUEUE_LABEL = ("metadata", "labels", keys.QUEUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,23 @@ class QueuedWorkload:
     def key(self) -> Key:
         """The Job, JobSet or Workload, or the group of pods, that queues."""
         return self.object.key
+
+
+def queued_by_label(
+    stored: Stored[Any], pod_sets: Iterable[QueuedPodSet], found: Iterable[Problem], *, finished: bool
+) -> QueuedWorkload:
+    """Something that says by its labels where it queues."""
+    labels = stored.content.metadata.labels
+    return QueuedWorkload(
+        stored=stored,
+        object=stored.object,
+        queue=labels.get(keys.QUEUE, ""),
+        queue_path=QUEUE_LABEL,
+        priority_class=labels.get(keys.PRIORITY_CLASS, ""),
+        pod_sets=tuple(pod_sets),
+        problems=tuple(found),
+        finished=finished,
+    )
 
 
 def too_many(count: int, before: Iterable[QueuedPodSet], path: Path) -> Iterator[Problem]:

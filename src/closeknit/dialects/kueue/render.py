@@ -17,10 +17,11 @@ from closeknit.dialects.kueue.admitted_objects import (
     workload_object_name,
 )
 from closeknit.dialects.kueue.assignments import Assigned, assigned, to_slices
-from closeknit.dialects.kueue.compile import Nominated, key_of, nominate
+from closeknit.dialects.kueue.compile import Nominated, nominated_as
 from closeknit.dialects.kueue.flavor_assignment import Admission
 from closeknit.dialects.kueue.owners import owner_annotations
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
+from closeknit.dialects.kueue.topologies import GROUP
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.outcome import Placed
@@ -53,8 +54,7 @@ def render_pods(stored: Stored[Any], view: View) -> Rendered:
 
 def _nominated(stored: Stored[Any], view: View) -> Nominated | None:
     """What queues as an object, if it can be admitted."""
-    key = key_of(stored, view)
-    nominated = view.derive(nominate, key) if key is not None else None
+    nominated = nominated_as(stored, view)
     return nominated if nominated is not None and nominated.admissions else None
 
 
@@ -71,11 +71,10 @@ def workload_object(
     }
     named = next((each.priority_class for each in queued.pod_sets if each.priority_class), "")
     if queued.priority_class:
-        spec["priorityClassRef"] = _class_ref(
-            "kueue.x-k8s.io", "WorkloadPriorityClass", queued.priority_class
-        )
+        name = queued.priority_class
+        spec["priorityClassRef"] = {"group": GROUP, "kind": "WorkloadPriorityClass", "name": name}
     elif named:
-        spec["priorityClassRef"] = _class_ref("scheduling.k8s.io", "PriorityClass", named)
+        spec["priorityClassRef"] = {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": named}
     if not queued.queue:
         del spec["queueName"]
     made = new_object(keys.API_VERSION, "Workload", _metadata(nominated), spec)
@@ -108,10 +107,6 @@ def _metadata(nominated: Nominated) -> Object:
         made["labels"] = {keys.JOB_UID: given.uid}
         made |= owner_references(owner.api_version, owner.kind, owner.name, given.uid)
     return made
-
-
-def _class_ref(group: str, kind: str, name: str) -> Object:
-    return {"group": group, "kind": kind, "name": name}
 
 
 def _pod_set(pod_set: QueuedPodSet, topology: Topology | None) -> Object:

@@ -33,6 +33,8 @@ _WORDS = {
     sentences.FLAVOR_AFFINITY: "flavor {flavor} doesn't match node affinity",
 }
 """Why a pod set cannot use a flavor, as Kueue says it."""
+_SLICE_ORDER = (sentences.SLICE_COARSER, sentences.INNER_SLICE_NOT_FINER)
+"""What is wrong with a workload itself and shows only beside a topology, whichever flavor has it."""
 
 
 def cluster_queue_status(stored: Stored[wire.ClusterQueue], view: View) -> Status:
@@ -135,8 +137,17 @@ def _inactive(spec: wire.ClusterQueueSpec, view: View) -> Iterator[tuple[str, st
 
 
 def _pending(nominated: Nominated, view: View) -> Iterator[tuple[str, str]]:
-    """The reason and message for which a workload cannot be admitted, whatever is free; at most one."""
+    """The reason and message for which a workload cannot be admitted, whatever is free; at most one.
+
+    What is wrong with the workload itself comes before what is wrong with its queue.
+    """
     queued = nominated.queued
+    own = [
+        each for each in nominated.workload.problems if each in queued.problems or each.code in _SLICE_ORDER
+    ]
+    if own:
+        yield "Misconfigured", "; ".join(map(str, own))
+        return
     local = view.get(kueue_key("LocalQueue", queued.queue, queued.object.namespace))
     if local is None:
         yield "Misconfigured", f"LocalQueue {queued.queue} doesn't exist"
@@ -173,8 +184,6 @@ def _without_flavor(pod_set: QueuedPodSet, queue: Queue) -> Iterator[str]:
         if any(resource in covered.resources for resource in pod_set.shape.resources):
             refusals: list[Refusal] = []
             if not eligible(pod_set, covered, queue, refusals):
-                yield from (_in_kueues_words(refusal) for refusal in refusals)
-
-
-def _in_kueues_words(refusal: Refusal) -> str:
-    return _WORDS[refusal.reason.code].format(flavor=refusal.flavor, **dict(refusal.reason.facts))
+                for refusal in refusals:
+                    facts = {"flavor": refusal.flavor, **dict(refusal.reason.facts)}
+                    yield _WORDS[refusal.reason.code].format(**facts)

@@ -34,7 +34,7 @@ FIELDS = {
 }
 """The fields of a Workload's topology request, by the annotations that ask for the same."""
 
-_LEVELS = (keys.REQUIRED, keys.PREFERRED, *keys.EARLY)
+_LEVELS = (keys.REQUIRED, keys.PREFERRED, *keys.KEP_ANNOTATIONS)
 _TRUTH = {"true": True, "false": False}
 
 
@@ -70,7 +70,7 @@ class TopologyRequest:
 
     def levels(self) -> Iterator[tuple[Path, str]]:
         """The levels that it requires and prefers, and where they stand; ``auto`` is none."""
-        required, preferred = keys.EARLY if self.early else (keys.REQUIRED, keys.PREFERRED)
+        required, preferred = keys.KEP_ANNOTATIONS if self.early else (keys.REQUIRED, keys.PREFERRED)
         for key, level in ((required, self.required), (preferred, self.preferred)):
             if level and not (self.early and level == keys.AUTO):
                 yield self.spelling.path(key), level
@@ -88,23 +88,15 @@ def from_fields(
     given: wire.PodSetTopologyRequest, path: Path, count: int, found: list[Problem]
 ) -> TopologyRequest:
     """Read the topology request of a Workload's pod set; what is wrong is added to ``found``."""
-    values = {
-        keys.REQUIRED: given.required,
-        keys.PREFERRED: given.preferred,
-        keys.UNCONSTRAINED: given.unconstrained or None,
-        keys.SLICE_LEVEL: given.pod_set_slice_required_topology,
-        keys.SLICE_SIZE: given.pod_set_slice_size,
-        keys.SLICE_LAYERS: msgspec.to_builtins(given.podset_slice_required_topology_constraints) or None,
-        keys.GROUP: given.pod_set_group_name,
-    }
-    present = {key: value for key, value in values.items() if value is not None}
+    written = msgspec.to_builtins(given)
+    present = {key: written[field] for key, field in FIELDS.items() if field in written}
     return _read(present, Spelling(path, FIELDS), count, found)
 
 
 def _read(given: Mapping[str, Any], spelling: Spelling, count: int, found: list[Problem]) -> TopologyRequest:
     """The request, from texts in annotations or from the values of fields, by the key of each part."""
     unconstrained = _truth(given.get(keys.UNCONSTRAINED), spelling, found)
-    places = (keys.REQUIRED, keys.PREFERRED, keys.UNCONSTRAINED, *keys.EARLY)
+    places = (keys.REQUIRED, keys.PREFERRED, keys.UNCONSTRAINED, *keys.KEP_ANNOTATIONS)
     first, *others = [
         key for key in places if key in given and (key != keys.UNCONSTRAINED or unconstrained)
     ] or [""]
@@ -114,7 +106,7 @@ def _read(given: Mapping[str, Any], spelling: Spelling, count: int, found: list[
     found.extend(_level_name_problems(given, spelling))
     layers = read_layers(given, spelling, count, found)
     found.extend(_group_problems(given, spelling, layers))
-    early = any(key in given for key in keys.EARLY)
+    early = any(key in given for key in keys.KEP_ANNOTATIONS)
     required, preferred = spelling.called(keys.REQUIRED), spelling.called(keys.PREFERRED)
     if early and layers:
         problem = sentences.SLICES_WITH_EARLY.at(layers[0].path, required=required, preferred=preferred)
@@ -150,7 +142,7 @@ def _truth(given: object, spelling: Spelling, found: list[Problem]) -> bool:
 
 
 def _slips(annotations: Mapping[str, str], path: Path) -> Iterator[Problem]:
-    known = (*keys.TODAYS, *keys.EARLY, keys.SPREADING)
+    known = (*keys.POD_SET_ANNOTATIONS, *keys.KEP_ANNOTATIONS, keys.SPREADING)
     for key in annotations:
         if key.startswith("kueue.x-k8s.io/") and key not in known:
             near = nearest(key, known)
@@ -174,32 +166,32 @@ def _group_problems(
         yield sentences.GROUP_WITHOUT_LEVEL.at(path, required=required, preferred=preferred)
 
 
-def to_annotations(
-    required: str | None,
-    preferred: str | None,
-    slices: Sequence[tuple[str, int]],
-    group: str = "",
-    *,
-    unconstrained: bool = False,
-) -> dict[str, str]:
-    """The annotations of a pod template that ask for this; slices by level and size, coarsest first."""
-    level, size = slices[0] if len(slices) == 1 else ("", 0)
-    layers = [{"topology": level, "size": size} for level, size in slices] if len(slices) > 1 else []
-    made = {
-        keys.REQUIRED: required,
-        keys.PREFERRED: preferred,
-        keys.UNCONSTRAINED: "true" if unconstrained else None,
-        keys.SLICE_LEVEL: level,
-        keys.SLICE_SIZE: str(size) if size else None,
-        keys.SLICE_LAYERS: json.dumps(layers) if layers else None,
-        keys.GROUP: group,
-    }
-    return {key: value for key, value in made.items() if value}
+def to_fields(
+    required: str | None, preferred: str | None, slices: Sequence[tuple[str, int]], group: str
+) -> wire.PodSetTopologyRequest:
+    """The topology request of a Workload's pod set; slices by level and size, coarsest first."""
+    level, size = slices[0] if len(slices) == 1 else (None, None)
+    layers = [wire.SliceConstraint(topology=name, size=pods) for name, pods in slices]
+    return wire.PodSetTopologyRequest(
+        required=required,
+        preferred=preferred,
+        pod_set_group_name=group or None,
+        pod_set_slice_required_topology=level,
+        pod_set_slice_size=size,
+        podset_slice_required_topology_constraints=layers if len(layers) > 1 else [],
+    )
+
+
+def to_annotations(asked: wire.PodSetTopologyRequest) -> dict[str, str]:
+    """The annotations of a pod template that ask for the same."""
+    written = msgspec.to_builtins(asked)
+    present = {key: written[field] for key, field in FIELDS.items() if field in written}
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in present.items()}
 
 
 def misplaced(annotations: Mapping[str, str], path: Path, right: Field | str) -> Iterator[Problem]:
     """Annotations found where they do not count: Kueue would pass over them in silence."""
-    for key in keys.TODAYS:
+    for key in keys.POD_SET_ANNOTATIONS:
         if key in annotations:
             yield sentences.MISPLACED.at((*path, key), right=right)
 

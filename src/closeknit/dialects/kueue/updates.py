@@ -91,7 +91,7 @@ def job_changes(old: Stored[Any], new: Stored[Any], _: View) -> Iterator[Problem
     yield from _changes(before.labels, after.labels, _LABELS, labels, running, kind=new.object.kind)
     earlier = _annotations(old.content)
     for path, given in _annotations(new.content).items():
-        asked = (*keys.EARLY, *keys.TODAYS)
+        asked = (*keys.KEP_ANNOTATIONS, *keys.POD_SET_ANNOTATIONS)
         yield from _changes(earlier.get(path, given), given, path, asked, running, kind=new.object.kind)
     if isinstance(old.content, Job) and isinstance(new.content, Job):
         was, now = old.content.spec.parallelism, new.content.spec.parallelism

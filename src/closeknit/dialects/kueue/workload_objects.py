@@ -11,7 +11,7 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.core.kinds import value_at
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, read_template
 from closeknit.dialects.kueue.owners import workload_owner
-from closeknit.dialects.kueue.pod_slots import fill_slots, job_pod_names, labels_of, rank_of
+from closeknit.dialects.kueue.pod_slots import fill_slots, labels_of
 from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
     QueuedPodSet,
@@ -28,7 +28,7 @@ from closeknit.hub.sentences import kueue as sentences
 
 
 def is_over(workload: wire.Workload) -> bool:
-    """Whether it has finished, or has been told not to run."""
+    """Whether it has finished, or is set not to run."""
     ended = any(each.type == "Finished" and each.status == "True" for each in workload.status.conditions)
     return ended or not workload.spec.active
 
@@ -105,11 +105,7 @@ def _pod_set(
     read = read_template(given.template.spec, template)
     found.extend(read.problems)
     jobs = asked.sub_group_count or 1
-    each = given.count // jobs
     stem = f"{workload_owner(stored).name}-{given.name}"
-    names = [f"{stem}-{i}" for i in range(given.count)]
-    if asked.sub_group_index_label:
-        names = job_pod_names(stem, given.count, each)
     index_label, job_label = asked.pod_index_label or "", asked.sub_group_index_label or ""
     return QueuedPodSet(
         name=given.name,
@@ -120,7 +116,9 @@ def _pod_set(
         request=from_fields(asked, (*path, "topologyRequest"), given.count, found),
         shape=read.shape,
         unsayable=read.unsayable,
-        slots=fill_slots(names, [(pod, rank_of(pod, each, index_label, job_label)) for pod in pods]),
+        slots=fill_slots(
+            stem, given.count, given.count // jobs, pods, index_label=index_label, job_label=job_label
+        ),
         template=value_at(stored.written, template),
         index_label=asked.pod_index_label,
         sub_index_label=asked.sub_group_index_label,

@@ -109,8 +109,8 @@ def disagreements(
     """Where resources of one task group contradict each other about a group.
 
     The same group name below two different groups means two groups. Below the same ones it is one, and
-    all its tasks must agree on whether it is required. Whether groups are the same cannot be
-    told where one task names a coarser key and another leaves it out, so that is refused too.
+    all its tasks must agree on whether it is required. It cannot be decided whether groups are the
+    same where one task names a coarser key and another leaves it out, so that is refused too.
     """
     strict: dict[tuple[tuple[str, str], ...], WrittenRequirement] = {}
     coarser: dict[tuple[str, str], tuple[tuple[str, ...], WrittenRequirement]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from closeknit.apis.osmo_workflow import TaskGroupSpec, TaskSpec, WorkflowSpec
+from closeknit.apis.osmo_workflow import TaskSpec, WorkflowSpec
 from closeknit.dialects.osmo.naming import folded, is_name
 from closeknit.dialects.osmo.requirements import Resource
 from closeknit.dialects.wire.decoding import found as worded
@@ -40,14 +40,11 @@ def given_groups(workflow: WorkflowSpec, found: list[Problem]) -> Iterator[Given
         path = (*_WORKFLOW, "groups", i)
         if not group.tasks:
             found.append(sentences.EMPTY_GROUP.at((*path, "tasks"), group=group.name))
-        yield GivenGroup(path, group.name, _tasks(path, group))
+        tasks = tuple(((*path, "tasks", j), task) for j, task in enumerate(group.tasks))
+        yield GivenGroup(path, group.name, tasks)
     for i, task in enumerate(workflow.tasks):
         path = (*_WORKFLOW, "tasks", i)
         yield GivenGroup(path, task.name, ((path, task),))
-
-
-def _tasks(path: Path, group: TaskGroupSpec) -> tuple[tuple[Path, TaskSpec], ...]:
-    return tuple(((*path, "tasks", j), task) for j, task in enumerate(group.tasks))
 
 
 def name_problems(workflow: WorkflowSpec, groups: Sequence[GivenGroup]) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from typing import Any
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.apis.osmo_workflow import TaskSpec, WorkflowSpec
 from closeknit.dialects.core.pods import Shape
+from closeknit.dialects.osmo import task_groups
 from closeknit.dialects.osmo.naming import digest, fitted, object_name
 from closeknit.dialects.osmo.pod_specs import node_terms, requests, shape
 from closeknit.dialects.osmo.pools import ReadPool, pool_named, pool_names
@@ -21,14 +22,7 @@ from closeknit.dialects.osmo.requirements import (
     resources,
 )
 from closeknit.dialects.osmo.rules import priority_of
-from closeknit.dialects.osmo.task_groups import (
-    GivenGroup,
-    given_groups,
-    lead_problems,
-    missing_resources,
-    name_problems,
-    text_problems,
-)
+from closeknit.dialects.osmo.task_groups import GivenGroup
 from closeknit.dialects.osmo.tree import Requirements, Tree, tree
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -92,7 +86,7 @@ class ReadWorkflow:
     groups: tuple[TaskGroup, ...]
     problems: tuple[Problem, ...]
     priority: str = ""
-    """As it is labelled: ``high``, ``normal`` or ``low``; empty where nothing is said."""
+    """As it is labelled: ``high``, ``normal`` or ``low``; empty where there is no label."""
 
 
 def workflow_of(view: View, key: Key) -> ReadWorkflow | None:
@@ -105,10 +99,10 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     file = stored.content.spec
     found: list[Problem] = []
     defined, again = resources(file, found)
-    groups = tuple(given_groups(file.workflow, found))
-    found.extend(name_problems(file.workflow, groups))
-    found.extend(lead_problems(groups))
-    found.extend(text_problems(groups))
+    groups = tuple(task_groups.given_groups(file.workflow, found))
+    found.extend(task_groups.name_problems(file.workflow, groups))
+    found.extend(task_groups.lead_problems(groups))
+    found.extend(task_groups.text_problems(groups))
     if str(file.version) not in _VERSIONS:
         code = sentences.UNKNOWN_FILE_VERSION
         found.append(code.at(("spec", "version"), version=shown(file.version), known=VERSION))
@@ -118,7 +112,7 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     templates = {name: reader.read(one, found) for name, one in defined.items()}
     # Of a resource that stands twice either may be the one to keep, so both are checked.
     either = {**templates, **{name: reader.read(one, found) for name, one in again.items()}}
-    found.extend(missing_resources(groups, defined))
+    found.extend(task_groups.missing_resources(groups, defined))
     topology = pool.topology if pool is not None else None
     labels = topology.labels if topology is not None else ()
     for group in groups:
@@ -181,7 +175,7 @@ class _TaskTemplates:
             asked = requests(resource, self._pool, found)
             terms = node_terms(resource, self._pool, found)
             known = asked, terms, shape(asked, terms)
-            # A mistake is told wherever it stands, so only what is right is remembered.
+            # A mistake is reported wherever it stands, so only what is right is remembered.
             if len(found) == before:
                 self._worked_out[key] = known
         written = requirements_of(resource, self._pool, found)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
-from closeknit.dialects.wire.kinds import Named
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.workload import ObjectName
 
-_O_co = TypeVar("_O_co", bound=Named, covariant=True)
+_O_co = TypeVar("_O_co", bound=KubernetesObject, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class _Entry:
 
     @property
     def namespace(self) -> str:
-        """The object's namespace, ``default`` where it says nothing."""
+        """The object's namespace, ``default`` where it has none."""
         return self.object.namespace
 
 
@@ -47,9 +47,9 @@ class Stored(_Entry, Generic[_O_co]):
     problems: tuple[Problem, ...] = ()
     """What is wrong with its shape although it could be read; already reported."""
     written: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
-    """The whole object as it was written, unused fields included; empty unless its kind is kept verbatim."""
+    """The whole object of the manifest, unused fields included; empty unless its kind is kept verbatim."""
     bare: bool = False
-    """Whether it was written without apiVersion, kind and metadata, so that nobody gave it a namespace."""
+    """Whether its manifest has no apiVersion, kind and metadata, and so no namespace either."""
 
     @property
     def shape(self) -> type[Any]:

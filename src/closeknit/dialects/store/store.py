@@ -25,7 +25,7 @@ class Index:
 
 
 class Store:
-    """Objects by key. Every change says which questions have another answer now."""
+    """Objects by key. Every change returns the questions that have another answer now."""
 
     def __init__(self, indexes: Iterable[Index] = ()) -> None:
         self._entries: dict[Key, Entry] = {}
@@ -38,31 +38,38 @@ class Store:
             self._indexes.setdefault(index.shape, []).append(index)
             self._values[index.name], self._found[index.name] = {}, {}
 
-    def put(self, entry: Entry) -> set[Change]:
+    def put(self, entry: Entry) -> list[Change]:
         """Add an object, or replace the one of its key in its place."""
-        before = self._entries.get(entry.key)
-        if before == entry:
-            return set()
-        changes: set[Change] = {("key", entry.key), ("shape", entry.shape)}
+        key, shape = entry.key, entry.shape
+        before = self._entries.get(key)
+        if before is not None and before == entry:
+            return []
+        changes: list[Change] = [("key", key), ("shape", shape)]
         if before is None:
-            changes.add(("exists", entry.key))
-        elif (before.shape, type(before)) != (entry.shape, type(entry)):
-            changes |= self.remove(entry.key)
-        self._entries[entry.key] = entry
+            changes.append(("exists", key))
+        elif (before.shape, type(before)) != (shape, type(entry)):
+            changes += self.remove(key)
+        self._entries[key] = entry
         if isinstance(entry, Unreadable):
-            self._unreadable.setdefault(entry.shape, {})[entry.key] = entry
+            self._unreadable.setdefault(shape, {})[key] = entry
             return changes
-        self._by_shape.setdefault(entry.shape, {})[entry.key] = entry
-        for index in self._indexes.get(entry.shape, ()):
-            self._place(index, entry, changes)
+        self._by_shape.setdefault(shape, {})[key] = entry
+        for index in self._indexes.get(shape, ()):
+            values = tuple(index.values(entry))
+            if self._values[index.name].get(key, ()) != values:
+                self._take_out(index, key, changes)
+                self._values[index.name][key] = values
+            for value in values:
+                self._found[index.name].setdefault(value, {})[key] = entry
+                changes.append((index.name, value))
         return changes
 
-    def remove(self, key: Key) -> set[Change]:
+    def remove(self, key: Key) -> list[Change]:
         """Forget an object, if it is there."""
         entry = self._entries.pop(key, None)
         if entry is None:
-            return set()
-        changes: set[Change] = {("key", key), ("exists", key), ("shape", entry.shape)}
+            return []
+        changes: list[Change] = [("key", key), ("exists", key), ("shape", entry.shape)]
         if isinstance(entry, Unreadable):
             del self._unreadable[entry.shape][key]
             return changes
@@ -94,26 +101,10 @@ class Store:
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def _place(self, index: Index, entry: Stored[Any], changes: set[Change]) -> None:
-        values = tuple(index.values(entry))
-        known = self._values[index.name]
-        before = known.get(entry.key)
-        if before is not None and before != values:
-            self._take_out(index, entry.key, changes)
-        if values:
-            known[entry.key] = values
-            found = self._found[index.name]
-            for value in values:
-                found.setdefault(value, {})[entry.key] = entry
-                changes.add((index.name, value))
-
-    def _take_out(self, index: Index, key: Key, changes: set[Change]) -> None:
+    def _take_out(self, index: Index, key: Key, changes: list[Change]) -> None:
         every = self._found[index.name]
         for value in self._values[index.name].pop(key, ()):
             del every[value][key]
             if not every[value]:
                 del every[value]
-            changes.add((index.name, value))
+            changes.append((index.name, value))

@@ -9,69 +9,65 @@ asked for it, directly or by way of others, and not even those where a result in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast
 
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Change, Entry, Store
-from closeknit.dialects.wire.kinds import UNNAMED, Named
+from closeknit.dialects.wire.kinds import UNNAMED
 from closeknit.hub.keys import Key
 
 if TYPE_CHECKING:
     from closeknit.dialects.family import Family
 
-_O = TypeVar("_O", bound=Named)
+_O = TypeVar("_O", bound=KubernetesObject)
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-_Name: TypeAlias = tuple[Hashable, ...]
-"""A function and its arguments."""
+_Name: TypeAlias = tuple[Any, ...]
+"""The name of a result: a function and its arguments."""
+_Source: TypeAlias = Change | _Name
+"""What a result was worked out from: a question to the store, which begins with a text, or another result."""
 
 
 @dataclass(slots=True)
 class _Result:
-    """What a function made, and what it asked for."""
+    """What a function made, and from what."""
 
     value: Any
-    asked: tuple[Change, ...]
-    """Questions to the store."""
-    used: tuple[_Name, ...]
-    """Other results."""
+    sources: tuple[_Source, ...]
+    """In the order in which the function asked for them."""
     changed: int
     """The revision in which the value last came out otherwise."""
     checked: int
     """The revision in which it was last known to be right."""
     stale: bool = False
-    """Whether something that it depends on may have changed since."""
-
-
-@dataclass(slots=True)
-class _Asking:
-    """A function at work."""
-
-    asked: dict[Change, None] = field(default_factory=dict)
-    used: dict[_Name, None] = field(default_factory=dict)
+    """Whether one of its sources may have changed since."""
 
 
 class _Dependents:
-    """By question or result, the results that depend on it. Most have one, so only a second makes a set."""
+    """By source, the results that depend on it. Most have one, so only a second makes a set."""
 
     def __init__(self) -> None:
-        self._by_source: dict[Hashable, _Name | set[_Name]] = {}
+        self._by_source: dict[_Source, _Name | set[_Name]] = {}
 
-    def of(self, source: Hashable) -> Collection[_Name]:
+    def __len__(self) -> int:
+        return len(self._by_source)
+
+    def of(self, source: _Source) -> Collection[_Name]:
         found = self._by_source.get(source)
         return () if found is None else found if isinstance(found, set) else (found,)
 
-    def add(self, source: Hashable, name: _Name) -> None:
+    def add(self, source: _Source, name: _Name) -> None:
         found = self._by_source.setdefault(source, name)
         if isinstance(found, set):
             found.add(name)
-        elif found is not name:
+        elif found != name:
             self._by_source[source] = {found, name}
 
-    def discard(self, source: Hashable, name: _Name) -> bool:
+    def discard(self, source: _Source, name: _Name) -> bool:
         """Remove one; returns whether nobody depends on the source any more."""
         found = self._by_source.get(source)
         if isinstance(found, set):
@@ -103,15 +99,19 @@ class View:
 
         There only pods that exist and may be bound now count, and none are assumed. None for files.
         """
+        self.existing: frozenset[Key] = frozenset()
+        """Objects that a cluster has admitted already, so that the store holds updates of them."""
         self.worked_out: Counter[object] = Counter()
         """How often each function was run; for tests and benchmarks."""
         self._revision = 0
         self._results: dict[_Name, _Result] = {}
-        self._asked_by = _Dependents()
-        self._used_by = _Dependents()
+        self._dependents = _Dependents()
+        self._stale: dict[object, dict[_Name, None]] = {}
+        """By function, the results that may be wrong."""
         self._changed: dict[Change, int] = {}
-        self._stale: dict[Hashable, dict[_Name, None]] = {}
-        self._at_work: list[_Asking] = []
+        """By question that results depend on, the revision in which the answer last changed."""
+        self._at_work: list[dict[_Source, None]] = []
+        """For each function at work, what it has asked for so far."""
 
     # ------------------------------------------------------------------------------------- changes
 
@@ -122,43 +122,50 @@ class View:
     def remove(self, key: Key) -> None:
         """Forget one object, and what was made of it alone."""
         self._note(self._store.remove(key))
-        for question in (("key", key), ("exists", key)):
-            for name in [name for name in self._asked_by.of(question) if key in name]:
-                self._forget(name, self._results.pop(name))
 
     def stale(self, function: Callable[..., object]) -> Iterator[tuple[Any, ...]]:
-        """The arguments for which what this function made may be wrong by now."""
-        return (name[1:] for name in tuple(self._stale.get(function, ())))
+        """The arguments for which what this function made may be wrong by now.
+
+        A result with arguments on which no other depends is listed as long as one of them is the key of an
+        object that exists.
+        """
+        return (name[1:] for name in self._stale.get(function, ()))
+
+    def is_stale(self, function: Callable[..., object], *arguments: Hashable) -> bool:
+        """Whether what this function made of these arguments may be wrong by now."""
+        return (function, *arguments) in self._stale.get(function, ())
 
     def depends_on(self, function: Callable[..., object], *arguments: Hashable) -> set[Change]:
         """The questions that a result asked, directly or through others; a changed answer makes it stale."""
-        asked: set[Change] = set()
-        seen: set[_Name] = set()
-        pending: list[_Name] = [(function, *arguments)]
+        found: set[_Source] = set()
+        pending: list[_Source] = [(function, *arguments)]
         while pending:
-            name = pending.pop()
-            if name not in seen and name in self._results:
-                seen.add(name)
-                asked.update(self._results[name].asked)
-                pending.extend(self._results[name].used)
-        return asked
+            source = pending.pop()
+            if source not in found:
+                found.add(source)
+                pending.extend(self._results[source].sources if source in self._results else ())
+        return {source for source in found if isinstance(source[0], str)}
 
-    def _note(self, changes: set[Change]) -> None:
+    def _note(self, changes: Sequence[Change]) -> None:
         if not changes:
             return
         self._revision += 1
         pending: list[_Name] = []
         for change in changes:
             # What nobody has asked yet is asked of the store as it is then.
-            if dependents := self._asked_by.of(change):
+            if dependents := self._dependents.of(change):
                 self._changed[change] = self._revision
                 pending.extend(dependents)
+        touched: dict[_Name, None] = {}
         while pending:
-            result = self._results[name := pending.pop()]
+            touched[name := pending.pop()] = None
+            result = self._results[name]
             if not result.stale:
                 result.stale = True
                 self._stale.setdefault(name[0], {})[name] = None
-                pending.extend(self._used_by.of(name))
+                pending.extend(self._dependents.of(name))
+        for name in touched:
+            self._drop_if_unused(name)
 
     # ----------------------------------------------------------------------------------- questions
 
@@ -178,7 +185,7 @@ class View:
         return self._store.get(key) is not None
 
     def is_readable(self, key: Key) -> bool:
-        """Whether there is such an object, and it can be read; what it says is not asked."""
+        """Whether there is such an object, and it can be read; its content is not asked for."""
         self._ask(("exists", key))
         return isinstance(self._store.get(key), Stored)
 
@@ -215,63 +222,75 @@ class View:
 
         The function must be pure, and must ask for objects by way of the view alone.
         """
-        name: _Name = (function, *cast(tuple[Hashable, ...], arguments))
+        name: _Name = (function, *arguments)
         if self._at_work:
-            self._at_work[-1].used[name] = None
+            self._at_work[-1][name] = None
         return cast(_T, self._current(name).value)
 
     def _ask(self, question: Change) -> None:
         if self._at_work:
-            self._at_work[-1].asked[question] = None
+            self._at_work[-1][question] = None
 
     # ------------------------------------------------------------------------------------- results
 
     def _current(self, name: _Name) -> _Result:
         result = self._results.get(name)
-        if result is None or (result.stale and self._is_wrong(result)):
+        if result is None or (result.stale and any(self._is_newer(each, result) for each in result.sources)):
             return self._work_out(name, result)
         if result.stale:
-            result.stale = False
-            del self._stale[name[0]][name]
+            self._confirm(name, result)
         result.checked = self._revision
         return result
 
-    def _is_wrong(self, result: _Result) -> bool:
-        if any(self._changed.get(question, 0) > result.checked for question in result.asked):
-            return True
-        return any(self._current(used).changed > result.checked for used in result.used)
+    def _is_newer(self, source: _Source, than: _Result) -> bool:
+        """Whether a source has changed since; those before it have not, so it would be asked for again."""
+        if isinstance(source[0], str):
+            return self._changed.get(source, 0) > than.checked
+        return self._current(source).changed > than.checked
+
+    def _confirm(self, name: _Name, result: _Result) -> None:
+        result.stale = False
+        del self._stale[name[0]][name]
 
     def _work_out(self, name: _Name, before: _Result | None) -> _Result:
-        function = cast(Callable[..., Any], name[0])
-        asking = _Asking()
-        self._at_work.append(asking)
+        function = name[0]
+        asked: dict[_Source, None] = {}
+        self._at_work.append(asked)
         try:
             value = function(self, *name[1:])
         finally:
             self._at_work.pop()
         self.worked_out[function] += 1
-        if before is not None:
-            self._forget(name, before)
-        same = before is not None and bool(before.value == value)
-        result = _Result(
-            value=before.value if before is not None and same else value,
-            asked=tuple(asking.asked),
-            used=tuple(asking.used),
-            changed=before.changed if before is not None and same else self._revision,
-            checked=self._revision,
-        )
+        result = _Result(value, tuple(asked), changed=self._revision, checked=self._revision)
         self._results[name] = result
-        for question in result.asked:
-            self._asked_by.add(question, name)
-        for used in result.used:
-            self._used_by.add(used, name)
+        for source in asked:
+            self._dependents.add(source, name)
+        if before is not None:
+            if before.value == value:
+                result.value, result.changed = before.value, before.changed
+            self._confirm(name, before)
+            self._forget(name, (source for source in before.sources if source not in asked))
         return result
 
-    def _forget(self, name: _Name, result: _Result) -> None:
-        if result.stale:
-            del self._stale[name[0]][name]
-        for question in result.asked:
-            if self._asked_by.discard(question, name):
-                self._changed.pop(question, None)
-        for used in result.used:
-            self._used_by.discard(used, name)
+    def _forget(self, name: _Name, sources: Iterable[_Source]) -> None:
+        """Note that a result does not depend on these sources any more."""
+        for source in sources:
+            if not self._dependents.discard(source, name):
+                continue
+            if isinstance(source[0], str):
+                self._changed.pop(source, None)
+            else:
+                self._drop_if_unused(source)
+
+    def _drop_if_unused(self, name: _Name) -> None:
+        """Drop a result on which nothing depends, unless it is of an object that exists or of all objects."""
+        is_of_object = any(isinstance(each, Key) and self._store.get(each) for each in name[1:])
+        # A function at work is registered as a dependent only when it is done.
+        is_used = self._dependents.of(name) or any(name in asked for asked in self._at_work)
+        if len(name) == 1 or is_of_object or is_used:
+            return
+        result = self._results.pop(name, None)
+        if result is not None:
+            if result.stale:
+                self._confirm(name, result)
+            self._forget(name, result.sources)

@@ -27,6 +27,8 @@ LARGEST = 64 * 2**20
 # What YAML calls printable. Anything else could only hide something from a reader, or confuse a terminal.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
+_PLAIN = bytes([*b"\t\n\r", *range(0x20, 0x7F)])
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -60,7 +62,8 @@ def _text(content: bytes) -> str | Problem:
         before = error.object[: error.start].decode("utf-8", "replace")
         byte = error.object[error.start]
         return sentences.NOT_UTF8.at(_place(before), byte=f"0x{byte:02x}")
-    if found := _UNPRINTABLE.search(text):
+    # Most files are plain ASCII, which needs no closer look.
+    if content.translate(None, _PLAIN) and (found := _UNPRINTABLE.search(text)):
         before, character = text[: found.start()], ord(found[0])
         return sentences.UNPRINTABLE.at(_place(before), character=f"U+{character:04X}")
     return text

@@ -1,7 +1,7 @@
 """Two objects of one key cannot be written side by side: find them, and choose other names.
 
 Families have names of their own, so two workloads of one name may meet in one target. Where the name
-is ours to choose, the second gets another; where an operator's rule gives it, both are told.
+is ours to choose, the second gets another; where an operator's rule gives it, both are reported.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 from closeknit.dialects.family import Object
 from closeknit.hub.keys import Key
-from closeknit.hub.request import Group, Member
 from closeknit.hub.workload import ObjectName, Workload
 
 TOPOLOGIES = ("ClusterTopologyBinding", "Topology")
@@ -105,7 +104,7 @@ def called(workload: Workload, name: str) -> Workload:
     request = workload.request
     assert request is not None
     namespace, slash, _ = request.name.rpartition("/")
-    root = _unnamed(request.root)
+    root = request.root.mapped(pods=lambda pods: replace(pods, pods=()))
     own = f"{namespace}{slash}{name}"
     root = replace(root, name=own) if root.name == request.name else root
     return replace(
@@ -113,10 +112,3 @@ def called(workload: Workload, name: str) -> Workload:
         object=replace(workload.object, name=name),
         request=replace(request, name=own, root=root),
     )
-
-
-def _unnamed(group: Group) -> Group:
-    def unnamed(member: Member) -> Member:
-        return _unnamed(member) if isinstance(member, Group) else replace(member, pods=())
-
-    return replace(group, members=tuple(unnamed(member) for member in group.members))

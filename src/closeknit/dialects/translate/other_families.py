@@ -21,13 +21,13 @@ from closeknit.dialects.translate.name_conflicts import (
 )
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import InvalidError, OneOf, Problem
+from closeknit.hub.problems import Code, Fact, InvalidError, OneOf, Problem
 from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload
 
 NAME: Path = ("metadata", "name")
-"""Where a problem with a whole workload is told."""
+"""Where a problem with a whole workload is reported."""
 TARGETS = ("kai", "grove", "podgang", "kueue", "pods")
 """What can be translated to."""
 _ON_THE_WAY = {"podgang": "grove", "pods": "kai"}
@@ -56,8 +56,8 @@ class Restating:
         self._found = found
         self._target = target
         self._written = written
-        family = _ON_THE_WAY.get(target, target)
-        speakers = (one for one in families if one.name == family and one.express is not None)
+        self._family = _ON_THE_WAY.get(target, target)
+        speakers = (one for one in families if one.name == self._family and one.express is not None)
         self._speaker = next(speakers, None)
 
     def restated(
@@ -118,7 +118,7 @@ class Restating:
         try:
             objects = list(speaker.express(named, topologies))
         except InvalidError as error:
-            yield from (self._not_expressible(workload, speaker.name, problem) for problem in error.problems)
+            yield from (self._not_expressible(workload, problem) for problem in error.problems)
             return
         if speaker.name == self._target:
             yield from objects
@@ -129,15 +129,13 @@ class Restating:
             further = gather(
                 load_documents(self._families, documents, lenient=self._found.loaded.view.lenient)
             )
-            yield from (
-                self._not_expressible(workload, speaker.name, one.problem) for one in further.problems
-            )
+            yield from (self._not_expressible(workload, one.problem) for one in further.problems)
             # Nobody else writes topology and pods of a set that is only on the way, and gangs name both.
             yield from (made for made in objects if made["kind"] in TOPOLOGIES)
             for step in (self._target, "pods"):
                 for result, _ in by_own_rules(speaker, further, step):
                     if isinstance(result, Reported):
-                        yield self._not_expressible(workload, speaker.name, result.problem)
+                        yield self._not_expressible(workload, result.problem)
                     else:
                         yield result
 
@@ -147,22 +145,16 @@ class Restating:
         possible = [
             each for each in TARGETS if each in family.render or _ON_THE_WAY.get(each, each) in speakers
         ]
-        name, remedy = workload.object, OneOf.among("", possible)
-        return at(
-            self._found,
-            workload,
-            sentences.UNTRANSLATABLE.at(
-                NAME, kind=name.kind, name=name.name, target=self._target, remedy=remedy
-            ),
-        )
+        remedy = OneOf.among("", possible)
+        return self._problem(workload, sentences.UNTRANSLATABLE, target=self._target, remedy=remedy)
 
-    def _not_expressible(self, workload: Workload, family: str, problem: Problem) -> Located:
+    def _not_expressible(self, workload: Workload, problem: Problem) -> Located:
         """What the target has no words for."""
+        return self._problem(workload, sentences.NOT_EXPRESSIBLE, family=self._family, problem=problem)
+
+    def _problem(self, workload: Workload, code: Code, **facts: Fact) -> Located:
         name = workload.object
-        problem_of_workload = sentences.NOT_EXPRESSIBLE.at(
-            NAME, kind=name.kind, name=name.name, family=family, problem=problem
-        )
-        return at(self._found, workload, problem_of_workload)
+        return at(self._found, workload, code.at(NAME, kind=name.kind, name=name.name, **facts))
 
 
 def at(found: Gathered, workload: Workload, problem: Problem) -> Located:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.family import Family, Object
-from closeknit.dialects.reading import Gathered, gather, in_order, load
+from closeknit.dialects.reading import Gathered, gather, load
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Renamed, Written, same
@@ -69,7 +69,7 @@ def translate_with(
     noted = sorted((each for each in found.workloads if each.notes), key=queue_order)
     return Translation(
         objects=tuple(each for each in every if isinstance(each, dict)),
-        problems=in_order(problems, sources),
+        problems=found.loaded.in_order(problems),
         unwritten=tuple(each for each in every if isinstance(each, ObjectName)),
         skipped=found.loaded.skipped,
         noted=tuple(noted),
@@ -104,7 +104,7 @@ def _clashes(
 ) -> Iterator[Located]:
     """Objects of one key that differ, where operators' rules give both their name.
 
-    Two workloads may have thousands of pods that clash; the first of each kind is told. What was made
+    Two workloads may have thousands of pods that clash; the first of each kind is reported. What was made
     for no workload, because another object speaks for it by now, gives way.
     """
     own = {workload.key: workload for workload in sound}

@@ -1,6 +1,6 @@
 """Whether a plain document has the shape of a wire type; everything that differs, at once.
 
-msgspec stops at the first mistake and passes over unknown fields unless told otherwise. So it is asked
+msgspec stops at the first mistake and passes over unknown fields by default. So it is asked
 first whether a document fits a closed twin of the shape, which is quick: most of the hundred thousand nodes
 of a cluster do. Only where one does not, a checker walks it and tells everything.
 Twins and checkers are made per type, when they are first needed.
@@ -118,10 +118,10 @@ def _checker(kind: Any) -> _Check:
     """The function that checks a value of this type."""
     if isinstance(kind, type) and issubclass(kind, Wire):
         return _wire_checker(kind)
-    if kind in (Quantity, Quantity | None):
-        return _simple((str, int, float), "a quantity, such as 8, 500m or 1.5Gi,")
-    if kind == Number:
-        return _simple((int, float), "a number")
+    if kind in _PLAIN:
+        return _simple(*_PLAIN[kind])
+    if kind is object:
+        return lambda *_: None
     if type(None) in get_args(kind):
         # Null never reaches us, because documents leave it out.
         (inner,) = (inner for inner in get_args(kind) if inner is not type(None))
@@ -134,17 +134,18 @@ def _checker(kind: Any) -> _Check:
         case origin if origin is dict:
             return _mapping_checker(_checker(get_args(kind)[1]))
         case _:
-            return _plain_checker(kind)
+            raise TypeError(f"No wire shape holds {kind} yet; teach this module to check it.")
 
 
-def _plain_checker(kind: Any) -> _Check:
-    if kind is str:
-        return _simple((str,), "a string")
-    if kind is bool:
-        return _simple((bool,), "true or false")
-    if kind is object:
-        return lambda *_: None
-    raise TypeError(f"No wire shape holds {kind} yet; teach this module to check it.")
+_QUANTITY = ((str, int, float), "a quantity, such as 8, 500m or 1.5Gi,")
+_PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "a string"),
+    bool: ((bool,), "true or false"),
+    Number: ((int, float), "a number"),
+    Quantity: _QUANTITY,
+    Quantity | None: _QUANTITY,
+}
+"""Types without parts: what is allowed, and how it is called."""
 
 
 def _simple(allowed: tuple[type, ...], expected: str) -> _Check:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
-from closeknit.apis.meta_v1 import ObjectMeta
-from closeknit.apis.wire import Wire
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.dialects.text.documents import Located
 from closeknit.hub.paths import Path, text_of
 from closeknit.hub.problems import Problem
@@ -21,14 +20,6 @@ from closeknit.hub.workload import ObjectName
 DEFAULT_NAMESPACE = "default"
 UNNAMED = "#"
 """How the keys of objects begin that have no name; no name of an object does."""
-
-
-class Named(Protocol):
-    """A wire shape of a whole object."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """Its name, labels and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +46,8 @@ class OwnFile:
         metadata = {"name": plain or self.unnamed}
         return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": content}
 
-    def in_file(self, problem: Problem) -> Problem:
-        """A problem of the object, at the path that the author of the file sees."""
-        return problem.moved(self._path)
-
-    def _path(self, path: Path) -> Path:
+    def path_in_file(self, path: Path) -> Path:
+        """A path of the object, as the author of the file sees it."""
         if path == ("metadata", "name"):
             return self.name or (self.mark,)
         return path[1:] if path[:1] == ("spec",) else path
@@ -74,7 +62,7 @@ class Kind:
     kind: str
     versions: tuple[str, ...]
     """Those that are read, the preferred one first. Versions that differ in shape are kinds of their own."""
-    shape: type[Wire]
+    shape: type[KubernetesObject]
     namespaced: bool = True
     own_file: OwnFile | None = None
     """How it is written without apiVersion and kind, if it ever is."""
@@ -116,8 +104,7 @@ def _items(reached: list[tuple[Path, Any]]) -> Iterator[tuple[Path, Any]]:
             yield path, outer
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where an object was written."""
 
     source: str
@@ -129,7 +116,7 @@ class Origin:
 
     def in_file(self, problem: Problem) -> Problem:
         """A problem of the object, at the path that its author sees, counted from the object."""
-        return problem if self.own_file is None else self.own_file.in_file(problem)
+        return problem if self.own_file is None else problem.moved(self.own_file.path_in_file)
 
     def located(self, problem: Problem, name: ObjectName | None) -> Located:
         """A problem of the object, with its place."""

@@ -6,8 +6,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.text.documents import Document, Located
@@ -16,7 +15,6 @@ from closeknit.dialects.wire.kinds import (
     DEFAULT_NAMESPACE,
     UNNAMED,
     Kind,
-    Named,
     Origin,
     OwnFile,
     Skipped,
@@ -29,8 +27,7 @@ from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.workload import ObjectName
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An object, as far as it could be read, and where it was written."""
 
     kind: Kind
@@ -94,7 +91,8 @@ class Registry:
                 ("metadata", "name"), kind=name.kind, name=name.name, origin=str(first)
             )
             problems = (*problems, again)
-        yield from (origin.located(problem, name) for problem in problems)
+        for problem in problems:
+            yield origin.located(problem, name)
         if isinstance(kind, Problem) or first is not origin:
             return
         yield Found(kind, key, name, origin, decoded, problems, content if kind.verbatim else {})
@@ -138,7 +136,10 @@ class Registry:
             code = sentences.UNKNOWN_VERSION
             return code.at(("apiVersion",), kind=name, version=version, remedy=remedy)
         if group in self._known:
-            return None if name in self._known[group] else _unknown_kind(name, self._known[group])
+            if name in self._known[group]:
+                return None
+            remedy = OneOf.among(name, self._known[group])
+            return sentences.UNKNOWN_KIND.at(("kind",), kind=name, remedy=remedy)
         meant = nearest(group, [other for other, kind_name in self._kinds if kind_name == name])
         # A group that is merely similar, as "scheduling.x-k8s.io" is, belongs to another project.
         if meant and is_slip(group, meant):
@@ -160,10 +161,11 @@ def _unpacked(content: Any) -> Iterator[tuple[Path, Any]]:
     while pending:
         path, outer = pending.pop()
         kind = outer.get("kind") if isinstance(outer, dict) else None
-        items = outer.get("items") if isinstance(outer, dict) else None
-        if isinstance(kind, str) and outer.keys() <= {"apiVersion", "kind", "metadata"}:
-            items = []
-        if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
+        if not isinstance(kind, str) or not kind.endswith("List"):
+            yield path, outer
+            continue
+        items = [] if outer.keys() <= {"apiVersion", "kind", "metadata"} else outer.get("items")
+        if not isinstance(items, list):
             yield path, outer
             continue
         typed = (
@@ -182,17 +184,17 @@ def _identity(content: Any, kind: Kind | Problem | None) -> ObjectName:
     fields = content if isinstance(content, dict) else {}
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    written = [fields.get("apiVersion"), fields.get("kind"), metadata.get("namespace"), metadata.get("name")]
-    api_version, name_of_kind, namespace, name = (
-        _safe(text) if isinstance(text, str) else "" for text in written
-    )
+    namespace = _safe(metadata.get("namespace"))
     if isinstance(kind, Kind):
         namespace = (namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
-    return ObjectName(api_version, name_of_kind, namespace, name)
+    name = _safe(metadata.get("name"))
+    return ObjectName(_safe(fields.get("apiVersion")), _safe(fields.get("kind")), namespace, name)
 
 
-def _safe(text: str) -> str:
+def _safe(text: Any) -> str:
     """The text, unless it could harm a terminal; no valid name is changed."""
+    if not isinstance(text, str):
+        return ""
     return text if text.isprintable() and len(text) <= 316 else ascii(text[:80])[1:-1]
 
 
@@ -206,13 +208,13 @@ def _decoded(
     decoded, problems = decode(kind.shape, content, lenient=lenient)
     if decoded is None:
         return None, problems
-    metadata = cast(Named, decoded).metadata
+    metadata = decoded.metadata
     if own_file is not None and own_file.own_names:
         return decoded, problems
     if kind.named and not metadata.name:
         return None, (*problems, sentences.NAMELESS.at(("metadata", "name")))
     wrong = tuple(_name_problems(metadata))
-    # A file of its own is no object yet, so its rules can be told beside a name that none could have.
+    # A file of its own is no object yet, so it is checked even if no object could have its name.
     return None if wrong and own_file is None else decoded, (*problems, *wrong)
 
 
@@ -225,7 +227,3 @@ def _name_problems(metadata: ObjectMeta) -> Iterator[Problem]:
     for key, text in (("name", metadata.name), ("namespace", metadata.namespace)):
         if text and not is_name(text):
             yield sentences.INVALID_NAME.at(("metadata", key), name=text)
-
-
-def _unknown_kind(name: str, known: Iterable[str]) -> Problem:
-    return sentences.UNKNOWN_KIND.at(("kind",), kind=name, remedy=OneOf.among(name, known))

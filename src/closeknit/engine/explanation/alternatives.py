@@ -8,10 +8,11 @@ import numpy as np
 
 from closeknit.engine import score
 from closeknit.engine.candidates import Candidates
+from closeknit.engine.choices import Loads, Tally
 from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar
+from closeknit.engine.domain_costs import DomainCosts
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.tallies import Loads, Tally
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Choice, DomainFit, Placed
 
@@ -73,7 +74,7 @@ def _choice(
     first, last = tree.span(*inside, level)
     used = [Tally(tree.count(level)) for level in range(tree.depth + 1)]
     siblings = [0] * len(compiled.tables)
-    candidates = Candidates(compiled, group, inside, level, loads=Loads(tree), used=used, siblings=siblings)
+    candidates = Candidates(DomainCosts(compiled, group, inside, level, Loads(tree), used, siblings))
     fitting = len(candidates)
     candidates.drop(domain)
     main = max(range(len(group.need)), key=lambda shape: (group.need[shape], -shape))

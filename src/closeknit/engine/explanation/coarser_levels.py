@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Blame, Culprit
 from closeknit.engine.explanation.trials import Trials
 from closeknit.hub.outcome import LevelChange, Relaxation
-from closeknit.hub.request import Group
+from closeknit.hub.request import Group, problems
 from closeknit.hub.topology import Topology
 
 _ROUNDS = 6
@@ -22,6 +23,7 @@ class CoarserLevels:
 
     def __init__(self, trials: Trials, topology: Topology | None) -> None:
         self._trials = trials
+        self._topology = topology
         self._labels = topology.labels if topology is not None else ()
         self._blame = Blame(trials)
 
@@ -108,29 +110,14 @@ class CoarserLevels:
         if len(changes) > 1:
             # Inner groups are taken back first, since no group may have a coarser level than one around it.
             for name in reversed(list(changes)):
-                for label in self._finer(before[name], changes[name]):
-                    tried = {**changes, name: label}
-                    if self._allowed({**before, **tried}, root) and self._trials.placeable(
-                        variants.releveled(root, tried)
-                    ):
+                for level in range(self._depth(before[name]), self._depth(changes[name]), -1):
+                    tried = {**changes, name: self._labels[level]}
+                    trial = variants.releveled(root, tried)
+                    makes_sense = not problems(replace(self._trials.request, root=trial), self._topology)
+                    if makes_sense and self._trials.placeable(trial):
                         changes = tried
                         break
         return {name: label for name, label in changes.items() if label != before[name]}
-
-    def _finer(self, first: str | None, last: str | None) -> Iterator[str]:
-        """Levels from the first one up to, but not including, the last."""
-        return (self._labels[level] for level in range(self._depth(first), self._depth(last), -1))
-
-    def _allowed(self, levels: dict[str, str | None], root: Group) -> bool:
-        """Whether no group would have a coarser level than one around it."""
-        pending: list[tuple[Group, int]] = [(root, -1)]
-        while pending:
-            group, above = pending.pop()
-            mine = self._depth(levels[group.name])
-            if 0 <= mine < above:
-                return False
-            pending.extend((inner, max(mine, above)) for inner in group.members if isinstance(inner, Group))
-        return True
 
     def _depth(self, label: str | None) -> int:
         return -1 if label is None else self._labels.index(label)

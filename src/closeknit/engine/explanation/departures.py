@@ -18,6 +18,7 @@ from closeknit.engine.explanation.clearing import Clearing
 from closeknit.engine.explanation.fill import Fill
 from closeknit.engine.explanation.fits import Prospect, Survey
 from closeknit.engine.explanation.trials import Trials
+from closeknit.engine.score import new_pods
 from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Departure, Relaxation
 from closeknit.hub.request import Group
@@ -115,11 +116,10 @@ class Departures:
         if plain(compiled.root):
             return [(compiled.root, at)]
         fill = Fill(compiled, self._ledger.free, at)
-        lacking = {pod_set.index for pod_set in compiled.pod_sets if pod_set.need > fill.placed(pod_set)}
         found: dict[int, tuple[GroupVar, tuple[int, int]]] = {}
         for group in compiled.groups:
-            for pod_set in (member for member in group.members if isinstance(member, PodSetVar)):
-                if pod_set.index in lacking:
+            for member in group.members:
+                if isinstance(member, PodSetVar) and new_pods(fill.spread, member) < member.need:
                     # Whoever shares a place is short together.
                     around = _confining(group)
                     found[around.index] = (around, fill.homes.get(around.index, at))
@@ -162,13 +162,10 @@ class Departures:
     # ---- by trial ----
 
     def _enough(self, root: Group, workloads: Iterable[str]) -> bool:
-        mark = self._ledger.begin()
-        try:
+        with self._ledger.fork():
             for workload in workloads:
                 self._ledger.release(workload)
             return self._trials.placeable(root) is True
-        finally:
-            self._ledger.undo(mark)
 
     def _pruned(self, root: Group, workloads: Sequence[str]) -> Sequence[str]:
         """The workloads that must leave: whoever can stay does, in ever smaller parts, the dearest first."""

@@ -25,20 +25,16 @@ class _Tally:
     def __init__(self, size: int) -> None:
         self.codes: Ints = np.full(size, -1, dtype=np.int64)
         self._known: dict[tuple[int, str], int] = {}
-        self._meaning: dict[int, tuple[int, str]] = {}
 
     def code(self, reason: str, detail: str) -> int:
         rank = REASONS.index(reason)
-        key = (rank, detail)
-        if key not in self._known:
-            self._known[key] = (rank << 32) + len(self._known)
-            self._meaning[self._known[key]] = key
-        return self._known[key]
+        return (rank << 32) + self._known.setdefault((rank, detail), len(self._known))
 
     def counted(self) -> tuple[Exclusion, ...]:
         codes, numbers = np.unique(self.codes[self.codes >= 0], return_counts=True)
         pairs = zip(codes.tolist(), numbers.tolist(), strict=True)
-        found = [(*self._meaning[code], number) for code, number in pairs]
+        meaning = list(self._known)
+        found = [(*meaning[code & 0xFFFFFFFF], number) for code, number in pairs]
         ordered = sorted(found, key=lambda each: (each[0], -each[2], each[1]))
         return tuple(Exclusion(REASONS[rank], detail, number) for rank, detail, number in ordered)
 

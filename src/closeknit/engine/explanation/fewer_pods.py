@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from closeknit.engine.compiled_request import CompiledRequest, Goal
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit
-from closeknit.engine.explanation.trials import Most, Trials
+from closeknit.engine.explanation.trials import Trials
+from closeknit.engine.score import Spread, new_pods
 from closeknit.hub.outcome import CountChange, Relaxation
 from closeknit.hub.request import Group, PodSet
 
@@ -31,8 +33,9 @@ class FewerPods:
         blamed = {pods.name for core in cores for pods in core.pod_sets() if variants.wanted(pods)}
         every = {pods.name for pods in root.pod_sets()}
         for allowed in (blamed, every):
-            for most in self._trials.most(variants.loosened(root, allowed, 1)):
-                counts = self._tried(root, _evened(root, _fewer(root, most)))
+            loose = self._trials.compiled(variants.loosened(root, allowed, 1), Goal.WISHES)
+            for spread in self._trials.most(loose):
+                counts = self._tried(root, _evened(root, _fewer(root, loose, spread)))
                 if counts:
                     return Relaxation(tuple(CountChange(name, counts[name]) for name in sorted(counts)))
         return None
@@ -73,13 +76,13 @@ class FewerPods:
         return counts
 
 
-def _fewer(root: Group, most: Most) -> Counts:
+def _fewer(root: Group, loose: CompiledRequest, spread: Spread) -> Counts:
     """Pod sets that get some, but not all, of the pods that must run. Sets left out whole need no change."""
     pods_of = {pods.name: pods for pods in root.pod_sets()}
     counts: Counts = {}
-    for pod_set in most.compiled.pod_sets:
+    for pod_set in loose.pod_sets:
         pods = pods_of[pod_set.name]
-        running = len(pods.bound) + most.placed(pod_set.index)
+        running = len(pods.bound) + new_pods(spread, pod_set)
         if 0 < running < pods.least:
             counts[pod_set.name] = running
     return counts

@@ -32,10 +32,6 @@ class Fill:
         """By shape: how many pods each node still takes."""
         self._fill(compiled.root, within)
 
-    def placed(self, pod_set: PodSetVar) -> int:
-        """New pods of a pod set."""
-        return int(self.spread[pod_set.index][1].sum()) if pod_set.index in self.spread else 0
-
     def _fill(self, group: GroupVar, inside: tuple[int, int]) -> None:
         at = inside if group.required <= inside[0] else self._roomiest(group, inside)
         if at is None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from closeknit.engine import eligibility
-from closeknit.engine.compiled_request import CompiledRequest
+from closeknit.engine.compiled_request import CompiledRequest, Goal
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit, plain
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.ledger import PODS, Ledger, port_resource
-from closeknit.engine.node_fits import MOST, PodShape
-from closeknit.engine.score import Spread
+from closeknit.engine.node_fits import MOST, PodShape, fits
+from closeknit.engine.score import Spread, new_pods
 from closeknit.engine.tree import Ints
 from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import DomainFit, Holder
@@ -42,14 +42,9 @@ class Prospect:
         """Places of the best domains: the roomiest first, then those with the most to gain, then by path."""
         # One number to compare by; counts above 2^31 are equal, so that a pair of them fits into it.
         room, emptied = np.minimum(self.room, _COMPARED), np.minimum(self.emptied, _COMPARED)
-        key = room * (_COMPARED + 1) + emptied
-        if len(key) > number:
-            least = np.partition(key, len(key) - number)[len(key) - number]
-            above = np.flatnonzero(key > least).tolist()
-            chosen = above + np.flatnonzero(key == least)[: number - len(above)].tolist()
-        else:
-            chosen = list(range(len(key)))
-        return sorted(chosen, key=lambda at: (-int(key[at]), at))
+        order = np.argsort(-(room * (_COMPARED + 1) + emptied), kind="stable")
+        best: list[int] = order[:number].tolist()
+        return best
 
 
 class Survey:
@@ -67,11 +62,8 @@ class Survey:
         key = table.fits.shape
         if key not in self._emptied:
             ledger, slots = self.ledger, table.tree.slots
-            fit = np.full(len(slots), MOST, dtype=np.int64)
-            for row, units in table.fits.demand:
-                np.minimum(fit, ledger.allocatable[row][slots] // units, out=fit)
-            fit[~eligibility.admitted(ledger, key.filter, slots)] = 0
-            self._emptied[key] = fit
+            admitted = eligibility.admitted(ledger, key.filter, slots)
+            self._emptied[key] = np.where(admitted, fits(ledger.allocatable, table.fits.demand, slots), 0)
         return self._emptied[key]
 
     def prospect(self, compiled: CompiledRequest) -> Prospect:
@@ -109,7 +101,8 @@ class Survey:
                 self._fit(culprit, level, int(prospect.domains[at]), int(prospect.room[at]), None)
                 for at in prospect.best(_SHOWN)
             )
-        loose = variants.loosened(culprit.core, {pods.name for pods in culprit.core.pod_sets()}, 0)
+        every = {pods.name for pods in culprit.core.pod_sets()}
+        loose = self._trials.compiled(variants.loosened(culprit.core, every, 0), Goal.WISHES)
         found: list[tuple[int, int, DomainFit]] = []
         for at in prospect.best(_TRIED):
             enough = heapq.nlargest(_SHOWN, (fits for fits, _, _ in found))
@@ -117,7 +110,8 @@ class Survey:
                 break
             domain = int(prospect.domains[at])
             most = self._trials.most(loose, (level, domain))[0]
-            found.append((most.total, at, self._fit(culprit, level, domain, most.total, most.spread)))
+            placed = new_pods(most, *loose.pod_sets)
+            found.append((placed, at, self._fit(culprit, level, domain, placed, most)))
         found.sort(key=lambda each: (-each[0], each[1]))
         self.ranked[culprit.twin] = [int(prospect.domains[at]) for _, at, _ in found]
         return tuple(fit for _, _, fit in found[:_SHOWN])
@@ -169,20 +163,14 @@ class Survey:
         table, need = compiled.tables[shape], compiled.root.need[shape]
         if int(self.emptied(table)[start:end].sum()) >= need:
             return False
-        slots = compiled.tree.slots[start:end]
-        room = np.full(len(slots), MOST, dtype=np.int64)
-        for row, units in table.fits.demand:
-            np.minimum(room, self.ledger.free[row][slots] // units, out=room)
-        return int(np.clip(room, 0, MOST).sum()) >= need
+        return int(fits(self.ledger.free, table.fits.demand, compiled.tree.slots[start:end]).sum()) >= need
 
 
 def _most_lacking(compiled: CompiledRequest, spread: Spread | None) -> int:
     """The shape of which the most pods found no place."""
     lacking = list(compiled.root.need)
-    if spread is not None:
-        for pod_set in compiled.pod_sets:
-            if pod_set.index in spread:
-                lacking[pod_set.shape] -= int(spread[pod_set.index][1].sum())
+    for pod_set in compiled.pod_sets:
+        lacking[pod_set.shape] -= new_pods(spread or {}, pod_set)
     return max(range(len(lacking)), key=lambda shape: (lacking[shape], -shape))
 
 

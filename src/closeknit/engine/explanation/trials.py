@@ -6,14 +6,14 @@ A question that would cost too much is left open, and nothing is claimed on its 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from closeknit.engine.budget import Budget
 from closeknit.engine.compiled_request import CompiledRequest, Goal
 from closeknit.engine.explanation.fill import Fill
 from closeknit.engine.ledger import Ledger
-from closeknit.engine.score import Spread
-from closeknit.engine.search import Search
+from closeknit.engine.score import Spread, new_pods
+from closeknit.engine.search import Found, Search
 from closeknit.hub.request import Group, Request
 
 _STEPS, _STEPS_A_GRANT = 600, 1_500
@@ -27,23 +27,6 @@ _SMALL = 64
 """Nodes among which a search for the most pods is worth a try."""
 
 
-@dataclass(frozen=True, slots=True)
-class Most:
-    """As many pods of a request as were found to go together."""
-
-    compiled: CompiledRequest
-    spread: Spread
-
-    @property
-    def total(self) -> int:
-        """New pods in all."""
-        return sum(int(counts.sum()) for _, counts in self.spread.values())
-
-    def placed(self, pod_set: int) -> int:
-        """New pods of a pod set."""
-        return int(self.spread[pod_set][1].sum()) if pod_set in self.spread else 0
-
-
 class Trials:
     """Asks the search about variants of one request, on the ledger as it stands."""
 
@@ -55,7 +38,6 @@ class Trials:
         self._compiler = compiler
         self._left = 0
         self._known: dict[tuple[int, Group], bool | None] = {}
-        self._latest: tuple[tuple[int, Group], CompiledRequest] | None = None
         scale = _FEWER if len(ledger.nodes) > _LARGE else 1
         self._steps, self._steps_each, self._steps_granted = 0, _STEPS // scale, _STEPS_A_GRANT // scale
 
@@ -78,48 +60,37 @@ class Trials:
         if key not in self._known:
             if self.spent:
                 return None
-            self._known[key] = self._run(self.compiled(root), improve=0)[1]
+            found = self._run(self.compiled(root), improve=0)
+            self._known[key] = found.spread is not None or (False if found.complete else None)
         return self._known[key]
 
     def fills(self, root: Group) -> bool:
         """Whether a variant is placed by filling; False says nothing. Costs no question."""
         compiled = self.compiled(root)
-        fill = Fill(compiled, self.ledger.free)
-        return all(fill.placed(pod_set) >= pod_set.need for pod_set in compiled.pod_sets)
+        spread = Fill(compiled, self.ledger.free).spread
+        return all(new_pods(spread, pod_set) >= pod_set.need for pod_set in compiled.pod_sets)
 
-    def most(self, root: Group, within: tuple[int, int] = (-1, 0)) -> list[Most]:
+    def most(self, compiled: CompiledRequest, within: tuple[int, int] = (-1, 0)) -> list[Spread]:
         """Ways to place many pods of a variant together, the most first; the first one costs no question.
 
         ``within`` is the level and domain that all of it has to stay in. Minimums of pod
         sets and groups are kept by what the search finds, and not heeded by the rest.
         """
-        compiled = self._wishful(root)
-        found = [Most(compiled, Fill(compiled, self.ledger.free, within).spread)]
+        found = [Fill(compiled, self.ledger.free, within).spread]
         start, end = compiled.tree.bounds(*within)
         nested = any(group.required > within[0] for group in compiled.groups)
         several = sum(pod_set.open > 0 for pod_set in compiled.pod_sets) > 1
         # Where groups compete for domains and none of them must have one, a search finds nothing better soon.
         worthwhile = end - start <= _SMALL if nested else several
         if worthwhile and not self.spent:
-            spread, _ = self._run(compiled, improve=_IMPROVE, within=within)
+            spread = self._run(compiled, improve=_IMPROVE, within=within).spread
             if spread is not None:
-                found.append(Most(compiled, spread))
-        return sorted(found, key=lambda each: -each.total)
+                found.append(spread)
+        return sorted(found, key=lambda spread: -new_pods(spread, *compiled.pod_sets))
 
-    def _wishful(self, root: Group) -> CompiledRequest:
-        """A variant with its wishes, numbered once for all domains it is tried in."""
-        key = (self.ledger.version, root)
-        if self._latest is None or self._latest[0] != key:
-            self._latest = (key, self.compiled(root, Goal.WISHES))
-        return self._latest[1]
-
-    def _run(
-        self, compiled: CompiledRequest, improve: int, within: tuple[int, int] = (-1, 0)
-    ) -> tuple[Spread | None, bool | None]:
+    def _run(self, compiled: CompiledRequest, improve: int, within: tuple[int, int] = (-1, 0)) -> Found:
         self._left -= 1
         budget = Budget(min(self._steps_each, self._steps), improve)
         found = Search(compiled, self.ledger.free, budget).run(within=within)
         self._steps -= found.steps
-        if found.spread is not None:
-            return found.spread, True
-        return None, False if found.complete else None
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code, Severity
+from closeknit.hub.problems import Code
 
 # fmt: off
 # -------------------------------------------------------------------------- services and components
@@ -37,13 +37,6 @@ OVERRIDE_TOO_WIDE = Code("override-too-wide", "Only {allowed:raw} can be written
 SECOND_SETTINGS = Code("second-settings", "There are settings of the operator already. Remove one of the two.")
 NOT_A_LABEL_KEY = Code("not-a-mapped-label", "{label} is not a label key. Write one such as example.com/rack.")
 LABEL_TAKEN = Code("label-taken", "{label} is already the label of {first}. Each domain has its own.")
-
-# ------------------------------------------------------------- what a running deployment has lost
-
-LOST_DOMAIN = Code("deployment-lost-domain", "Topology {topology} has no domain {domain} any more, so this is no longer kept (TopologyConstraintsEnforced, TopologyLevelsUnavailable).", Severity.NOTE)
-LOST_TOPOLOGY = Code("deployment-lost-topology", "There is no usable ClusterTopologyBinding {name} any more, so this is no longer kept (TopologyConstraintsEnforced, TopologyDefinitionNotFound).", Severity.NOTE)
-LOST_NAME = Code("deployment-lost-name", "No topology is named, so this is not kept (TopologyConstraintsEnforced, TopologyDefinitionNotFound).", Severity.NOTE)
-LOST_SWITCH = Code("deployment-lost-switch", "Topology aware scheduling is switched off, so this is no longer kept (TopologyConstraintsEnforced, TopologyLevelsUnavailable).", Severity.NOTE)
 
 # -------------------------------------------------------------------------- what Kueue cannot be told
 

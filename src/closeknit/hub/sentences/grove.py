@@ -49,12 +49,14 @@ EMPTY_PACK = Code("empty-pack", "This says nothing. Give required, preferred or 
 EMPTY_CONSTRAINT = Code("empty-constraint", "This says nothing. Give pack.required, pack.preferred or both.")
 REQUIRED_TWICE = Code("required-twice", "This is the earlier spelling of pack.required, which stands here as well. Keep pack.required.")
 
-# --------------------------------------------------------------------- what a running set has lost
+TAKEN_FOR_DEPLOYMENTS = Code("taken-for-deployments", "DynamoGraphDeployment {name} has this name as well, so the set is taken for the one that is made of it, though neither an owner reference nor the label {label:raw} says so. If it is your own, rename one of the two.", Severity.NOTE)
 
-LOST_DOMAIN = Code("lost-domain", "Topology {topology} has no domain {domain} any more, so this is no longer kept (TopologyLevelsUnavailable, ClusterTopologyLevelsUnavailable).", Severity.NOTE)
-LOST_TOPOLOGY = Code("lost-topology", "There is no usable ClusterTopologyBinding {name} any more, so this is no longer kept (TopologyLevelsUnavailable, ClusterTopologyNotFound).", Severity.NOTE)
-LOST_NAME = Code("lost-name", "No topology is named, so this is not kept (TopologyLevelsUnavailable, TopologyNameMissing).", Severity.NOTE)
-LOST_SWITCH = Code("lost-switch", "Topology aware scheduling is switched off, so this is no longer kept (TopologyLevelsUnavailable, TopologyAwareSchedulingDisabled).", Severity.NOTE)
+# ------------------------------------ what a running set has lost, or a deployment that it is made of
+
+LOST_DOMAIN = Code("lost-domain", "Topology {topology} has no domain {domain} any more, so this is no longer kept ({condition:raw}, {reason:raw}).", Severity.NOTE)
+LOST_TOPOLOGY = Code("lost-topology", "There is no usable ClusterTopologyBinding {name} any more, so this is no longer kept ({condition:raw}, {reason:raw}).", Severity.NOTE)
+LOST_NAME = Code("lost-name", "No topology is named, so this is not kept ({condition:raw}, {reason:raw}).", Severity.NOTE)
+LOST_SWITCH = Code("lost-switch", "Topology aware scheduling is switched off, so this is no longer kept ({condition:raw}, {reason:raw}).", Severity.NOTE)
 
 # --------------------------------------------------------------------------------------- topologies
 

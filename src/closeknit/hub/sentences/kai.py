@@ -23,6 +23,7 @@ SUBGROUPS_TOO_DEEP = Code("subgroups-too-deep", "Subgroups are nested more than 
 NO_SUBGROUPS_TO_COUNT = Code("no-subgroups-to-count", "This counts subgroups, and there are none in {field:raw}. Use minMember.")
 MORE_THAN_CHILDREN = Code("more-than-children", "{value} is more than there are children. {allowed}")
 PARENT_COUNTS_PODS = Code("parent-counts-pods", "{name} has subgroups, and so no pods of its own. Use minSubGroup.")
+PARENT_COUNTED_PODS = Code("parent-counted-pods", "{name} has subgroups, and so no pods of its own: KAI passes over its minMember. Use minSubGroup.", Severity.NOTE)
 LEAF_COUNTS_SUBGROUPS = Code("leaf-counts-subgroups", "No subgroup has {name} as its parent. Use minMember, which counts pods.")
 LEAF_WITHOUT_MINIMUM = Code("leaf-without-minimum", "{name} needs minMember: how many of its pods must run at once.")
 TWO_MINIMUMS = Code("two-minimums", "minMember, which counts pods, stands here as well. Only one of the two can be given.")
@@ -31,6 +32,8 @@ TWO_MINIMUMS = Code("two-minimums", "minMember, which counts pods, stands here a
 NOT_A_BACKOFF = Code("not-a-backoff", "{value:raw} is not known. Allowed are -1 and 1.")
 NOT_A_DURATION = Code("not-a-duration", "{value} is not a duration. Write it as in 90s or 1h30m.")
 NEGATIVE_DURATION = Code("negative-duration", "{value} is negative. Write zero or more, as in 90s.")
+
+NOT_A_RUN_TIME = Code("not-a-run-time", "{value} is not a number of seconds above zero, so nobody knows when this ends. Write it as in '3600'.", Severity.NOTE)
 
 # Constraints.
 TWO_TOPOLOGIES = Code("two-topologies", "{topology} is not {other}, which {field} names. A PodGroup can speak of one topology only.")

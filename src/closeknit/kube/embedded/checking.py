@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from closeknit.kube.embedded.amounts import canonical
-from closeknit.kube.embedded.schema import MISSING, Schema, filled, matches
+from closeknit.kube.embedded.schema import Schema, filled, matches
 from closeknit.kube.errors import Cause
 
 INVALID: Final = "FieldValueInvalid"
@@ -57,14 +57,16 @@ def quoted(value: Any) -> str:
 class Findings:
     """What a walk has found."""
 
-    __slots__ = ("canonical", "causes", "unknown")
+    __slots__ = ("canonical", "causes", "complete", "unknown")
 
-    def __init__(self, *, canonical: bool = False) -> None:
+    def __init__(self, *, canonical: bool = False, complete: bool = True) -> None:
         self.unknown: list[str] = []
         """Paths of fields that no schema knows."""
         self.causes: list[Cause] = []
         self.canonical = canonical
         """Whether quantities are put into one spelling."""
+        self.complete = complete
+        """Whether it is a whole object: what is left out gets its default, and what is empty goes."""
 
 
 def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
@@ -75,9 +77,15 @@ def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
     if value is None and (schema.nullable or (schema.preserve and not schema.type)):
         return value
     if schema.int_or_string:
-        if value.__class__ is float and schema.has_quantities:
+        if value.__class__ is float and schema.has_quantities and found.complete:
             # A quantity may be written as any number.
             value = repr(value)
+        if (
+            found.canonical
+            and schema.has_quantities
+            and (spelled := _spelled(schema.document["pattern"], value))
+        ):
+            return spelled
         if value.__class__ is not int and not isinstance(value, str):
             found.causes.append(_wrong_type(path, value, "integer,string"))
             return value
@@ -91,11 +99,15 @@ def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
     elif value.__class__ is list:
         _settle_list(schema, value, path, found)
     if schema.limited:
-        before = len(found.causes)
         _check_limits(schema.document, value, path, found.causes)
-        if found.canonical and schema.has_quantities and len(found.causes) == before and schema.int_or_string:
-            return canonical(value)
     return value
+
+
+def _spelled(pattern: str, value: Any) -> str:
+    """A quantity in the one spelling that is kept; empty where it is none."""
+    if value.__class__ is int or (value.__class__ is str and matches(pattern, value)):
+        return canonical(value)
+    return ""
 
 
 _META: Final = ("apiVersion", "kind", "metadata")
@@ -112,6 +124,8 @@ def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Find
             found.unknown.append(f"{path}.{name}" if path else name)
         elif item.__class__ is part.plain:
             continue
+        elif part.sparse and not item and (item is None or (found.complete and _IS[part.type](item))):
+            pass
         elif part.simple and item.__class__ is dict:
             _settle_object(part, item, f"{path}.{name}" if path else name, found)
             continue
@@ -125,8 +139,8 @@ def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Find
         doomed.append(name)
     for name in doomed or ():
         del value[name]
-    for name, part in schema.defaulted:
-        if name not in value and part.default is not MISSING:
+    for name, part in schema.defaulted if found.complete else ():
+        if name not in value:
             value[name] = filled(part)
     for name in schema.required:
         if name not in value:

@@ -11,13 +11,10 @@ from closeknit.kube.embedded import metadata
 from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, Findings, settle
 from closeknit.kube.embedded.core import Core, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
-from closeknit.kube.embedded.memo import encoded, key_of
-from closeknit.kube.embedded.schema import prune
-from closeknit.kube.errors import BadRequestError, Cause, invalid
+from closeknit.kube.errors import BadRequestError, Cause
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
-MAX_DEPTH: Final = 200
 
 
 def copied(obj: Mapping[str, Any]) -> Object:
@@ -50,24 +47,6 @@ def read(kind: Kind, version: str, obj: Object, options: WriteOptions) -> tuple[
         obj["metadata"] = {}
     if not isinstance(obj["metadata"], dict):
         raise BadRequestError(f"{resource.kind}: metadata must be an object.")
-    spec = obj.get("spec")
-    if spec.__class__ is not dict or "spec" in kind.schemas[version].required:
-        return obj, _walk(kind, version, obj, options)
-    key = key_of(spec, version)
-    if (prepared := kind.specs.get(key)) is not None:
-        del obj["spec"]
-        causes = _walk(kind, version, obj, options)
-        obj["spec"] = _decode(prepared)
-        return obj, causes
-    warned = len(options.warnings)
-    causes = _walk(kind, version, obj, options)
-    if not causes and len(options.warnings) == warned and options.field_validation != "Ignore":
-        kind.specs.put(key, encoded(obj["spec"]))
-    return obj, causes
-
-
-def _walk(kind: Kind, version: str, obj: Object, options: WriteOptions) -> list[Cause]:
-    """Drop what is unknown, fill in defaults, check, and spell quantities in one way."""
     found = Findings(canonical=kind.builtin)
     settle(kind.schemas[version], obj, "", found)
     if found.unknown:
@@ -78,7 +57,7 @@ def _walk(kind: Kind, version: str, obj: Object, options: WriteOptions) -> list[
         obj["metadata"]["ownerReferences"] = [
             owner for index, owner in enumerate(owners) if owner not in owners[:index]
         ]
-    return found.causes
+    return obj, found.causes
 
 
 def _report(kind: Kind, version: str, unknown: list[str], options: WriteOptions) -> None:
@@ -90,9 +69,9 @@ def _report(kind: Kind, version: str, unknown: list[str], options: WriteOptions)
 
 def refuse_undeclared(kind: Kind, version: str, obj: Object, options: WriteOptions) -> None:
     """Refuse an applied configuration with fields that the kind does not have: nobody could own them."""
-    unknown: list[str] = []
-    prune(kind.schemas[version], obj, "", unknown)
-    if not unknown:
+    found = Findings(complete=False)
+    settle(kind.schemas[version], obj, "", found)
+    if not (unknown := found.unknown):
         return
     if options.field_validation == "Strict":
         raise _strictly(kind, version, unknown)
@@ -120,7 +99,7 @@ def _refuse_unreadable(kind: Kind, version: str, obj: Object, causes: list[Cause
         raise BadRequestError(
             f'{kind.name} in version "{version}" cannot be handled as a {kind.name}: {said}'
         )
-    raise invalid(causes, group=kind.group, kind=kind.name, name=str(obj["metadata"].get("name", "")))
+    raise kind.invalid(causes, str(obj["metadata"].get("name", "")))
 
 
 def refuse_invalid(
@@ -133,5 +112,4 @@ def refuse_invalid(
     if old is not None:
         found.extend(kind.rules.change_problems(obj, old))
     if found:
-        unique = tuple(dict.fromkeys(found))
-        raise invalid(unique, group=kind.group, kind=kind.name, name=str(obj["metadata"].get("name", "")))
+        raise kind.invalid(dict.fromkeys(found), str(obj["metadata"].get("name", "")))

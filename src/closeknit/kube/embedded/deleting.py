@@ -8,7 +8,7 @@ from closeknit.kube.embedded import decoding, writing
 from closeknit.kube.embedded.core import Core, Target, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
 from closeknit.kube.embedded.store import Record
-from closeknit.kube.errors import ConflictError, ForbiddenError
+from closeknit.kube.errors import ForbiddenError
 from closeknit.kube.port import DeleteOptions, Propagation
 
 ORPHAN: Final = "orphan"
@@ -35,6 +35,23 @@ async def delete(core: Core, target: Target, options: DeleteOptions) -> tuple[Re
     return remove(core, kind, record, options)
 
 
+def success(kind: Kind, record: Record) -> Object:
+    """The answer to the deletion of an object that is gone."""
+    details = {
+        "name": record.key[1],
+        "group": kind.group,
+        "kind": kind.key[1],
+        "uid": record.obj["metadata"]["uid"],
+    }
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {name: value for name, value in details.items() if value},
+    }
+
+
 def _require(kind: Kind, record: Record, options: DeleteOptions) -> None:
     meta = record.obj["metadata"]
     for word, given, found in (
@@ -42,13 +59,8 @@ def _require(kind: Kind, record: Record, options: DeleteOptions) -> None:
         ("ResourceVersion", options.resource_version, meta["resourceVersion"]),
     ):
         if given and given != found:
-            raise ConflictError(
-                f'Operation cannot be fulfilled on {kind.qualified} "{record.key[1]}": Precondition failed: '
-                f"{word} in precondition: {given}, {word} in object meta: {found}",
-                group=kind.group,
-                kind=kind.key[1],
-                name=record.key[1],
-            )
+            detail = f"{word} in precondition: {given}, {word} in object meta: {found}"
+            raise kind.conflict(record.key[1], f"Precondition failed: {detail}")
 
 
 def remove(core: Core, kind: Kind, record: Record, options: DeleteOptions) -> tuple[Record, bool]:

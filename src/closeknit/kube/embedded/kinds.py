@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from closeknit.kube.embedded.memo import Memo
 from closeknit.kube.embedded.schema import Schema
 from closeknit.kube.embedded.store import TableKey
-from closeknit.kube.errors import Cause, NotFoundError
+from closeknit.kube.errors import Cause, ConflictError, InvalidObjectError, NotFoundError, invalid
 from closeknit.kube.port import Propagation
 from closeknit.kube.resources import Resource
 
@@ -89,8 +88,6 @@ class Kind:
     propagation: Propagation = Propagation.BACKGROUND
     returns_deleted: bool = False
     """Whether a deletion is answered with the object rather than with a Status."""
-    specs: Memo[bytes] = field(default_factory=Memo)
-    """Specs that had nothing wrong with them, as they were sent and as they became."""
     to_storage: Mapping[str, Callable[[Object], Object]] = field(default_factory=dict)
     from_storage: Mapping[str, Callable[[Object], Object]] = field(default_factory=dict)
 
@@ -116,9 +113,22 @@ class Kind:
 
     def not_found(self, name: str) -> NotFoundError:
         """The answer where no such object is."""
-        return NotFoundError(
-            f'{self.qualified} "{name}" not found', group=self.group, kind=self.key[1], name=name
-        )
+        message = f'{self.qualified} "{name}" not found'
+        return NotFoundError(message, group=self.group, kind=self.key[1], name=name)
+
+    def conflict(self, name: str, detail: str) -> ConflictError:
+        """The answer to a write that stands on something else than what is there."""
+        message = f'Operation cannot be fulfilled on {self.qualified} "{name}": {detail}'
+        return ConflictError(message, group=self.group, kind=self.key[1], name=name)
+
+    def modified(self, name: str) -> ConflictError:
+        """The answer to a write that stands on an old version."""
+        detail = "the object has been modified; please apply your changes to the latest version and try again"
+        return self.conflict(name, detail)
+
+    def invalid(self, causes: Iterable[Cause], name: str) -> InvalidObjectError:
+        """The refusal of an object, with every cause."""
+        return invalid(causes, group=self.group, kind=self.name, name=name)
 
     def read_as(self, obj: Object, version: str) -> Object:
         """A stored object as a version shows it; the stored one is not changed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from closeknit.kube.embedded.checking import bad_value, forbidden, required
@@ -36,6 +37,7 @@ def name_problem(name: str, *, label: bool = False) -> str:
     return ""
 
 
+@lru_cache(maxsize=8192)
 def key_problem(key: str) -> str:
     """Why a label or annotation key is none; empty where it is one."""
     prefix, slash, name = key.rpartition("/")
@@ -50,6 +52,7 @@ def key_problem(key: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=8192)
 def label_value_problem(value: str) -> str:
     """Why a label's value is none; empty where it is one."""
     if len(value) > 63:

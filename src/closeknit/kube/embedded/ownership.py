@@ -136,10 +136,10 @@ def created(schema: Schema, obj: Mapping[str, Any], *, builtin: bool, status: bo
     for name, value in _tracked(obj, status=status).items():
         part = _known(schema, name)
         if name == "metadata" or (builtin and name in ("spec", "status")):
-            inner = {"f:" + each: everything(_known(part, each), item) for each, item in value.items()}
+            inner = everything(part, value)
+            inner.pop(SELF, None)
             for each in part.required if builtin else ():
-                if listed := inner.get("f:" + each):
-                    inner["f:" + each] = {key: found for key, found in listed.items() if key != SELF}
+                inner.get("f:" + each, {}).pop(SELF, None)
             if inner or name != "metadata":
                 fields["f:" + name] = inner
         else:
@@ -221,34 +221,22 @@ def _compare_lists(schema: Schema, old: list[Any], new: list[Any], into: _Sets) 
 
 def everything(schema: Schema, value: Any) -> Fields:
     """All fields of a value that is new, itself included."""
-    if not value or is_atomic(schema, value):
-        return {}
     if value.__class__ is dict:
-        for item in value.values():
-            if item.__class__ is dict or item.__class__ is list:
-                break
-        else:
-            # Nothing but plain values, as in most items of lists: the set follows from the names.
-            return _plain_fields(tuple(value))
+        if not value or schema.map_type == "atomic":
+            return {}
         fields: Fields = {SELF: {}}
         properties, additional = schema.properties, schema.additional
         for name, item in value.items():
+            # Most values are plain, and a call for each of them would be felt.
             if item.__class__ is dict or item.__class__ is list:
                 fields["f:" + name] = everything(properties.get(name) or additional or ANYTHING, item)
             else:
                 fields["f:" + name] = {}
-    else:
-        fields = {SELF: {}}
+        return fields
+    if value.__class__ is list and value and schema.list_type != "atomic":
         items = schema.items or ANYTHING
-        for item in value:
-            fields[item_key(schema, item)] = everything(items, item)
-    return fields
-
-
-@lru_cache(maxsize=4096)
-def _plain_fields(names: tuple[str, ...]) -> Fields:
-    """The set of an object's plain fields. It is shared, as sets never change."""
-    return {SELF: {}, **{"f:" + name: {} for name in names}}
+        return {SELF: {}} | {item_key(schema, item): everything(items, item) for item in value}
+    return {}
 
 
 def _tidy(fields: Fields) -> None:

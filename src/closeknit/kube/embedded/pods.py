@@ -9,7 +9,6 @@ from closeknit.kube.embedded.amounts import value_of
 from closeknit.kube.embedded.checking import bad_value, duplicate, forbidden, required
 from closeknit.kube.embedded.core import Core
 from closeknit.kube.embedded.kinds import Object, Rules
-from closeknit.kube.embedded.memo import Memo, encoded
 from closeknit.kube.embedded.metadata import key_problem, label_problems, name_problem
 from closeknit.kube.errors import Cause, ForbiddenError
 
@@ -106,19 +105,11 @@ def _container_problems(container: Mapping[str, Any], path: str) -> Iterator[Cau
 
 def _amount_problems(resources: Mapping[str, Any], path: str) -> Iterator[Cause]:
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-    for field, amounts in (("limits", limits), ("requests", requests)):
-        for resource, amount in amounts.items():
-            where = f"{path}.resources.{field}"
-            if problem := key_problem(resource):
-                yield bad_value(where, resource, problem)
-            elif "/" not in resource and resource not in _STANDARD and not resource.startswith("hugepages-"):
-                yield bad_value(
-                    where, resource, "must be a standard resource for containers, or fully qualified"
-                )
-            if str(amount).startswith("-") and value_of(amount) < 0:
-                yield bad_value(f"{where}[{resource}]", str(amount), "must be greater than or equal to 0")
-            elif "/" in resource and value_of(amount).denominator != 1:
-                yield bad_value(f"{where}[{resource}]", str(amount), "must be an integer")
+    wrong = list(_each_amount(limits, f"{path}.resources.limits"))
+    yield from wrong
+    if requests == limits and not wrong:
+        return
+    yield from _each_amount(requests, f"{path}.resources.requests")
     for resource, amount in requests.items():
         limit = limits.get(resource)
         if limit is None:
@@ -135,6 +126,18 @@ def _amount_problems(resources: Mapping[str, Any], path: str) -> Iterator[Cause]
         elif "/" in resource and value_of(amount) != value_of(limit):
             detail = f"must be equal to {resource} limit of {limit}"
             yield bad_value(f"{path}.resources.requests", str(amount), detail)
+
+
+def _each_amount(amounts: Mapping[str, Any], path: str) -> Iterator[Cause]:
+    for resource, amount in amounts.items():
+        if problem := key_problem(resource):
+            yield bad_value(path, resource, problem)
+        elif "/" not in resource and resource not in _STANDARD and not resource.startswith("hugepages-"):
+            yield bad_value(path, resource, "must be a standard resource for containers, or fully qualified")
+        if str(amount).startswith("-") and value_of(amount) < 0:
+            yield bad_value(f"{path}[{resource}]", str(amount), "must be greater than or equal to 0")
+        elif "/" in resource and value_of(amount).denominator != 1:
+            yield bad_value(f"{path}[{resource}]", str(amount), "must be an integer")
 
 
 _STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -160,10 +163,6 @@ def _toleration_problems(spec: Mapping[str, Any], path: str) -> Iterator[Cause]:
 
 class PodRules(Rules):
     """Pods."""
-
-    def __init__(self) -> None:
-        self._clean: Memo[bool] = Memo()
-        """Specs with nothing wrong."""
 
     def default(self, obj: Object) -> None:
         """As for any pod's spec."""
@@ -198,13 +197,7 @@ class PodRules(Rules):
 
     def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
         """As for any pod's spec."""
-        spec = obj.get("spec") or {}
-        key = encoded(spec)
-        if self._clean.get(key) is None:
-            found = list(spec_problems(spec, "spec"))
-            if not found:
-                self._clean.put(key, value=True)
-            yield from found
+        return spec_problems(obj.get("spec") or {}, "spec")
 
     def change_problems(self, obj: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
         """Of a pod that is there, little of the spec may change."""

@@ -48,6 +48,7 @@ class Schema:
         "properties",
         "required",
         "simple",
+        "sparse",
         "type",
         "unique",
     )
@@ -66,6 +67,8 @@ class Schema:
         self.unique: bool = self.list_type != "atomic" and not document.get("x-repeatable")
         """Whether a list refuses an item whose key is there already."""
         self.list_keys: tuple[str, ...] = tuple(document.get("x-kubernetes-list-map-keys") or ())
+        self.sparse: bool = bool(document.get("x-sparse"))
+        """Whether it goes where it is empty."""
         self.map_type: str = document.get("x-kubernetes-map-type") or "granular"
         self.properties: dict[str, Schema] = {}
         self.additional: Schema | None = None
@@ -74,7 +77,7 @@ class Schema:
         self.has_quantities = bool(document.get("x-quantity"))
         self.limited = not _LIMITS.isdisjoint(document)
         self.defaulted: tuple[tuple[str, Schema], ...] = ()
-        """The fields that have defaults, or have some within them."""
+        """The fields that have defaults of their own."""
         self.plain: type | None = None
         """The type whose every value is allowed, if there is one: most checks are then one comparison."""
         self.simple = False
@@ -114,9 +117,7 @@ def parse(document: Mapping[str, Any], memo: dict[int, Schema] | None = None) ->
         node.items = parse(items, known)
     node.has_defaults = any(part.default is not MISSING or part.has_defaults for part in _parts(node))
     node.defaulted = tuple(
-        (name, part)
-        for name, part in node.properties.items()
-        if part.default is not MISSING or part.has_defaults
+        (name, part) for name, part in node.properties.items() if part.default is not MISSING
     )
     node.has_quantities = node.has_quantities or any(part.has_quantities for part in _parts(node))
     return node
@@ -128,45 +129,6 @@ def _parts(node: Schema) -> Iterator[Schema]:
         yield node.additional
     if node.items is not None:
         yield node.items
-
-
-def prune(schema: Schema, value: Any, path: str, unknown: list[str]) -> None:
-    """Drop, in place, fields that no schema knows, whose paths are listed, and nulls that mean nothing."""
-    if isinstance(value, dict):
-        _prune_object(schema, value, path, unknown)
-    elif isinstance(value, list) and schema.items is not None:
-        for index, item in enumerate(value):
-            if item.__class__ is dict or item.__class__ is list:
-                prune(schema.items, item, f"{path}[{index}]", unknown)
-
-
-_META: Final = ("apiVersion", "kind", "metadata")
-
-
-def _prune_object(schema: Schema, value: dict[str, Any], path: str, unknown: list[str]) -> None:
-    properties = schema.properties
-    additional = schema.additional
-    doomed: list[str] | None = None
-    for name, item in value.items():
-        part = properties.get(name) or additional
-        if item.__class__ is str and part is not None:
-            continue
-        if part is None:
-            if schema.preserve or not schema.type or (schema.embedded and name in _META):
-                continue
-            unknown.append(f"{path}.{name}" if path else name)
-        elif item is None:
-            if part.nullable or (part.preserve and not part.type):
-                continue
-        else:
-            if item.__class__ is dict or item.__class__ is list:
-                prune(part, item, f"{path}.{name}" if path else name, unknown)
-            continue
-        if doomed is None:
-            doomed = []
-        doomed.append(name)
-    for name in doomed or ():
-        del value[name]
 
 
 def filled(schema: Schema) -> Any:
@@ -182,7 +144,7 @@ def filled(schema: Schema) -> Any:
 def _fill(schema: Schema, value: Any) -> None:
     if isinstance(value, dict):
         for name, part in schema.defaulted:
-            if name not in value and part.default is not MISSING:
+            if name not in value:
                 value[name] = filled(part)
         for name, item in value.items():
             if (inner := schema.child(name)) is not None and inner.has_defaults:

@@ -48,7 +48,11 @@ def documents() -> dict[str, dict[str, Any]]:
         attributes = rest.split()
         if attributes and attributes[-1].startswith("@"):
             current["x-numbers"][int(attributes.pop()[1:])] = name
-        current["properties"][name] = _field(form, shapes.get(kind) or _PLAIN[kind], attributes)
+        field = _field(form, shapes.get(kind) or _PLAIN[kind], attributes)
+        if form and not needed:
+            # As in Kubernetes' own types, a list or a map that is empty is not there.
+            field["x-sparse"] = True
+        current["properties"][name] = field
         if needed:
             current.setdefault("required", []).append(name)
     return shapes

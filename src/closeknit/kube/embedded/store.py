@@ -67,6 +67,12 @@ class Record:
             self._raw = _encode(self._obj)
         return self._raw
 
+    def handed_over(self) -> dict[str, Any]:
+        """The object, which belongs to the caller from here on, where nobody has seen it yet."""
+        found = self.obj
+        self.rest()
+        return found
+
     def rest(self) -> None:
         """Keep it encoded only."""
         if self._raw is None:

@@ -1,13 +1,13 @@
-"""Binding, eviction and scale."""
+"""Binding, eviction, scale, and the finalizers of namespaces."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from closeknit.kube.embedded import budgets, deleting, writing
+from closeknit.kube.embedded import budgets, decoding, deleting, writing
 from closeknit.kube.embedded.checking import bad_value
-from closeknit.kube.embedded.core import Core, Target
+from closeknit.kube.embedded.core import Core, Target, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object, Scale
 from closeknit.kube.embedded.store import Key, Record
 from closeknit.kube.errors import (
@@ -80,6 +80,16 @@ async def evict(core: Core, target: Target, options: DeleteOptions) -> None:
     await deleting.delete(core, target, options)
 
 
+def finalize(core: Core, target: Target, change: Callable[[Object], Object]) -> Record:
+    """Change what holds a namespace that is being deleted."""
+    record = core.find(target.kind, target.key)
+    wanted = change(decoding.copied(record.obj))
+    obj = decoding.copied(record.obj)
+    finalizers = (wanted.get("spec") or {}).get("finalizers") or []
+    obj["spec"] = {"finalizers": finalizers} if finalizers else {}
+    return writing.store_change(core, target.kind, record, obj, WriteOptions())
+
+
 def scale_of(kind: Kind, version: str, obj: Mapping[str, Any]) -> Object:
     """The scale subresource of an object."""
     scale = _scale(kind, version)
@@ -127,7 +137,7 @@ async def write_scale(core: Core, target: Target, change: Callable[[Object], Obj
             raise invalid(causes, group="autoscaling", kind="Scale", name=key[1])
         given = meta.get("resourceVersion") if isinstance(meta, Mapping) else None
         if given and given != obj["metadata"]["resourceVersion"]:
-            raise writing.modified(kind, key[1])
+            raise kind.modified(key[1])
         inner = obj
         for step in scale.spec_replicas[:-1]:
             inner = inner.setdefault(step, {})

@@ -17,7 +17,6 @@ from closeknit.kube.errors import (
     AlreadyExistsError,
     BadRequestError,
     Cause,
-    ConflictError,
     ForbiddenError,
     NotFoundError,
     invalid,
@@ -33,6 +32,7 @@ _SERVERS_OWN: Final = (
     "deletionGracePeriodSeconds",
     "generation",
 )
+_NOT_FOR_NEW: Final = (*_SERVERS_OWN, "selfLink", "managedFields")
 
 
 async def create(
@@ -69,7 +69,7 @@ async def create(
         meta["name"] = meta["generateName"][:58] + core.suffix()
         key = (key[0], meta["name"])
     if owners is None:
-        owners = applying.updated(kind, {}, obj, [], target.writer(core.now()))
+        owners = applying.updated(kind, {}, obj, [], target.writer(meta["creationTimestamp"]))
     meta["managedFields"] = owners
     if options.dry_run:
         return Record(key, 0, obj)
@@ -83,7 +83,7 @@ def _stored(record: Record | None) -> Record:
 
 def _prepare_new(core: Core, kind: Kind, obj: Object) -> None:
     meta = obj["metadata"]
-    for name in (*_SERVERS_OWN, "selfLink", "managedFields"):
+    for name in _NOT_FOR_NEW:
         meta.pop(name, None)
     if kind.namespaced:
         meta["namespace"] = meta.get("namespace") or "default"
@@ -138,7 +138,7 @@ async def update(core: Core, target: Target, change: Callable[[Object], Object])
                 continue
         decoding.refuse_invalid(kind, obj, record.obj, causes, core)
         return _commit(core, target, record, obj)
-    raise modified(kind, key[1])
+    raise kind.modified(key[1])
 
 
 def _require_same(kind: Kind, record: Record, obj: Object) -> None:
@@ -156,29 +156,13 @@ def _require_same(kind: Kind, record: Record, obj: Object) -> None:
         )
     given = meta.get("resourceVersion")
     if given and given != old["resourceVersion"]:
-        raise modified(kind, record.key[1])
+        raise kind.modified(record.key[1])
     if not given and not kind.unconditional:
         causes = [bad_value("metadata.resourceVersion", given or "", "must be specified for an update")]
-        raise invalid(causes, group=kind.group, kind=kind.name, name=record.key[1])
+        raise kind.invalid(causes, record.key[1])
     if (uid := meta.get("uid")) and uid != old["uid"]:
-        raise ConflictError(
-            f'Operation cannot be fulfilled on {kind.qualified} "{record.key[1]}": Precondition failed: '
-            f"UID in precondition: {uid}, UID in object meta: {old['uid']}",
-            group=kind.group,
-            kind=kind.key[1],
-            name=record.key[1],
-        )
-
-
-def modified(kind: Kind, name: str) -> ConflictError:
-    """The answer to a write that stands on an old version."""
-    return ConflictError(
-        f'Operation cannot be fulfilled on {kind.qualified} "{name}": the object has been modified; '
-        "please apply your changes to the latest version and try again",
-        group=kind.group,
-        kind=kind.key[1],
-        name=name,
-    )
+        detail = f"UID in precondition: {uid}, UID in object meta: {old['uid']}"
+        raise kind.conflict(record.key[1], f"Precondition failed: {detail}")
 
 
 def _next_version(core: Core, kind: Kind, obj: Object, old: Mapping[str, Any], subresource: str) -> Object:
@@ -219,7 +203,7 @@ def _next_version(core: Core, kind: Kind, obj: Object, old: Mapping[str, Any], s
                 "no new finalizers can be added if the object is being deleted, "
                 f"found new finalizers {sorted(added)}",
             )
-            raise invalid([cause], group=kind.group, kind=kind.name, name=meta["name"])
+            raise kind.invalid([cause], meta["name"])
     if kind.counts_generations and subresource != "status" and _differs(kind, obj, old):
         meta["generation"] = old_meta.get("generation", 0) + 1
     return obj
@@ -317,12 +301,10 @@ async def _create_applied(core: Core, target: Target, wanted: Object, writer: ap
     kind, key = target.kind, target.key
     meta = wanted["metadata"]
     if meta.get("resourceVersion"):
-        raise modified(kind, key[1])
+        raise kind.modified(key[1])
     if meta.get("uid"):
-        raise ConflictError(
-            f'Operation cannot be fulfilled on {kind.qualified} "{key[1]}": the applied object has the uid '
-            f"{meta['uid']}, and there is no object of this name"
-        )
+        detail = f"the applied object has the uid {meta['uid']}, and there is no object of this name"
+        raise kind.conflict(key[1], detail)
     meta.setdefault("name", key[1])
     if kind.namespaced:
         meta.setdefault("namespace", key[0])

@@ -19,6 +19,7 @@ from closeknit.kube.port import (
     ApplyPatch,
     DeleteOptions,
     JsonPatch,
+    KubernetesApi,
     MergePatch,
     Object,
     Page,
@@ -38,6 +39,7 @@ DEADLINE = 30.0
 LIST_DEADLINE = 120.0
 """A list of a whole large cluster takes longer than anything else."""
 _WATCH_SECONDS = 300.0
+"""A watch without a timeout ends after five to ten minutes."""
 _WATCH_GRACE = 15.0
 """How much longer than it promised a server may take to end a watch."""
 
@@ -80,7 +82,7 @@ async def connect(
         await transport.close()
 
 
-class RestApi:
+class RestApi(KubernetesApi):
     """A Kubernetes API server behind the port."""
 
     def __init__(self, transport: Transport, *, random: Random) -> None:
@@ -104,7 +106,6 @@ class RestApi:
         subresource: str = "",
         into: type[Any] | None = None,
     ) -> Any:
-        """One object."""
         path = _path(resource, name, namespace, subresource)
         answer = await self._transport.send(Request(method="GET", path=path, query={}))
         return decoder(resource, into).object(answer)
@@ -141,7 +142,6 @@ class RestApi:
         resource_version: str = "",
         into: type[Any] | None = None,
     ) -> Page[Any]:
-        """One page where ``limit`` is above 0, else everything."""
         query = _selectors(selection)
         query |= {"limit": str(limit)} if limit else {}
         query |= {"continue": token} if token else {}
@@ -178,11 +178,7 @@ class RestApi:
         timeout: float | None = None,  # noqa: ASYNC109 - the server is told when to end the watch
         into: type[Any] | None = None,
     ) -> AsyncGenerator[WatchEvent[Any], None]:
-        """Changes after a resource version, over one connection.
-
-        Without ``timeout`` it ends after five to ten minutes, so that many watches which began together
-        do not end together.
-        """
+        # Many watches that began together must not end together.
         seconds = timeout if timeout is not None else _WATCH_SECONDS * (1 + self._random.random())
         query = _selectors(selection) | {
             "watch": "true",
@@ -201,7 +197,6 @@ class RestApi:
     async def create(
         self, resource: Resource, obj: Mapping[str, Any], *, field_manager: str = "", dry_run: bool = False
     ) -> Object:
-        """Make an object."""
         return await self._write(
             Request(
                 method="POST",
@@ -220,7 +215,6 @@ class RestApi:
         field_manager: str = "",
         dry_run: bool = False,
     ) -> Object:
-        """Write a whole object."""
         metadata = obj.get("metadata") or {}
         name = metadata.get("name") or ""
         return await self._write(
@@ -243,7 +237,6 @@ class RestApi:
         field_manager: str = "",
         dry_run: bool = False,
     ) -> Object:
-        """Change a part of an object."""
         query = _writing(field_manager, dry_run=dry_run)
         body: Any
         content_type: str
@@ -267,14 +260,12 @@ class RestApi:
     async def delete(
         self, resource: Resource, name: str, *, namespace: str = "", options: DeleteOptions = DELETE
     ) -> Object:
-        """Ask for an object to go."""
         path = _path(resource, name, namespace, "")
         return await self._write(Request(method="DELETE", path=path, query={}, body=_options(options)))
 
     async def delete_collection(
         self, resource: Resource, selection: Selection, *, options: DeleteOptions = DELETE
     ) -> None:
-        """Ask for every object of a selection to go."""
         path = resource.path(namespace=selection.namespace)
         request = Request(method="DELETE", path=path, query=_selectors(selection), body=_options(options))
         await self._transport.send(request, deadline=LIST_DEADLINE)
@@ -288,7 +279,6 @@ class RestApi:
         uid: str = "",
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Put a pod on a node."""
         metadata: dict[str, Any] = {"name": pod, "namespace": namespace}
         metadata |= {"uid": uid} if uid else {}
         metadata |= {"annotations": dict(annotations)} if annotations else {}
@@ -302,7 +292,6 @@ class RestApi:
         await self._transport.send(Request(method="POST", path=path, query={}, body=binding))
 
     async def evict(self, pod: str, *, namespace: str, options: DeleteOptions = DELETE) -> None:
-        """Ask for a pod to go unless a disruption budget forbids it now."""
         eviction = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -314,11 +303,9 @@ class RestApi:
         await self._transport.send(Request(method="POST", path=path, query={}, body=eviction, waits=False))
 
     async def resources(self) -> tuple[Resource, ...]:
-        """Everything that is served, each group's preferred version first."""
         return await discovered(self._transport)
 
     async def version(self) -> str:
-        """The version of Kubernetes that the server speaks."""
         answer = await self._transport.send(Request(method="GET", path="/version", query={}))
         return str(msgspec.json.decode(answer, type=dict[str, Any]).get("gitVersion", ""))
 

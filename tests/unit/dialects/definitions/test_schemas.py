@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Int32, Quantity, Wire
 from closeknit.cli.app import app
 from closeknit.dialects import DIALECTS
@@ -104,21 +104,16 @@ class Part(Wire, frozen=True, kw_only=True):
     kept: dict[str, object] | None = None
 
 
-class Whole(Wire, frozen=True, kw_only=True):
+class Whole(KubernetesObject, frozen=True, kw_only=True):
     """A whole."""
 
     unused: ClassVar = frozenset({"status"})
 
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
     spec: Part
 
 
 WHOLE = Definition(
     "example.dev",
-    "Whole",
-    "wholes",
     Whole,
     ("v2", "v1"),
     short_names=("wh",),

@@ -11,7 +11,7 @@ from closeknit.dialects import Source, translate
 from closeknit.dialects.dynamo.to_pod_clique_set import checksum, set_name, to_pod_clique_set
 from closeknit.hub.request import Group
 from tests.unit.dialects.dynamo.graphs import deployment, graph, service
-from tests.unit.dialects.grove.sets import LEVELS, topology
+from tests.unit.dialects.grove.sets import LEVELS, clique, pod_clique_set, topology
 from tests.unit.dialects.kit import problems, reading, request
 
 GPU = {"limits": {"gpu": "4"}}
@@ -244,3 +244,39 @@ def test_a_deployment_whose_set_is_there_asks_for_nothing_more() -> None:
 
     assert found.problems == ()
     assert [(each.dialect, each.object.kind) for each in found.workloads] == [("grove", "PodCliqueSet")]
+    assert found.workloads[0].notes == ()
+
+
+def owned(kind: str, name: str) -> dict[str, Any]:
+    owner = {"apiVersion": "nvidia.com/v1alpha1", "kind": kind, "name": name, "uid": "u"}
+    return {"ownerReferences": [owner]}
+
+
+NOTE = (
+    'metadata.name: DynamoGraphDeployment "graph" has this name as well, so the set is taken for the one that is'
+    " made of it, though neither an owner reference nor the label nvidia.com/dynamo-graph-deployment-name says"
+    " so. If it is your own, rename one of the two."
+)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "want"),
+    [
+        pytest.param({}, [NOTE], id="nothing but its name says so"),
+        pytest.param(owned("DynamoGraphDeployment", "other"), [NOTE], id="it is owned by another deployment"),
+        pytest.param(owned("Job", "graph"), [NOTE], id="it is owned by something else of that name"),
+        pytest.param(owned("DynamoGraphDeployment", "graph"), [], id="its owner says so"),
+        pytest.param(
+            {"labels": {"nvidia.com/dynamo-graph-deployment-name": "graph"}}, [], id="its label says so"
+        ),
+    ],
+)
+def test_a_set_is_not_taken_for_that_of_a_deployment_in_silence(
+    metadata: dict[str, Any], want: list[str]
+) -> None:
+    own = pod_clique_set(clique("a"), name="graph", metadata=metadata)
+    (only,) = reading(graph([service("Worker", 2)]), own).workloads
+
+    assert only.object.kind == "PodCliqueSet"
+    assert [str(note) for note in only.notes] == want
+    assert reading(own).workloads[0].notes == ()

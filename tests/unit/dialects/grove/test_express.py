@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from closeknit import Engine, Placed
-from closeknit.dialects.grove.express import _Writer, express
+from closeknit.dialects.grove.express import express
 from closeknit.hub.nodes import Effect, NodeFilter, Operator, Preference, Requirement, Term, Toleration
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Group, HostPort, Member, PodSet, Request
@@ -179,23 +179,3 @@ def test_random_requests_are_said_and_understood_or_refused() -> None:
                 compared += 1
     assert said > 30
     assert compared > 10
-
-
-class Asked(set[str]):
-    """A set that counts how often it is asked."""
-
-    asked = 0
-
-    def __contains__(self, name: object) -> bool:
-        self.asked += 1
-        return super().__contains__(name)
-
-
-def test_thousands_of_members_that_wish_for_one_name_get_numbers_without_searching() -> None:
-    writer, names = _Writer(None, "w"), Asked()
-    writer._names = names
-    given = [writer._own_name(pods(f"a{'.' * (1 + i)}b")) for i in range(1000)]
-
-    assert given[:3] == ["a-b", "a-b-2", "a-b-3"]
-    assert len(set(given)) == 1000
-    assert names.asked <= 2 * 1000

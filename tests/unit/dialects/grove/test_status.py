@@ -10,12 +10,7 @@ import pytest
 from closeknit.apis.grove_io_v1alpha1 import ClusterTopologyBinding
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.grove.status import (
-    SchedulerTopology,
-    drift_event,
-    scheduler_topologies,
-    scheduler_topology_drift,
-)
+from closeknit.dialects.grove.status import drift_event, scheduler_topology_drift
 from tests.unit.dialects.grove.sets import clique, configuration, pod_clique_set, topology
 from tests.unit.dialects.grove.test_updates import CLOSE, packed
 from tests.unit.dialects.kit import status
@@ -82,15 +77,9 @@ def kai(*labels: str) -> KaiTopology:
 def test_the_condition_of_a_binding(
     given: ClusterTopologyBinding, theirs: dict[str, KaiTopology], want: tuple[str, str, str]
 ) -> None:
-    found = scheduler_topology_drift(scheduler_topologies(given, theirs))
+    found = scheduler_topology_drift(given, theirs)
 
     assert found == Condition("SchedulerTopologyDrift", *want)
-
-
-def test_the_status_of_each_binding() -> None:
-    (found,) = scheduler_topologies(binding(("kai-scheduler", "theirs")), {"theirs": kai("z", "r")})
-
-    assert found == SchedulerTopology("kai-scheduler", "theirs", in_sync=True)
 
 
 def test_drift_is_told_when_it_begins_and_when_it_ends() -> None:

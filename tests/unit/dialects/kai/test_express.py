@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source, read, translate
+from closeknit.dialects.core.naming import UniqueNames
 from closeknit.dialects.kai.express import to_pods
-from closeknit.dialects.kai.to_pod_group import Taken, pod_name, to_pod_group, to_topology_object
+from closeknit.dialects.kai.to_pod_group import pod_name, to_pod_group, to_topology_object
 from closeknit.hub.nodes import (
     NAME_FIELD,
     Effect,
@@ -140,7 +141,7 @@ def test_no_terms_at_all_match_no_node_and_are_written_so() -> None:
 
 
 def test_a_long_name_stays_within_its_length_when_a_number_is_added() -> None:
-    taken = Taken(63)
+    taken = UniqueNames(63)
     made = [taken.take("a" * 63) for _ in range(3)]
 
     assert made == ["a" * 63, "a" * 55 + "-2", "a" * 55 + "-3"]
@@ -203,12 +204,6 @@ def test_a_request_of_ten_thousand_pods_is_written_and_read() -> None:
     (workload,) = read([Source("f", text.encode())]).workloads
     assert workload.request is not None
     assert sum(pods.count for pods in workload.request.root.pod_sets()) == 10_000
-
-
-def test_a_number_that_was_added_is_a_name_that_is_taken() -> None:
-    taken = Taken()
-
-    assert [taken.take(name) for name in ("a", "a", "a-2", "a")] == ["a", "a-2", "a-2-2", "a-3"]
 
 
 def test_pods_that_run_are_not_written_again_under_another_name() -> None:

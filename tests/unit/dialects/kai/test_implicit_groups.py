@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from closeknit.apis.core_v1 import PodSpec, PodTemplateSpec
+from closeknit.dialects.kai.implicit_groups import Leaf, Template, leaf_by_labels
 from tests.unit.dialects.kai.grouped import SEGMENTS_OF_TWO, translated, tree
 from tests.unit.dialects.kai.owned import (
     MINIMUM,
@@ -391,3 +393,33 @@ def test_priority_and_queue_may_stand_on_the_template() -> None:
 
     spec = translated(json.dumps(text))[0]["spec"]
     assert (spec["queue"], spec["priorityClassName"]) == ("p-fast", "build")
+
+
+def leaf(name: str, role: str, numbers: range) -> Leaf:
+    template = Template((), PodTemplateSpec(spec=PodSpec(containers=[])))
+    pods = tuple(f"{name}-{i}" for i in numbers)
+    labels = {"role": role}
+    return Leaf(name, template, pods, 1, (), labels=labels, index_label="index", first=numbers.start)
+
+
+@pytest.mark.parametrize(
+    ("labels", "want"),
+    [
+        pytest.param({"role": "master"}, "master", id="labels of one leaf need no number"),
+        pytest.param({"role": "worker", "index": "0"}, "worker-0", id="a number of the first segment"),
+        pytest.param({"role": "worker", "index": "3"}, "worker-1", id="a number of the last segment"),
+        pytest.param({"role": "worker", "index": "4"}, None, id="a number beyond the last segment"),
+        pytest.param({"role": "worker"}, None, id="no number where several leaves have the labels"),
+        pytest.param({"role": "worker", "index": "-1"}, None, id="what is no number"),
+        pytest.param({"role": "evaluator"}, None, id="labels of no leaf"),
+        pytest.param({}, None, id="no labels"),
+    ],
+)
+def test_the_leaf_of_a_pod(labels: dict[str, str], want: str | None) -> None:
+    leaves = [
+        leaf("worker-1", "worker", range(2, 4)),
+        leaf("master", "master", range(1)),
+        leaf("worker-0", "worker", range(2)),
+    ]
+
+    assert leaf_by_labels(leaves)(labels) == want

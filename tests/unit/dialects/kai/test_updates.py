@@ -10,6 +10,7 @@ import pytest
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects import Source, compare, read
 from closeknit.dialects.kai import KAI
 from tests.unit.dialects.kit import stored, view
 
@@ -65,3 +66,34 @@ def test_an_update_of_a_topology(old: str, new: str, expected: list[str]) -> Non
 )
 def test_everything_may_change_in(shape: type[Any]) -> None:
     assert shape not in KAI.update
+
+
+def pod_group(minimum: int, **metadata: str) -> Source:
+    subgroups = [{"name": "a", "minMember": minimum}, {"name": "b", "parent": "a", "minMember": 1}]
+    content = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", **metadata},
+        "spec": {"subGroups": subgroups},
+    }
+    return Source("g.json", json.dumps(content).encode())
+
+
+def test_a_subgroup_that_counts_pods_and_has_children_is_refused_in_a_new_pod_group_only() -> None:
+    old, new = pod_group(1), pod_group(2)
+    created = read([new])
+    updated = read([new], existing=compare([old], [new]).shared)
+
+    assert [str(each) for each in created.problems] == [
+        'g.json:1:spec.subGroups[0].minMember: "a" has subgroups, and so no pods of its own. Use minSubGroup.'
+    ]
+    assert (updated.problems, updated.workloads[0].problems) == ((), ())
+    assert [str(note) for note in updated.workloads[0].notes] == [
+        'spec.subGroups[0].minMember: "a" has subgroups, and so no pods of its own: KAI passes over its'
+        " minMember. Use minSubGroup."
+    ]
+    assert updated.workloads[0].request is not None
+
+
+def test_a_pod_group_with_a_uid_exists() -> None:
+    assert read([pod_group(1, uid="u")]).problems == ()

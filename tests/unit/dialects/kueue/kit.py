@@ -8,7 +8,7 @@ from typing import Any
 
 from closeknit.dialects import DIALECTS, Source
 from closeknit.dialects.kueue import KUEUE
-from closeknit.dialects.kueue.compile import Nominated, key_of, nominate
+from closeknit.dialects.kueue.compile import Nominated, nominated_as
 from closeknit.dialects.reading import load
 from closeknit.dialects.store.view import View
 
@@ -150,8 +150,7 @@ def nominated(view: View) -> Iterator[Nominated]:
     """All that queues."""
     for shape in KUEUE.compile:
         for stored in view.of(shape):
-            key = key_of(stored, view)
-            if key is not None and (found := nominate(view, key)) is not None:
+            if (found := nominated_as(stored, view)) is not None:
                 yield found
 
 

@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from closeknit.apis import kueue_x_k8s_io_v1beta1 as v1beta1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
 from closeknit.dialects import Source, translate
-from closeknit.dialects.kueue.assignments import from_domains, from_slices
+from closeknit.dialects.kueue.assignments import from_written
 from closeknit.hub.problems import InvalidError
 from tests.unit.dialects.kit import problems, reading
 from tests.unit.dialects.kueue.kit import (
@@ -85,7 +84,7 @@ OUT = "is out of range. Allowed are 1 to"
 )
 def test_slices_are_no_larger_than_they_can_be(given: dict[str, Any], want: list[str]) -> None:
     with pytest.raises(InvalidError) as refused:
-        from_slices(msgspec.convert(given, v1beta2.TopologyAssignment))
+        from_written(msgspec.convert(given, v1beta2.TopologyAssignment))
     assert [str(problem) for problem in refused.value.problems] == want
 
 
@@ -95,7 +94,7 @@ def test_listed_domains_are_no_more_and_no_larger_than_they_can_be() -> None:
     given = {"levels": [HOST], "domains": [*domains, *[one] * 99_998]}
 
     with pytest.raises(InvalidError) as refused:
-        from_domains(msgspec.convert(given, v1beta1.TopologyAssignment))
+        from_written(msgspec.convert(given, v1beta2.TopologyAssignment))
     assert [str(problem) for problem in refused.value.problems] == [
         "domains: There are 100001. At most 100000 can be listed.",
         f"domains[0].count: 0 {OUT} 150000 pods.",

@@ -12,6 +12,7 @@ from closeknit.apis.batch_v1 import Job
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.dialects.kueue import KUEUE
 from tests.unit.dialects.kueue.kit import (
+    BLOCK,
     QUEUES,
     RACK,
     cluster_queue,
@@ -138,6 +139,12 @@ def test_whether_a_local_queue_is_active(texts: list[str], want: str) -> None:
 
 
 PENDING = "QuotaReserved=False"
+
+
+def slices(required: str, level: str) -> dict[str, Any]:
+    return {"required": required, "podSetSliceRequiredTopology": level, "podSetSliceSize": 2}
+
+
 ANY = pod_set(topologyRequest={"required": RACK})
 TAINTED = {"nodeTaints": [{"key": "maintenance", "effect": "NoSchedule"}]}
 
@@ -220,6 +227,22 @@ TAINTED = {"nodeTaints": [{"key": "maintenance", "effect": "NoSchedule"}]}
                 " Only one of them can be given."
             ],
             id="what it asks for contradicts itself",
+        ),
+        pytest.param(
+            [workload(pod_set(topologyRequest={"required": RACK, "preferred": RACK}))],
+            [
+                f"{PENDING} Misconfigured: spec.podSets[0].topologyRequest.preferred: required stands here as well."
+                " Only one of them can be given."
+            ],
+            id="what is wrong with itself goes before a queue that is missing",
+        ),
+        pytest.param(
+            [*QUEUES, workload(pod_set(topologyRequest=slices(RACK, BLOCK)))],
+            [
+                f"{PENDING} Misconfigured: spec.podSets[0].topologyRequest.podSetSliceRequiredTopology: The slice level"
+                f' "{BLOCK}" is coarser than "{RACK}" around it. Name "{RACK}" or a finer level.'
+            ],
+            id="its slices lie at a coarser level than itself",
         ),
         pytest.param(
             [*QUEUES, node("n1", "b", "r"), workload(ANY, status=admission(hosts({"n1": 4})))],

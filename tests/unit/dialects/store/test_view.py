@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -44,17 +44,23 @@ def names_of(view: View, app: str) -> tuple[str, ...]:
     return tuple(stored.name for stored in view.found("app", app))
 
 
-def uid_of(view: View, name: str) -> str:
-    stored = view.get(key(name))
+def uid_of(view: View, of: Key) -> str:
+    stored = view.get(of)
     return stored.content.metadata.uid if stored is not None else "gone"
 
 
-def has_uid(view: View, name: str) -> bool:
-    return bool(view.derive(uid_of, name))
+def has_uid(view: View, of: Key) -> bool:
+    return bool(view.derive(uid_of, of))
 
 
-def summary(view: View, name: str) -> str:
-    return f"{name} {view.derive(has_uid, name)}"
+def summary(view: View, of: Key) -> str:
+    return f"{of.name} {view.derive(has_uid, of)}"
+
+
+def app_of(view: View, of: Key) -> tuple[str, ...]:
+    """The pods of the app that a pod is of."""
+    stored = view.get(of)
+    return view.derive(names_of, stored.content.metadata.labels["app"]) if stored is not None else ()
 
 
 def all_names(view: View) -> tuple[str, ...]:
@@ -71,31 +77,31 @@ def test_a_result_is_worked_out_once_however_often_it_is_asked_for() -> None:
 def test_only_results_that_asked_for_the_changed_object_are_worked_out_again() -> None:
     view = filled(*(pod(f"p{i}") for i in range(100)))
     for i in range(100):
-        view.derive(uid_of, f"p{i}")
+        view.derive(uid_of, key(f"p{i}"))
     before = view.worked_out[uid_of]
 
     view.put(pod("p7", node="u"))
 
-    assert list(view.stale(uid_of)) == [("p7",)]
-    assert [view.derive(uid_of, f"p{i}") for i in (6, 7, 8)] == ["", "u", ""]
+    assert list(view.stale(uid_of)) == [(key("p7"),)]
+    assert [view.derive(uid_of, key(f"p{i}")) for i in (6, 7, 8)] == ["", "u", ""]
     assert view.worked_out[uid_of] - before == 1
 
 
 def test_what_did_not_come_out_otherwise_stops_the_change() -> None:
     view = filled(pod("a", node="u"))
-    assert view.derive(summary, "a") == "a True"
+    assert view.derive(summary, key("a")) == "a True"
 
     view.put(pod("a", node="v"))
 
-    assert view.derive(summary, "a") == "a True"
+    assert view.derive(summary, key("a")) == "a True"
     assert (view.worked_out[uid_of], view.worked_out[has_uid], view.worked_out[summary]) == (2, 2, 1)
 
 
 def test_what_a_result_depends_on_is_known_by_way_of_others_too() -> None:
     view = filled(pod("a", node="u"))
-    view.derive(summary, "a")
+    view.derive(summary, key("a"))
 
-    assert view.depends_on(summary, "a") == {("key", key("a"))}
+    assert view.depends_on(summary, key("a")) == {("key", key("a"))}
 
 
 def test_an_index_finds_objects_by_what_they_say_now() -> None:
@@ -131,11 +137,11 @@ def test_putting_the_same_object_again_changes_nothing() -> None:
 
 def test_an_object_that_comes_later_is_seen_by_who_asked_for_it_before() -> None:
     view = filled()
-    assert view.derive(uid_of, "a") == "gone"
+    assert view.derive(uid_of, key("a")) == "gone"
 
     view.put(pod("a", node="u"))
 
-    assert view.derive(uid_of, "a") == "u"
+    assert view.derive(uid_of, key("a")) == "u"
 
 
 def test_what_was_made_of_a_removed_object_alone_is_forgotten() -> None:
@@ -165,12 +171,12 @@ def test_an_unreadable_object_exists_but_cannot_be_got() -> None:
 @pytest.mark.parametrize("changes", [1, 10])
 def test_many_changes_between_two_questions_cost_one_answer(changes: int) -> None:
     view = filled(pod("a"))
-    view.derive(uid_of, "a")
+    view.derive(uid_of, key("a"))
 
     for i in range(changes):
         view.put(pod("a", node=str(i)))
 
-    assert view.derive(uid_of, "a") == str(changes - 1)
+    assert view.derive(uid_of, key("a")) == str(changes - 1)
     assert view.worked_out[uid_of] == 2
 
 
@@ -178,13 +184,70 @@ def test_objects_that_come_and_go_leave_nothing_behind() -> None:
     def of_key(view: View, of: Key) -> bool:
         return view.has(of) and view.get(of) is not None
 
+    def size(view: View) -> tuple[int, int, int, int]:
+        stale = sum(map(len, view._stale.values()))
+        return len(view._results), len(view._changed), len(view._dependents), stale
+
     view = filled(pod("stays", "x"))
     view.derive(names_of, "x")
-    before = (len(view._results), len(view._changed), len(view._asked_by._by_source))
+    before = size(view)
 
     for i in range(50):
         view.put(pod(f"p{i}", f"app-{i}"))
         view.derive(of_key, key(f"p{i}"))
+        view.derive(names_of, f"app-{i}")
+        view.derive(app_of, key(f"p{i}"))
+        view.put(pod(f"p{i}", "x"))
+        view.derive(app_of, key(f"p{i}"))
         view.remove(key(f"p{i}"))
+        view.derive(names_of, "x")
 
-    assert (len(view._results), len(view._changed), len(view._asked_by._by_source)) == before
+    assert size(view) == before
+
+
+def test_a_result_is_kept_while_another_depends_on_it() -> None:
+    view = filled(pod("a", "x"), pod("b", "x"))
+    view.derive(app_of, key("a"))
+    view.derive(app_of, key("b"))
+
+    view.put(pod("a", "y"))
+
+    assert (view.derive(app_of, key("a")), view.derive(app_of, key("b"))) == (("a",), ("b",))
+    view.put(pod("c", "x"))
+    assert view.derive(app_of, key("b")) == ("b", "c")
+    assert view.worked_out[names_of] == 4
+
+
+def test_a_result_that_one_function_gives_up_is_kept_for_one_that_has_just_asked_for_it() -> None:
+    def both(view: View) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return view.derive(names_of, "x"), view.derive(app_of, key("a"))
+
+    view = filled(pod("a", "x"), pod("b", "x"))
+    assert view.derive(app_of, key("a")) == ("a", "b")
+    view.put(pod("a", "y"))
+    assert view.derive(both) == (("b",), ("a",))
+
+    view.put(pod("c", "x"))
+
+    assert view.derive(both) == (("b", "c"), ("a",))
+
+
+def test_what_is_stale_is_found_without_looking_at_all_results() -> None:
+    class Unscanned(dict[Any, Any]):
+        """Finds results by name alone."""
+
+        def __iter__(self) -> NoReturn:
+            raise AssertionError("all results were looked at")
+
+        items = values = keys = __iter__
+
+    view = filled(*(pod(f"p{i}") for i in range(100)))
+    for i in range(100):
+        view.derive(summary, key(f"p{i}"))
+    view._results = Unscanned(view._results)
+
+    view.put(pod("p7", node="u"))
+
+    assert list(view.stale(summary)) == [(key("p7"),)]
+    assert view.derive(summary, key("p7")) == "p7 True"
+    assert list(view.stale(summary)) == []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.apis.meta_v1 import ObjectMeta
+from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
 from closeknit.dialects.family import Compiled, Described, Family
-from closeknit.dialects.reading import Reading, read_with
+from closeknit.dialects.reading import Reading, load, reading_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.dialects.text.documents import Source
@@ -25,10 +25,7 @@ class File(Wire, frozen=True, kw_only=True):
     steps: list[str] | None = None
 
 
-class Recipe(Wire, frozen=True, kw_only=True):
-    api_version: str
-    kind: str
-    metadata: ObjectMeta
+class Recipe(KubernetesObject, frozen=True, kw_only=True):
     spec: File
 
 
@@ -56,7 +53,7 @@ COOKING = Family(
 
 
 def reading(*texts: str) -> Reading:
-    return read_with((COOKING,), [Source("f", "\n---\n".join(texts).encode())], lenient=False)
+    return reading_of(load((COOKING,), [Source("f", "\n---\n".join(texts).encode())]))
 
 
 def lines(*texts: str) -> list[str]:

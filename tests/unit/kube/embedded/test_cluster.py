@@ -93,7 +93,7 @@ class TestWatch:
     ) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
         async with aclosing(
-            cluster.watch(CONFIG_MAPS, selection, resource_version=resource_version, timeout=5)
+            cluster.watch(CONFIG_MAPS, selection, resource_version=resource_version, timeout=60)
         ) as events:
             async for event in events:
                 if isinstance(event, Change):

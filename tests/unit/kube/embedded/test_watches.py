@@ -9,7 +9,7 @@ async def test_a_bookmark_never_passes_a_change_that_was_not_handed_out() -> Non
     """A client that is cut off after the bookmark goes on from there, and would miss the change for ever."""
     cluster = EmbeddedCluster()
     kind, _ = cluster.core.kinds.of(CONFIG_MAPS)
-    watcher, _ = await cluster.watcher(kind, Selection(), "")
+    watcher, _ = await cluster.records.watcher(kind, Selection(), "")
     first = await cluster.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "default"}})
     second = await cluster.create(CONFIG_MAPS, {"metadata": {"name": "b", "namespace": "default"}})
     versions = [int(each["metadata"]["resourceVersion"]) for each in (first, second)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from closeknit.kube import errors
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import (
+    Change,
     DeleteOptions,
     JsonPatch,
     MergePatch,
@@ -16,12 +19,14 @@ from closeknit.kube.port import (
 )
 from closeknit.kube.resources import (
     CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
     JOBS,
     NODES,
     PODS,
     PRIORITY_CLASSES,
     Resource,
 )
+from tests.conformance.cluster import DEFINITIONS, WIDGETS
 from tests.unit.kube.embedded.objects import config_map, names, pod
 
 
@@ -43,6 +48,38 @@ async def test_what_is_handed_out_belongs_to_the_caller(cluster: EmbeddedCluster
     (await cluster.list(CONFIG_MAPS)).items[0]["data"]["k"] = "changed"
 
     assert (await cluster.get(CONFIG_MAPS, "a", namespace="default"))["data"] == {"k": "v"}
+
+
+async def test_who_changes_a_created_object_changes_nobody_elses(cluster: EmbeddedCluster) -> None:
+    watch = cluster.watch(PODS, resource_version=(await cluster.list(PODS)).resource_version)
+    first = await cluster.create(PODS, pod("first"))
+    second = await cluster.create(PODS, pod("second"))
+    owned = copy.deepcopy(second["metadata"]["managedFields"][0]["fieldsV1"])
+    _ruin(first)
+    third = await cluster.create(PODS, pod("third"))
+    async with aclosing(watch) as events:
+        told = [await anext(events) for _ in range(3)]
+    seen = [each.object for each in told if isinstance(each, Change)]
+
+    assert second["metadata"]["managedFields"][0]["fieldsV1"] == owned
+    assert third["metadata"]["managedFields"][0]["fieldsV1"] == owned
+    assert [one["metadata"]["managedFields"][0]["fieldsV1"] for one in seen] == [owned] * 3
+    assert third["spec"] == second["spec"] == seen[0]["spec"]
+
+
+async def test_who_changes_a_created_definition_does_not_change_its_kind(cluster: EmbeddedCluster) -> None:
+    _ruin(await cluster.create(CUSTOM_RESOURCE_DEFINITIONS, DEFINITIONS[0]))
+    widget = {"metadata": {"name": "a", "namespace": "default"}, "spec": {"size": "small"}}
+
+    assert (await cluster.create(WIDGETS, widget))["spec"] == {"size": "small", "color": "red", "replicas": 1}
+
+
+def _ruin(value: Any) -> None:
+    """Empty every mapping and list of a value, from within."""
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _ruin(item)
+    if isinstance(value, dict | list):
+        value.clear()
 
 
 async def test_a_generated_name_begins_as_asked_and_is_one_of_its_own(cluster: EmbeddedCluster) -> None:

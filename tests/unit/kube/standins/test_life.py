@@ -49,9 +49,15 @@ async def bind_all(cluster: EmbeddedCluster) -> None:
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not await holds():  # noqa: ASYNC110 (what is waited for is somewhere in the cluster)
             await asyncio.sleep(0.01)
+
+
+async def turns() -> None:
+    """Let everybody act on what they can see, and on what follows from it."""
+    for _ in range(200):
+        await asyncio.sleep(0)
 
 
 async def conditions(cluster: EmbeddedCluster, resource: Resource, name: str) -> dict[str, str]:
@@ -237,11 +243,11 @@ async def test_a_dead_node_does_nothing_until_it_is_back(cluster: EmbeddedCluste
         return await phase() == "Running"
 
     await mark("False")
-    await asyncio.sleep(0.1)
+    await turns()
     spec = {"containers": [{"name": "c", "image": "i"}]}
     await cluster.create(PODS, {"metadata": {"name": "p", "namespace": "default"}, "spec": spec})
     await until(bound)
-    await asyncio.sleep(0.1)
+    await turns()
     assert await phase() == "Pending"
     await mark("True")
     await until(running)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, Final
 
-from closeknit.kube.embedded.kinds import Kind, Kinds
+from closeknit.kube.embedded.kinds import Kinds
 from closeknit.kube.resources import Resource
 
 _VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
-_PART_VERBS: Final = ["get", "patch", "update"]
-_POSTED: Final = {"binding": ("", "v1", "Binding"), "eviction": ("policy", "v1", "Eviction")}
-_SCALE: Final = ("autoscaling", "v1", "Scale")
+_VERBS_OF_PART: Final = {"binding": ["create"], "eviction": ["create"], "finalize": ["update"]}
+_KIND_OF_PART: Final = {
+    "binding": ("", "v1", "Binding"),
+    "eviction": ("policy", "v1", "Eviction"),
+    "scale": ("autoscaling", "v1", "Scale"),
+}
+_BINDINGS: Final = {
+    "name": "bindings",
+    "singularName": "binding",
+    "namespaced": True,
+    "kind": "Binding",
+    "verbs": ["create"],
+}
 
 
 def core_versions(address: str) -> dict[str, Any]:
@@ -65,22 +75,26 @@ def _rank(version: str) -> tuple[int, int, int, str]:
 
 def resource_list(kinds: Kinds, group_name: str, version: str) -> dict[str, Any] | None:
     """The answer to ``/api/v1`` and ``/apis/GROUP/VERSION``."""
-    listed: list[dict[str, Any]] = []
-    for kind, resource in kinds.served():
-        if (resource.group, resource.version) == (group_name, version):
-            listed.extend(_resources(kind, resource))
+    listed = [
+        entry
+        for _, resource in kinds.served()
+        if (resource.group, resource.version) == (group_name, version)
+        for entry in _entries(resource)
+    ]
     if not listed:
         return None
-    name = f"{group_name}/{version}" if group_name else version
+    if not group_name:
+        listed.append(_BINDINGS)
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
-        "groupVersion": name,
+        "groupVersion": f"{group_name}/{version}" if group_name else version,
         "resources": sorted(listed, key=lambda one: str(one["name"])),
     }
 
 
-def _resources(kind: Kind, resource: Resource) -> Iterable[dict[str, Any]]:
+def _entries(resource: Resource) -> Iterator[dict[str, Any]]:
+    """A resource, and each of its parts."""
     entry: dict[str, Any] = {
         "name": resource.plural,
         "singularName": resource.singular or resource.kind.lower(),
@@ -94,49 +108,37 @@ def _resources(kind: Kind, resource: Resource) -> Iterable[dict[str, Any]]:
         entry["categories"] = list(resource.categories)
     yield entry
     for part in resource.subresources:
-        group_name, version, name = _part_kind(kind, resource, part)
-        one: dict[str, Any] = {
+        own = (resource.group, resource.version, resource.kind)
+        group_name, version, kind = _KIND_OF_PART.get(part, own)
+        one = {
             "name": f"{resource.plural}/{part}",
             "singularName": "",
             "namespaced": resource.namespaced,
-            "kind": name,
-            "verbs": ["create"] if part in _POSTED else ["update"] if part == "finalize" else _PART_VERBS,
+            "kind": kind,
+            "verbs": _VERBS_OF_PART.get(part, ["get", "patch", "update"]),
         }
-        if (group_name, version) != (resource.group, resource.version):
+        if (group_name, version) != own[:2]:
             one["group"], one["version"] = group_name, version
         yield one
 
 
-def _part_kind(kind: Kind, resource: Resource, part: str) -> tuple[str, str, str]:
-    if part == "scale":
-        return _SCALE
-    return _POSTED.get(part, (resource.group, resource.version, kind.name))
-
-
 def aggregated(kinds: Kinds, *, core: bool) -> dict[str, Any]:
     """Everything at once, for clients that ask for it so; the core group apart from the others."""
-    items = []
-    for name, versions in _versions(kinds).items():
-        if (name == "") is core:
-            items.append(
+    items = [
+        {
+            "metadata": {"name": name, "creationTimestamp": None} if name else {"creationTimestamp": None},
+            "versions": [
                 {
-                    "metadata": {"name": name, "creationTimestamp": None}
-                    if name
-                    else {"creationTimestamp": None},
-                    "versions": [
-                        {
-                            "version": version,
-                            "freshness": "Current",
-                            "resources": [
-                                _aggregated(kind, resource)
-                                for kind, resource in kinds.served()
-                                if (resource.group, resource.version) == (name, version)
-                            ],
-                        }
-                        for version in versions
-                    ],
+                    "version": version,
+                    "freshness": "Current",
+                    "resources": _aggregated(resource_list(kinds, name, version), name, version),
                 }
-            )
+                for version in versions
+            ],
+        }
+        for name, versions in _versions(kinds).items()
+        if (name == "") is core
+    ]
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",
@@ -145,28 +147,27 @@ def aggregated(kinds: Kinds, *, core: bool) -> dict[str, Any]:
     }
 
 
-def _aggregated(kind: Kind, resource: Resource) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "resource": resource.plural,
-        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
-        "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": resource.singular or resource.kind.lower(),
-        "verbs": _VERBS,
-    }
-    if resource.short_names:
-        entry["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        entry["categories"] = list(resource.categories)
-    parts = []
-    for part in resource.subresources:
-        group_name, version, name = _part_kind(kind, resource, part)
-        parts.append(
-            {
-                "subresource": part,
-                "responseKind": {"group": group_name, "version": version, "kind": name},
-                "verbs": ["create"] if part in _POSTED else ["update"] if part == "finalize" else _PART_VERBS,
-            }
-        )
-    if parts:
-        entry["subresources"] = parts
-    return entry
+def _aggregated(listed: dict[str, Any] | None, group_name: str, version: str) -> list[dict[str, Any]]:
+    """The same resources, each with its parts within it."""
+    found: dict[str, dict[str, Any]] = {}
+    for entry in listed["resources"] if listed is not None else ():
+        plural, _, part = entry["name"].partition("/")
+        about = {
+            "responseKind": {
+                "group": entry.get("group", group_name),
+                "version": entry.get("version", version),
+                "kind": entry["kind"],
+            },
+            "verbs": entry["verbs"],
+        }
+        if part:
+            found[plural].setdefault("subresources", []).append({"subresource": part, **about})
+            continue
+        found[plural] = {
+            "resource": plural,
+            "scope": "Namespaced" if entry["namespaced"] else "Cluster",
+            "singularResource": entry["singularName"],
+            **about,
+            **{word: entry[word] for word in ("shortNames", "categories") if word in entry},
+        }
+    return list(found.values())

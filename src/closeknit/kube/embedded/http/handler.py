@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from closeknit.kube.embedded import decoding, deleting, subresources, writing
-from closeknit.kube.embedded.cluster import VERSION, EmbeddedCluster, change_of, deleted_status
+from closeknit.kube.embedded import subresources
+from closeknit.kube.embedded.cluster import VERSION, EmbeddedCluster
 from closeknit.kube.embedded.core import Target, WriteOptions
 from closeknit.kube.embedded.http import answers, bodies, discovery, openapi
 from closeknit.kube.embedded.http.paths import (
@@ -24,6 +24,7 @@ from closeknit.kube.embedded.http.paths import (
 )
 from closeknit.kube.embedded.http.watching import Stream, Turnstile, WatchRequest
 from closeknit.kube.embedded.kinds import Kind, Object
+from closeknit.kube.embedded.records import key_of
 from closeknit.kube.embedded.store import Record
 from closeknit.kube.errors import (
     ApiError,
@@ -34,7 +35,7 @@ from closeknit.kube.errors import (
     NotFoundError,
     UnauthorizedError,
 )
-from closeknit.kube.port import ApplyPatch
+from closeknit.kube.resources import PODS
 
 _log = logging.getLogger(__name__)
 _HEALTH: Final = frozenset({"/healthz", "/livez", "/readyz"})
@@ -48,6 +49,8 @@ class Handler:
         self, cluster: EmbeddedCluster, token: str, *, turnstile: Turnstile, patience: float
     ) -> None:
         self._cluster = cluster
+        self._core = cluster.core
+        self._records = cluster.records
         self._credential = f"Bearer {token}".encode()
         self._turnstile = turnstile
         self._patience = patience
@@ -59,6 +62,8 @@ class Handler:
                 return web.Response(text="ok")
             self._authenticate(request)
             route = route_of(request.rel_url.raw_path)
+            if route is not None and route == _bindings(route.namespace) and request.method == "POST":
+                return await self._bind(request, route)
             if route is not None and (found := self._kind(route)) is not None:
                 return await self._resource(request, route, *found)
             return self._about(request, route)
@@ -76,7 +81,7 @@ class Handler:
             raise UnauthorizedError("Unauthorized")
 
     def _kind(self, route: Route) -> tuple[Kind, str] | None:
-        return self._cluster.core.kinds.find(route.group, route.version, route.plural)
+        return self._core.kinds.find(route.group, route.version, route.plural)
 
     # -------------------------------------------------------------------------------- about the server
 
@@ -85,7 +90,7 @@ class Handler:
             plural = f"{route.plural}.{route.group}".strip(".") if route is not None else ""
             asked = f" ({request.method.lower()} {plural})" if plural else ""
             raise NotFoundError(f"the server could not find the requested resource{asked}")
-        kinds = self._cluster.core.kinds
+        kinds = self._core.kinds
         parts = request.path.strip("/").split("/")
         answer: Any = None
         match parts:
@@ -151,14 +156,14 @@ class Handler:
             case ("DELETE", True) if not route.subresource:
                 return await self._delete(request, route, kind, version)
             case ("DELETE", False):
-                return await self._delete_many(request, route, kind)
+                return await self._delete_many(request, route, kind, version)
             case _:
                 raise MethodNotAllowedError("the server does not allow this method on the requested resource")
 
     async def _get(self, request: web.BaseRequest, route: Route, kind: Kind, version: str) -> web.Response:
         if route.subresource in ("binding", "eviction"):
             raise MethodNotAllowedError("the server does not allow this method on the requested resource")
-        record = await self._cluster.find(kind, (route.namespace, route.name))
+        record = await self._records.find(kind, (route.namespace, route.name))
         if route.subresource == "scale":
             return answers.json_answer(subresources.scale_of(kind, version, record.obj))
         return self._one(request, kind, version, record)
@@ -184,48 +189,43 @@ class Handler:
             with self._turnstile.place(client):
                 return await Stream(self._cluster, watch, patience=self._patience).run(request)
         version_asked = query.get("resourceVersion", "")
-        if query.get("resourceVersionMatch") == "Exact" and version_asked != str(
-            self._cluster.core.store.settled
-        ):
+        if query.get("resourceVersionMatch") == "Exact" and version_asked != str(self._core.store.settled):
             raise GoneError(
                 f"The list as of resource version {version_asked} is not remembered. List without it."
             )
-        found = await self._cluster.find_all(
+        found = await self._records.find_all(
             kind,
             selection,
             limit=number(query, "limit"),
             token=query.get("continue", ""),
             resource_version=version_asked,
         )
-        return answers.bytes_answer(answers.many(kind, version, found, form, self._cluster.core.clock.now()))
+        return answers.bytes_answer(answers.many(kind, version, found, form, self._core.clock.now()))
 
     async def _post(self, request: web.BaseRequest, route: Route, kind: Kind, version: str) -> web.Response:
-        body = bodies.read_object(await bodies.body_of(request), request.content_type)
         if route.subresource == "binding":
-            return await self._bind(request, route, kind, body)
+            return await self._bind(request, route)
+        body = bodies.read_object(await bodies.body_of(request), request.content_type)
         if route.subresource == "eviction":
-            return await self._evict(request, route, kind, body)
+            return await self._evict(request, body, self._target(request, route, kind, version))
         if route.subresource:
             raise MethodNotAllowedError("the server does not allow this method on the requested resource")
         _place(kind, route, body)
         target = self._target(request, route, kind, version)
-        record = await self._cluster.write(writing.create(self._cluster.core, target, body))
+        record = await self._records.create(target, body)
         return self._one(request, kind, version, record, target=target, status=201)
 
-    async def _bind(
-        self, request: web.BaseRequest, route: Route, kind: Kind, body: Mapping[str, Any]
-    ) -> web.Response:
-        await self._cluster.bind_as(
-            (route.namespace, route.name), body, dry_run=dry_run(request.query.get("dryRun", ""))
-        )
+    async def _bind(self, request: web.BaseRequest, route: Route) -> web.Response:
+        """Put a pod on a node. Which pod, the path may leave to the body."""
+        body = bodies.read_object(await bodies.body_of(request), request.content_type)
+        pod = (route.namespace, route.name or key_of(self._core.kinds.of(PODS)[0], body)[1])
+        await self._records.bind(pod, body, dry_run=dry_run(request.query.get("dryRun", "")))
         return answers.json_answer(_success(), status=201)
 
-    async def _evict(
-        self, request: web.BaseRequest, route: Route, kind: Kind, body: Mapping[str, Any]
-    ) -> web.Response:
+    async def _evict(self, request: web.BaseRequest, body: Mapping[str, Any], target: Target) -> web.Response:
         inner = body.get("deleteOptions")
         options = delete_options(request.query, inner if isinstance(inner, Mapping) else {})
-        await self._cluster.evict(route.name, namespace=route.namespace, options=options)
+        await self._records.evict(target, options)
         return answers.json_answer(_success(), status=201)
 
     async def _change(self, request: web.BaseRequest, route: Route, kind: Kind, version: str) -> web.Response:
@@ -236,20 +236,14 @@ class Handler:
             sent = bodies.read_object(raw, request.content_type)
             if not route.subresource:
                 _place(kind, route, sent)
-            record = await self._cluster.write(self._cluster.changed(target, lambda _: decoding.copied(sent)))
+            record = await self._records.replace(target, sent)
         else:
             query = request.query
             patch = bodies.read_patch(
                 raw, request.content_type, manager=query.get("fieldManager", ""), force=flag(query, "force")
             )
-            if isinstance(patch, ApplyPatch):
-                applied = writing.apply_patch(self._cluster.core, target, patch)
-                record, new = await self._cluster.write(applied)
-                status = 201 if new else 200
-            else:
-                record = await self._cluster.write(
-                    self._cluster.changed(target, change_of(kind, version, patch))
-                )
+            record, new = await self._records.patch(target, patch)
+            status = 201 if new else 200
         if route.subresource == "scale":
             return answers.json_answer(subresources.scale_of(kind, version, record.obj))
         return self._one(request, kind, version, record, target=target, status=status)
@@ -257,15 +251,17 @@ class Handler:
     async def _delete(self, request: web.BaseRequest, route: Route, kind: Kind, version: str) -> web.Response:
         options = delete_options(request.query, await _optional_body(request))
         target = self._target(request, route, kind, version)
-        record, gone = await self._cluster.write(deleting.delete(self._cluster.core, target, options))
-        if gone and not kind.returns_deleted:
-            return answers.json_answer(deleted_status(kind, record))
+        record, success = await self._records.delete(target, options)
+        if success is not None:
+            return answers.json_answer(success)
         return self._one(request, kind, version, record)
 
-    async def _delete_many(self, request: web.BaseRequest, route: Route, kind: Kind) -> web.Response:
+    async def _delete_many(
+        self, request: web.BaseRequest, route: Route, kind: Kind, version: str
+    ) -> web.Response:
         options = delete_options(request.query, await _optional_body(request))
-        resource = kind.resources[kind.storage]
-        await self._cluster.delete_collection(resource, selection_of(route, request.query), options=options)
+        target = self._target(request, route, kind, version)
+        await self._records.delete_all(target, selection_of(route, request.query), options)
         return answers.json_answer(_success())
 
     # ------------------------------------------------------------------------------------------- parts
@@ -300,9 +296,13 @@ class Handler:
         status: int = 200,
     ) -> web.Response:
         form = answers.form_of(request.headers.get("Accept", ""), request.query.get("includeObject", ""))
-        body = answers.one(kind, version, record, form, self._cluster.core.clock.now())
+        body = answers.one(kind, version, record, form, self._core.clock.now())
         warnings = target.options.warnings if target is not None else ()
         return answers.bytes_answer(body, status=status, warnings=warnings)
+
+
+def _bindings(namespace: str) -> Route:
+    return Route("", "v1", "bindings", namespace)
 
 
 def _place(kind: Kind, route: Route, body: Object) -> None:

@@ -16,7 +16,7 @@ _PARAMETERS: Final = [
     {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
     for name in ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 ]
-_HIDDEN: Final = frozenset({"x-micro", "x-name", "x-numbers", "x-quantity", "x-repeatable"})
+_HIDDEN: Final = frozenset({"x-micro", "x-name", "x-numbers", "x-quantity", "x-repeatable", "x-sparse"})
 
 
 def index(kinds: Kinds) -> dict[str, Any]:

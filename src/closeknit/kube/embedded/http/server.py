@@ -64,7 +64,13 @@ class Server:
         """Let go of all clients."""
         self._turnstile.clear()
         if self._runner is not None:
+            serving = self._runner.server
+            held = [] if serving is None else [each.transport for each in serving.connections]
             await self._runner.cleanup()
+            for transport in held:
+                # Who keeps a connection open for later would be waited for, to say goodbye.
+                if transport is not None:
+                    transport.abort()
 
     async def __aenter__(self) -> Self:
         await self.start()

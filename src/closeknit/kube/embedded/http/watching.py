@@ -92,7 +92,7 @@ class Stream:
         """Send events until the time is over. A client that does not read is let go of."""
         watch = self._watch
         from_now = watch.initial or watch.resource_version in ("", "0")
-        watcher, present = await self._cluster.watcher(
+        watcher, present = await self._cluster.records.watcher(
             watch.kind, watch.selection, "" if from_now else watch.resource_version
         )
         response = web.StreamResponse(headers={"Content-Type": answers.JSON})

@@ -1,18 +1,20 @@
-"""One name, two things: families that call different topologies or workloads the same are told apart.
+"""Unique names where all families meet in one cluster.
 
-Inside a family names are its own, so each dialect reads and writes the names that people gave. Where
-all of them meet in one cluster, a name that would mean two things gets its family or kind in front of it.
+Inside a family names are its own, so each dialect reads and writes the names that people gave. A topology or
+workload whose name means something else in another family gets its family or kind in front of the name.
 No Kubernetes name holds a slash or a space, so no such name can be mistaken for another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from closeknit.dialects.compiling import describers
 from closeknit.dialects.core.naming import lone_holder
 from closeknit.dialects.family import Family
 from closeknit.dialects.ownership import Claim
+from closeknit.dialects.store.view import View
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
@@ -21,17 +23,9 @@ from closeknit.hub.workload import Workload
 class Topologies:
     """All topologies, by the family that describes them."""
 
-    def __init__(self, families: Sequence[Family], found: Mapping[str, Mapping[str, Topology]]) -> None:
-        self._found = found
-        self._seen = {dialect.name: self._by_name(dialect, families) for dialect in families}
-
-    def _by_name(self, dialect: Family, families: Sequence[Family]) -> dict[str, tuple[str, Topology]]:
-        """The topologies that a family sees, its own first, each with the family that describes it."""
-        seen: dict[str, tuple[str, Topology]] = {}
-        for family in (dialect.name, *dialect.borrows, *(each.name for each in families)):
-            for name, topology in self._found.get(family, {}).items():
-                seen.setdefault(name, (family, topology))
-        return seen
+    def __init__(self, view: View) -> None:
+        self._found = {family.name: view.derive(family.topologies).topologies for family in view.families}
+        self._described_by = {family: describers(view, family) for family in self._found}
 
     def everything(self) -> tuple[Topology, ...]:
         """Each under a name of its own, sorted."""
@@ -43,8 +37,9 @@ class Topologies:
         return tuple(known[name] for name in sorted(known))
 
     def name(self, family: str, name: str) -> str:
-        """What a topology that a family knows by this name is called where all meet."""
-        return self._unique_name(*self._seen[family][name])
+        """The unique name of the topology that a family knows by this name."""
+        describer = self._described_by[family][name]
+        return self._unique_name(describer, self._found[describer][name])
 
     def _unique_name(self, family: str, topology: Topology) -> str:
         alike = (each[topology.name] for each in self._found.values() if topology.name in each)
@@ -54,10 +49,10 @@ class Topologies:
 
 
 class Workloads:
-    """All workloads; those of one name are told apart by their kind."""
+    """All workloads; those that share a name get their kind in front of it."""
 
     def __init__(self, families: Sequence[Family], topologies: Topologies, found: Iterable[Workload]) -> None:
-        self._claimed_by = {dialect.name: dialect.claimed_by or dialect.name for dialect in families}
+        self._claimed_by = {family.name: family.claimed_by or family.name for family in families}
         self._topologies = topologies
         self._found = tuple(found)
         owners: dict[str, list[Workload]] = {}
@@ -67,7 +62,7 @@ class Workloads:
         self._shared = {name: alike for name, alike in owners.items() if len(alike) > 1}
 
     def everything(self) -> Iterator[Workload]:
-        """Each with a request that can stand beside all others."""
+        """Each with a request of a unique name."""
         for workload in self._found:
             if workload.request is None:
                 yield workload
@@ -84,7 +79,7 @@ class Workloads:
         return self.named(claim.family, claim.holder)
 
     def named(self, family: str, holder: str) -> str:
-        """What a workload that a family's pods belong to is called where all meet."""
+        """The unique name of the workload that a family's pods belong to."""
         for workload in self._shared.get(holder, ()):
             if self._claimed_by[workload.dialect] == family:
                 return self._name(workload, holder)

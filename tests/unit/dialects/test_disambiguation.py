@@ -1,4 +1,4 @@
-"""Families that call different things the same: topologies, workloads and pods are told apart."""
+"""Families that use one name for different things: topologies and workloads get unique names."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import pytest
 
 from closeknit.dialects import Reading, Source, translate
 from closeknit.engine import Engine
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Holding
 from closeknit.hub.outcome import Placed
-from closeknit.hub.quota import Accounts
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import Workload
 from tests.unit.dialects.dynamo import graphs
 from tests.unit.dialects.grove import sets
-from tests.unit.dialects.kit import pod, pod_group, problems, reading
+from tests.unit.dialects.kit import pod, pod_group, reading
 from tests.unit.dialects.kueue import kit as kueue
-from tests.unit.dialects.osmo import kit as osmo
 
 GPU = Resources({"nvidia.com/gpu": 1})
 MANAGED = {"app.kubernetes.io/managed-by": "grove-operator"}
@@ -143,24 +142,6 @@ def test_topologies_of_one_name_and_the_same_levels_are_one() -> None:
     )
 
     assert levels(found) == {"PodGroup": ("t/rack",), "PodCliqueSet": ("t/rack",)}
-    assert [each.name for each in found.cluster.topologies] == ["default"]
-
-
-def test_where_kai_has_none_it_has_what_groves_operator_makes_of_a_binding() -> None:
-    found = reading(
-        binding(rack="grove/rack"),
-        *KUEUE,
-        pod_group({"minMember": 2, **close("rack")}),
-        kueue.job(2, podset_required_topology="kueue/rack"),
-    )
-
-    assert levels(found) == {"PodGroup": ("grove/rack",), "Job": ("kueue/block", "kueue/rack")}
-
-
-def test_where_nobody_nearer_has_one_a_topology_of_any_family_will_do() -> None:
-    found = reading(KUEUE[0], pod_group({"minMember": 2, **close("kueue/rack")}))
-
-    assert levels(found) == {"PodGroup": ("kueue/block", "kueue/rack")}
     assert [each.name for each in found.cluster.topologies] == ["default"]
 
 
@@ -303,65 +284,3 @@ def test_a_deployment_and_the_set_that_was_made_of_it_are_one_workload() -> None
     )
 
     assert requests(found) == {"PodCliqueSet": "default/train"}
-
-
-STRAY = '1:metadata.annotations.pod-group-name: There is no PodGroup "g" in namespace "default".'
-
-
-@pytest.mark.parametrize(
-    ("others", "labels", "annotations", "strays"),
-    [
-        pytest.param(
-            [], {}, {}, [f"{STRAY} None is given; add it, or name none."], id="a pod of nobody's is a stray"
-        ),
-        pytest.param(
-            [sets.pod_clique_set(sets.clique("w"), name="served")],
-            {**MANAGED, "app.kubernetes.io/part-of": "served", "grove.io/podclique": "served-0-w"},
-            {},
-            [],
-            id="a pod of a PodCliqueSet is none",
-        ),
-        pytest.param(
-            [*KUEUE],
-            {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/pod-group-name": "batch"},
-            {"kueue.x-k8s.io/pod-group-total-count": "1"},
-            [],
-            id="a pod that queues in Kueue is none",
-        ),
-    ],
-)
-def test_a_pod_that_another_family_claims_is_no_stray(
-    others: list[str], labels: dict[str, str], annotations: dict[str, str], strays: list[str]
-) -> None:
-    given = json.loads(pod("p", "g"))
-    given["metadata"]["labels"] = labels
-    given["metadata"]["annotations"].update(annotations)
-
-    assert problems(json.dumps(given), *others) == strays
-
-
-def test_a_pod_of_a_workflow_whose_pod_group_is_still_to_come_is_no_stray() -> None:
-    given = (osmo.pool(), osmo.workflow(["a"]))
-    (made,) = (each for each in osmo.objects(*given) if each["kind"] == "Pod")
-
-    assert problems(*given, json.dumps(made)) == []
-
-
-def test_a_pod_that_names_a_pod_group_which_is_not_there_belongs_to_who_else_claims_it() -> None:
-    given = json.loads(kueue.queued_pod("p", "batch", total=1))
-    given["metadata"]["annotations"]["pod-group-name"] = "gone"
-    given["spec"]["nodeName"] = "n"
-    found = reading(node("n"), *PLAIN_QUEUES, json.dumps(given))
-
-    assert requests(found) == {"Pod": "default/batch"}
-    assert found.cluster.holdings == (Holding("default/batch", "n", GPU),)
-
-
-def test_a_pod_that_two_families_claim_for_what_is_there_belongs_to_the_pod_group() -> None:
-    given = json.loads(kueue.queued_pod("p", "batch", total=1))
-    given["metadata"]["annotations"]["pod-group-name"] = "g"
-    given["spec"]["nodeName"] = "n"
-    found = reading(node("n"), *PLAIN_QUEUES, pod_group({}), json.dumps(given))
-
-    assert requests(found) == {"PodGroup": "default/g"}
-    assert found.cluster.holdings == (Holding("default/g", "n", GPU),)

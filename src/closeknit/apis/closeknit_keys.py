@@ -1,0 +1,6 @@
+"""The labels and annotations by which Closeknit itself is spoken to."""
+
+from __future__ import annotations
+
+RUN_SECONDS = "closeknit.dev/run-seconds"
+"""Annotation of a PodGroup or an owner of pods: how many seconds it runs at most once it has started."""

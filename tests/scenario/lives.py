@@ -1,0 +1,145 @@
+"""Gangs that come, grow, lose nodes and go, while a scheduler may die and another takes over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+from closeknit.kube.clock import Clock
+from closeknit.kube.port import DeleteOptions, KubernetesApi
+from closeknit.kube.resources import NODES, PODS
+from closeknit.scheduler.loop import Scheduler
+from closeknit.testing.auditor import Cluster, audit
+from closeknit.testing.clock import HandClock
+from closeknit.testing.faulty_api import Fault, FaultyApi
+from tests.scenario import bound
+from tests.scenario.bound import POD_GROUPS, TOPOLOGIES
+from tests.unit.scheduler.objects import node, pod, pod_group, together, topology
+
+AT_ONCE = DeleteOptions(grace_period=0)
+_PATIENCE = 60.0
+"""Real seconds until something must have happened."""
+
+
+class Life:
+    """One life on one cluster, in a time that is moved or that passes by itself."""
+
+    def __init__(self, api: KubernetesApi, clock: Clock, point: int | None, fault: Fault) -> None:
+        self.cluster = api
+        self.clock = clock
+        self.api = FaultyApi(api, point, fault)
+        self.restarts = 0
+        self._successor = FaultyApi(api)
+        self._work = asyncio.create_task(self._scheduler(self.api))
+        self._undertaker = asyncio.create_task(self._replace())
+
+    async def _scheduler(self, api: FaultyApi) -> None:
+        await Scheduler(api, random=Random(2), clock=self.clock).run()
+
+    async def _replace(self) -> None:
+        await self.api.killed.wait()
+        self._work.cancel()
+        await asyncio.gather(self._work, return_exceptions=True)
+        self.restarts += 1
+        self._work = asyncio.create_task(self._scheduler(self._successor))
+
+    async def end(self) -> None:
+        """Let the scheduler go; what it raised is raised here."""
+        tasks = (self._undertaker, self._work)
+        failed = [task for task in tasks if task.done() and not task.cancelled()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for task in failed:
+            task.result()
+
+    async def create(self, *objects: dict[str, Any]) -> None:
+        await bound.create(self.cluster, objects)
+
+    async def until(self, holds: Callable[[], Awaitable[bool]], seconds: float = 3.0) -> None:
+        """Let time pass until something holds: so many seconds where tests move the clock."""
+        if isinstance(self.clock, HandClock):
+            for _ in range(int(seconds / 0.25)):
+                await self.clock.advance(0.25)
+        else:
+            async with asyncio.timeout(_PATIENCE):
+                while not await holds():  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+        assert await holds()
+
+    async def nodes(self) -> dict[str, str]:
+        page = await self.cluster.list(PODS)
+        return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in page.items}
+
+    async def all_bound(self) -> bool:
+        return all((await self.nodes()).values())
+
+    async def delete(self, *pods: str) -> None:
+        for name in pods:
+            await self.cluster.delete(PODS, name, namespace="default", options=AT_ONCE)
+
+    async def check(self, what: str) -> None:
+        """Nothing is broken at this moment."""
+        nodes, pods, groups, topologies = [
+            (await self.cluster.list(each)).items for each in (NODES, PODS, POD_GROUPS, TOPOLOGIES)
+        ]
+        assert audit(Cluster(nodes, pods, groups, topologies)) == [], what
+        uids = [uid for uid, _ in (*self.api.bound, *self._successor.bound)]
+        assert len(uids) == len(set(uids)), what
+
+    async def live(self) -> None:
+        """Everything that can happen to gangs, with a check after each."""
+        nodes = (node(f"n{i}", 4, zone="z", rack=f"r{i // 2}") for i in range(6))
+        await self.create(topology("zone", "rack"), *nodes)
+        await self.create(
+            pod_group("a", minMember=3, topologyConstraint=together("rack")),
+            *(pod(f"a{i}", "a", gpus=2) for i in range(3)),
+            pod("single", gpus=0),
+        )
+        await self.until(self.all_bound)
+        await self.check("a gang and a lone pod came")
+
+        rack = {"topologyConstraint": together("rack"), "minMember": 2}
+        subgroups = [
+            {"name": "both", "minSubGroup": 2, "topologyConstraint": together("zone")},
+            *({"name": name, "parent": "both", **rack} for name in ("left", "right")),
+        ]
+        await self.create(
+            pod_group("b", subGroups=subgroups, minSubGroup=1),
+            *(pod(f"{name}{i}", "b", gpus=3, subgroup=name) for name in ("left", "right") for i in range(2)),
+        )
+        await self.until(self.all_bound)
+        await self.check("a gang with subgroups came")
+
+        await self.create(pod("a3", "a", gpus=2))
+        await self.until(self.all_bound)
+        await self.check("the first gang grew")
+
+        lost = (await self.nodes())["a0"]
+        left = [name for name, there in (await self.nodes()).items() if there == lost]
+        await self.cluster.delete(NODES, lost)
+        await self.delete(*left)
+        await self.create(node(lost, 4, zone="z", rack=f"r{int(lost[1:]) // 2}"))
+        await self.create(*(pod(f"{name}-again", "a", gpus=2) for name in left if name.startswith("a")))
+        await self.until(self.all_bound)
+        await self.check("a node was lost, and its pods came again")
+
+        await self.create(
+            pod_group("c", minMember=2, topologyConstraint=together("rack"), stalenessGracePeriod="2s"),
+            *(pod(f"c{i}", "c", gpus=4) for i in range(2)),
+        )
+        await self.delete("left0", "left1", "right0", "right1")
+        await self.until(self.all_bound, 15)
+        await self.check("a gang waited until another one went")
+
+        await self.delete("c0")
+        await self.until(self._released, 10)
+        await self.check("a gang lost a pod for good and was released")
+
+    async def _released(self) -> bool:
+        pods = (await self.cluster.list(PODS)).items
+        return all(
+            "deletionTimestamp" in each["metadata"] for each in pods if each["metadata"]["name"] == "c1"
+        )

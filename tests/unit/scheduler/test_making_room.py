@@ -1,0 +1,181 @@
+"""For whom a place is kept, for how long, and when others are displaced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from closeknit.engine import Engine
+from closeknit.hub.accounts import Accounts
+from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.drawing import GPU
+from closeknit.hub.keys import Key
+from closeknit.hub.outcome import Placed
+from closeknit.hub.request import Request
+from closeknit.hub.resources import Resources
+from closeknit.hub.workload import ObjectName, RunningPod, Workload
+from closeknit.scheduler.changes import NodeChanged
+from closeknit.scheduler.deciding import decide
+from closeknit.scheduler.making_room import LONGEST, PATIENCE, MakingRoom
+from closeknit.testing.builders import pods, request
+from closeknit.testing.drawings import parse
+
+GANG = request("gang", pods("p", 8), required="rack")
+ONE = request("one", pods("p", 1))
+
+
+@dataclass
+class Scene:
+    """Two racks of two nodes of four GPUs, and one pod of one GPU on each that is named."""
+
+    topologies: Cluster = field(default_factory=lambda: parse("r1\n  x1: 4\n  x2: 4\nr2\n  x3: 4\n  x4: 4\n"))
+    engine: Engine = field(init=False)
+    held: dict[Key, Holding] = field(default_factory=dict)
+    room: MakingRoom = field(default_factory=MakingRoom)
+
+    def __post_init__(self) -> None:
+        self.engine = Engine(self.topologies)
+
+    def holdings(self, pods: Sequence[Key]) -> list[Holding]:
+        return [self.held[pod] for pod in pods if pod in self.held]
+
+    def has_node(self, name: str) -> bool:
+        return any(node.name == name for node in self.topologies.nodes)
+
+    def run(
+        self, name: str, node: str, *, since: float = 0.0, priority: int = 0, seconds: float | None = None
+    ) -> None:
+        holding = Holding(name, node, Resources({GPU: 1}))
+        self.held[Key("", "Pod", "team", f"{name}-0")] = holding
+        self.engine.hold(holding)
+        asked = request(name, pods("p", 1, bound=[node]))
+        workload = replace(
+            unit(asked, priority), running=(RunningPod("p", f"{name}-0"),), run_seconds=seconds
+        )
+        self.room.saw(workload.object.key, workload, since)
+
+    def fail(self, workload: Workload) -> None:
+        verdict = decide(self.engine, self.topologies, workload)
+        assert not isinstance(verdict.outcome, Placed)
+        self.room.failed(verdict)
+
+    def consider(self, now: float) -> list[str] | None:
+        plan = self.room.consider(self, Accounts(), now)
+        return [each.holder for each in plan.victims] if plan is not None else None
+
+    def free_behind_the_first(self) -> int:
+        """How many GPUs the others may have."""
+        with self.room.behind_the_first(self):
+            return sum(self.engine.fits(pods("p", 1), node.name) for node in self.topologies.nodes)
+
+
+def unit(asked: Request, priority: int = 0) -> Workload:
+    return Workload(ObjectName("v1", "PodGroup", "team", asked.name), "kai", asked, priority=priority)
+
+
+def test_a_place_is_kept_for_a_unit_that_failed_until_it_is_placed() -> None:
+    scene = Scene()
+    scene.run("a", "x1")
+    scene.run("b", "x3")
+    scene.run("c", "x4")
+    scene.fail(unit(GANG))
+    assert scene.consider(0.0) is None
+    assert scene.free_behind_the_first() == 6
+    assert scene.room.delays(unit(ONE), 0.0)
+    assert not scene.room.delays(unit(GANG), 0.0)
+    assert scene.room.placed_or_gone(unit(GANG).object.key) == [NodeChanged("x1"), NodeChanged("x2")]
+    assert scene.free_behind_the_first() == 13
+    assert not scene.room.delays(unit(ONE), 0.0)
+
+
+def test_who_ends_in_time_does_not_delay_the_first() -> None:
+    scene = Scene()
+    scene.run("a", "x1", seconds=50)
+    scene.run("b", "x3")
+    scene.fail(unit(GANG))
+    scene.consider(10.0)
+    assert not scene.room.delays(replace(unit(ONE), run_seconds=40.0), 10.0)
+    assert scene.room.delays(replace(unit(ONE), run_seconds=41.0), 10.0)
+
+
+def test_the_first_in_the_queue_has_the_reservation_whoever_failed_first() -> None:
+    scene = Scene()
+    scene.run("a", "x1", priority=9)
+    scene.run("b", "x3", priority=9)
+    later, urgent = unit(replace(GANG, name="later")), unit(replace(GANG, name="urgent"), 5)
+    scene.fail(later)
+    scene.consider(0.0)
+    assert not scene.room.delays(urgent, 0.0)
+    scene.fail(urgent)
+    scene.consider(1.0)
+    assert scene.room.delays(later, 1.0)
+    assert not scene.room.delays(urgent, 1.0)
+    scene.fail(later)
+    scene.consider(2.0)
+    assert not scene.room.delays(urgent, 2.0)
+
+
+def test_a_place_that_nobody_knows_the_end_of_is_given_up_for_a_while() -> None:
+    scene = Scene()
+    scene.run("a", "x1")
+    scene.run("b", "x3")
+    scene.fail(unit(GANG))
+    scene.consider(0.0)
+    assert scene.room.give_up(LONGEST - 1) == []
+    assert scene.room.next_time() == LONGEST
+    assert [change.node for change in scene.room.give_up(LONGEST)] == ["x1", "x2"]
+    scene.fail(unit(GANG))
+    scene.consider(LONGEST + 1)
+    assert not scene.room.delays(unit(ONE), LONGEST + 1)
+    scene.fail(unit(GANG))
+    scene.consider(2 * LONGEST)
+    assert scene.room.delays(unit(ONE), 2 * LONGEST)
+
+
+def test_others_are_displaced_once_and_their_place_is_kept() -> None:
+    scene = Scene()
+    scene.run("a", "x1")
+    scene.run("b", "x3", priority=9)
+    urgent = unit(GANG, 5)
+    scene.fail(urgent)
+    assert scene.consider(0.0) == ["a"]
+    assert scene.free_behind_the_first() == 7
+    scene.fail(urgent)
+    assert scene.consider(PATIENCE - 1) is None
+    scene.fail(urgent)
+    assert scene.consider(PATIENCE) == ["a"]
+
+
+def test_units_are_considered_one_at_a_time_with_pauses() -> None:
+    scene = Scene()
+    scene.run("a", "x1")
+    scene.run("b", "x3")
+    scene.fail(unit(replace(GANG, name="first")))
+    scene.fail(unit(replace(GANG, name="second")))
+    scene.consider(0.0)
+    then = scene.room.next_time()
+    assert then is not None
+    assert 0.25 <= then < 0.3
+    scene.consider(0.1)
+    assert scene.room.next_time() == then
+
+
+def test_a_reservation_of_nodes_that_have_gone_is_dropped() -> None:
+    scene = Scene()
+    scene.run("a", "x1")
+    scene.run("b", "x3")
+    scene.fail(unit(GANG))
+    scene.consider(0.0)
+    scene.engine.remove_node("x2")
+    left = tuple(node for node in scene.topologies.nodes if node.name != "x2")
+    scene.topologies = replace(scene.topologies, nodes=left)
+    assert scene.free_behind_the_first() == 3 + 3 + 4
+
+
+def test_whoever_must_not_reserve_or_displace_does_neither() -> None:
+    scene = Scene(room=MakingRoom(reserving=False, displacing=False))
+    scene.run("a", "x1")
+    scene.run("b", "x3")
+    scene.fail(unit(GANG, 5))
+    assert scene.consider(0.0) is None
+    assert scene.free_behind_the_first() == 14

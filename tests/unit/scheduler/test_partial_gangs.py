@@ -1,0 +1,141 @@
+"""Which gangs run in part, and how long they may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from closeknit.hub.keys import Key
+from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
+from tests.unit.scheduler.objects import entry, node, pod, pod_group
+
+UNIT = Key("scheduling.run.ai", "PodGroup", "default", "g")
+TWO_PARTS = [{"name": name, "minMember": 2} for name in ("a", "b")]
+
+
+def unit(group: dict[str, Any], *pods: dict[str, Any]) -> Any:
+    """A PodGroup and its pods on a cluster of two nodes, as a unit."""
+    state = ClusterState()
+    for each in (node("n1"), node("n2"), group, *pods):
+        state.put(entry(each))
+    state.news()
+    return state.units[UNIT]
+
+
+@pytest.mark.parametrize(
+    ("group", "pods", "want"),
+    [
+        pytest.param(
+            pod_group("g", minMember=2),
+            [pod("p1", "g", on="n1"), pod("p2", "g", on="n2")],
+            (),
+            id="a whole gang is sound",
+        ),
+        pytest.param(
+            pod_group("g", minMember=2), [pod("p1", "g"), pod("p2", "g")], (), id="a gang that waits is sound"
+        ),
+        pytest.param(
+            pod_group("g", minMember=2),
+            [pod("p1", "g", on="n1"), pod("p2", "g")],
+            ("p1",),
+            id="of two that must run, one runs",
+        ),
+        pytest.param(
+            pod_group("g", minMember=2),
+            [pod("p1", "g", on="n1")],
+            ("p1",),
+            id="of two that must run, one runs and the other does not exist",
+        ),
+        pytest.param(
+            pod_group("g", minMember=1),
+            [pod("p1", "g", on="n1"), pod("p2", "g")],
+            (),
+            id="pods above the minimum may wait",
+        ),
+        pytest.param(
+            pod_group("g", minMember=2),
+            [pod("p1", "g", on="n1"), pod("p2", "g", on="n2", phase="Succeeded")],
+            (),
+            id="a pod that has done its work counts",
+        ),
+        pytest.param(
+            pod_group("g", minMember=2),
+            [pod("p1", "g", on="n1"), pod("p2", "g", on="gone")],
+            ("p1",),
+            id="a pod whose node has gone runs nowhere",
+        ),
+        pytest.param(
+            pod_group("g", subGroups=TWO_PARTS, minSubGroup=1),
+            [
+                *(pod(f"a{i}", "g", subgroup="a", on="n1") for i in range(2)),
+                pod("b0", "g", subgroup="b", on="n2"),
+                pod("b1", "g", subgroup="b"),
+            ],
+            ("b0",),
+            id="only the subgroup that is below its minimum is partial",
+        ),
+        pytest.param(
+            pod_group("g", subGroups=TWO_PARTS, minSubGroup=2),
+            [
+                *(pod(f"a{i}", "g", subgroup="a", on="n1") for i in range(2)),
+                *(pod(f"b{i}", "g", subgroup="b") for i in range(2)),
+            ],
+            ("a0", "a1"),
+            id="a whole subgroup is partial where two are needed",
+        ),
+        pytest.param(
+            pod_group("g", minMember=1, priorityClassName="none-such"),
+            [pod("p1", "g", on="n1")],
+            (),
+            id="what is wrong with a PodGroup otherwise makes nothing partial",
+        ),
+    ],
+)
+def test_the_running_pods_of_what_is_below_its_minimum(
+    group: dict[str, Any], pods: list[dict[str, Any]], want: tuple[str, ...]
+) -> None:
+    assert partial_pods(unit(group, *pods)) == want
+
+
+@pytest.mark.parametrize(
+    ("written", "want"),
+    [
+        pytest.param({}, GRACE, id="a minute where nothing is said"),
+        pytest.param({"stalenessGracePeriod": "90s"}, 90.0, id="seconds"),
+        pytest.param({"stalenessGracePeriod": "1h1m1.5s"}, 3661.5, id="hours, minutes and seconds"),
+        pytest.param({"stalenessGracePeriod": "0s"}, 0.0, id="none at all"),
+        pytest.param({"stalenessGracePeriod": "-1s"}, None, id="for ever where it is negative"),
+        pytest.param({"stalenessGracePeriod": "soon"}, GRACE, id="a minute where it cannot be read"),
+    ],
+)
+def test_how_long_a_gang_may_stay_partial(written: dict[str, Any], want: float | None) -> None:
+    assert grace_of({"spec": written}) == want
+
+
+def test_patience_starts_when_a_gang_is_first_partial_and_ends_when_it_is_whole() -> None:
+    partial = unit(pod_group("g", minMember=2), pod("p1", "g", on="n1"), pod("p2", "g"))
+    whole = unit(pod_group("g", minMember=2), pod("p1", "g", on="n1"), pod("p2", "g", on="n2"))
+    patience = Patience()
+    patience.look(UNIT, partial, 60.0, 100.0)
+    patience.look(UNIT, partial, 60.0, 150.0)
+    assert (patience.next_time(), patience.overdue(159.0)) == (160.0, [])
+    patience.look(UNIT, whole, 60.0, 159.0)
+    patience.look(UNIT, partial, 60.0, 159.5)
+    assert patience.overdue(219.0) == []
+
+    assert patience.overdue(219.5) == [UNIT]
+    assert patience.overdue(300.0) == []
+
+
+def test_what_we_bound_ourselves_and_cannot_complete_is_overdue_at_once() -> None:
+    partial = unit(pod_group("g", minMember=2), pod("p1", "g", on="n1"), pod("p2", "g"))
+    patience = Patience()
+    patience.look(UNIT, partial, 60.0, 100.0)
+    patience.cannot_complete(UNIT, 101.0)
+    assert patience.overdue(101.0) == []
+    patience.hurry(UNIT)
+    patience.cannot_complete(UNIT, 102.0)
+
+    assert patience.overdue(102.0) == [UNIT]
