@@ -51,7 +51,9 @@ LIMITS: Limits = {
         "schedulingGates": keyed("name"),
         "tolerations": ATOMIC,
         "topologySpreadConstraints": keyed("topologyKey", "whenUnsatisfiable"),
+        "volumes": keyed("name"),
     },
+    core_v1.Volume: {"": {"required": ["name"]}},
     core_v1.Container: {"": {"required": ["name"]}, "ports": keyed("containerPort", "protocol")},
     core_v1.ContainerPort: {
         "": {"required": ["containerPort"]},
