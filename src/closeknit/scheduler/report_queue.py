@@ -35,7 +35,7 @@ class Pace:
     writers: int = 8
     """How many writes at once."""
     patience: float = 1.0
-    """For how long pods that do not exist yet are waited for before anybody is told."""
+    """For how long something may be wrong with a unit before anybody is told: its objects come one by one."""
     details: float = 30.0
     """How often the details of a reason that stays the same are written."""
     deferral: float = 15.0
@@ -83,8 +83,6 @@ class ReportQueue:
         due = now
         if told.says_the_same(subject.written):
             due = max(now, subject.written_at + self._pace.details)
-        elif told.forming:
-            due = now + self._pace.patience
         self.put(subject, rank, due)
 
     def put(self, subject: Subject, rank: Rank, due: float) -> None:

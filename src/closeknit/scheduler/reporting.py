@@ -84,6 +84,8 @@ class Reporter:
         self._clock = clock
         self._units: dict[Key, _Unit] = {}
         self._queue = ReportQueue(self._pace)
+        self._doubtful: dict[Key, tuple[float, Verdict]] = {}
+        """Units with something wrong, in the order in which that is told if it stays so."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._some = asyncio.Event()
         self.written = 0
@@ -97,7 +99,14 @@ class Reporter:
 
     def waiting(self, verdict: Verdict) -> None:
         """A unit got no nodes, for lack of room or because of what is wrong with it."""
-        self._decided(verdict)
+        if verdict.outcome is not None:
+            self._decided(verdict)
+            return
+        # What is wrong is often right a moment later, and takes long to put into words.
+        key = verdict.workload.object.key
+        due, _ = self._doubtful.get(key, (self._clock.monotonic() + self._pace.patience, verdict))
+        self._doubtful[key] = due, verdict
+        self._some.set()
 
     def released(self, workload: Workload, why: str) -> None:
         """A unit was let go, because it was bound in part and could not be completed."""
@@ -109,6 +118,7 @@ class Reporter:
 
     def gone(self, key: Key) -> None:
         """A unit (its ``object.key``) no longer exists; nothing more is told about it."""
+        self._doubtful.pop(key, None)
         if (unit := self._units.pop(key, None)) is not None:
             for subject in (unit.subject, *unit.pods.values()):
                 subject.dismissed, subject.wanted = True, None
@@ -116,7 +126,7 @@ class Reporter:
     @property
     def pending(self) -> int:
         """How many objects have something to be told that is not written."""
-        return sum(
+        return len(self._doubtful) + sum(
             subject.wanted is not None or subject.writing
             for unit in self._units.values()
             for subject in (unit.subject, *unit.pods.values())
@@ -133,6 +143,7 @@ class Reporter:
 
     def _decided(self, verdict: Verdict) -> None:
         told, workload = reports.report(verdict), verdict.workload
+        self._doubtful.pop(workload.object.key, None)
         unit = self._tell(workload, told)
         names = reports.waiting_pods(verdict) if workload.request is not None else self._pods(workload)
         waiting = {Key("", "Pod", workload.object.namespace, name) for name in names}
@@ -177,10 +188,13 @@ class Reporter:
     def _begin(self, *, busy: bool) -> float | None:
         """Begin to write what is due, and return the seconds until the next look; None waits for news."""
         now = self._clock.monotonic()
+        while (first := next(iter(self._doubtful.values()), None)) is not None and first[0] <= now:
+            self._decided(first[1])
         due = self._queue.take(now, busy=busy)
         while len(self._tasks) < self._pace.writers:
             if (subject := next(due, None)) is None:
-                at = self._queue.next_time(busy=busy)
+                times = (self._queue.next_time(busy=busy), first[0] if first is not None else None)
+                at = min((each for each in times if each is not None), default=None)
                 # Nobody says when the last binding is done, so it is looked.
                 return None if at is None else min(max(at - now, 0.0), _LOOK if busy else at)
             task = asyncio.create_task(self._write(subject))
@@ -206,7 +220,10 @@ class Reporter:
 
     async def _write(self, subject: Subject) -> None:
         told, rank = subject.wanted, subject.rank
-        assert told is not None
+        if told is None:
+            # It was gone, or had its node, before this began.
+            subject.writing = False
+            return
         again: float | None = None
         try:
             await self._written(subject, told, rank)

@@ -67,8 +67,6 @@ class Report:
     reasons: tuple[Reason, ...] = ()
     outcome: str = ""
     """What the annotation says."""
-    forming: bool = False
-    """Whether pods are missing, which may be a matter of moments."""
 
     def says_the_same(self, other: Report | None) -> bool:
         """Whether the reason is the same, however much the details differ."""
@@ -77,8 +75,7 @@ class Report:
 
 def report(verdict: Verdict) -> Report:
     """What is told about a unit that was decided."""
-    forming = any(problem.code in _AWAITING for problem in verdict.problems)
-    return _report(*_told(verdict), _outcome(verdict), forming=forming)
+    return _report(*_told(verdict), _outcome(verdict))
 
 
 def released(why: str) -> Report:
@@ -111,11 +108,11 @@ def bounded(text: str) -> str:
     return encoded[: _LONGEST_MESSAGE - 3].decode(errors="ignore") + "…"
 
 
-def _report(state: State, reasons: tuple[Reason, ...], outcome: str, *, forming: bool = False) -> Report:
+def _report(state: State, reasons: tuple[Reason, ...], outcome: str) -> Report:
     brief, message = (
         " ".join(texts) for texts in zip(*((each.brief, each.message) for each in reasons), strict=True)
     )
-    return Report(state, bounded(brief), bounded(message), reasons, outcome, forming)
+    return Report(state, bounded(brief), bounded(message), reasons, outcome)
 
 
 def _let_go(state: State, why: str) -> Report:

@@ -15,6 +15,7 @@ import pytest
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kai as sentences
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.errors import ApiError, ForbiddenError, UnavailableError
@@ -222,6 +223,25 @@ async def test_missing_pods_are_waited_for_before_anybody_is_told() -> None:
         assert await made.scheduled() == ("False", "NotReady")
 
 
+async def test_what_is_put_right_in_time_is_never_put_into_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    worded: list[Problem] = []
+
+    def message(problem: Problem) -> str:
+        worded.append(problem)
+        return ""
+
+    monkeypatch.setattr(Problem, "message", property(message))
+    async with bed() as made:
+        for _ in range(3):
+            made.reporter.waiting(invalid(AWAITED))
+        made.reporter.placed(PLACED)
+        await made.clock.advance(2)
+        await made.reporter.flush()
+
+        assert await made.scheduled() == ("True", "Scheduled")
+    assert worded == []
+
+
 async def test_good_news_waits_for_bindings_but_not_for_ever_and_bad_news_does_not_wait() -> None:
     other = replace(UNPLACED.workload, object=replace(NAME, name="other"))
     async with bed() as made:
@@ -317,10 +337,22 @@ async def test_the_pods_of_a_unit_that_cannot_be_read_are_told_why() -> None:
     async with bed() as made:
         made.pods = ["train-1"]
         made.reporter.waiting(invalid(TWO_SPELLINGS))
+        await made.clock.advance(1.1)
         await made.reporter.flush()
 
         assert await made.pod_scheduled("train-0") is None
         assert await made.pod_scheduled("train-1") == ("False", "Unschedulable")
+
+
+async def test_a_unit_that_goes_when_its_report_is_about_to_be_written_is_no_error() -> None:
+    async with bed() as made:
+        made.reporter.waiting(UNPLACED)
+        made.reporter._begin(busy=False)
+        made.reporter.gone(NAME.key)
+        ended = await asyncio.gather(*made.reporter._tasks, return_exceptions=True)
+
+        assert ended == [None] * 3
+        assert made.api.writes == []
 
 
 async def test_nothing_is_told_about_a_unit_that_is_gone() -> None:
