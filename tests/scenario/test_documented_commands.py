@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
-from contextlib import redirect_stdout
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -35,8 +40,8 @@ ADVICE = {
 AS_SUCH = (["validate"], ["plan"], ["plan", "-o", "svg"])
 """Commands without files, where a sentence speaks of the command as such."""
 
-UNTIL_STOPPED = frozenset({"up", "run"})
-"""Commands that run until somebody ends them; ``test_up.py`` and ``test_run_process.py`` do."""
+OF_OBJECTS = frozenset({"apply", "get", "describe", "delete"})
+"""Commands that ask a cluster in any case; others do where they are told to."""
 
 STATUSES = {"examples/pending": 3, "examples/kueue/waiting": 3, "examples/invalid": 2}
 """How a command ends that is about a folder with something wrong in it; all others end with 0."""
@@ -46,10 +51,18 @@ def folder_of(words: list[str]) -> str:
     return words[words.index("-f") + 1] if "-f" in words else ""
 
 
-def follow(page: Path) -> list[str]:
-    """Do what a page says, from top to bottom; everything that is not as it says."""
+def asks_a_cluster(words: list[str]) -> bool:
+    return words[0] in OF_OBJECTS or "--context" in words or "--kubeconfig" in words
+
+
+def follow(page: Path, cluster: ExitStack) -> list[str]:
+    """Do what a page says, from top to bottom; everything that is not as it says.
+
+    Where it starts a cluster, that runs until the end of the page. Where it does not, readers have their own.
+    """
     complaints = []
     headings: set[str] = set()
+    served = False
     for step in steps(page.read_text(encoding="utf-8")):
         if isinstance(step, File):
             Path(step.name).write_text(step.text, encoding="utf-8")
@@ -60,9 +73,37 @@ def follow(page: Path) -> list[str]:
             assert old in text
             Path(name).write_text(text.replace(old, new), encoding="utf-8")
         headings.add(step.heading)
-        if step.words not in AS_SUCH and step.words[0] not in UNTIL_STOPPED:
+        if step.words[0] == "up":
+            # A sentence may speak of the command as well; one cluster is enough.
+            if step.shown and not served:
+                cluster.enter_context(running(*step.words))
+                served = True
+        elif step.words[0] == "run":
+            # It runs until somebody ends it; ``test_run_process.py`` does.
+            continue
+        elif step.words not in AS_SUCH and (served or not asks_a_cluster(step.words)):
             complaints += complaints_about(step)
     return complaints
+
+
+@contextmanager
+def running(*words: str) -> Iterator[None]:
+    """``closeknit up`` in this folder, in a process of its own."""
+    command = [sys.executable, "-c", "from closeknit.cli import main; main()", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while not (line := process.stdout.readline()).startswith("Ctrl-C"):
+            assert line, "It ended."
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.stdout.read()
+
+
+def ageless(text: str) -> str:
+    """The text without ages, and without the widths of columns, which depend on them."""
+    return re.sub(r" +", " ", re.sub(r"\b(\d+m)?\d+s\b", "AGE", text))
 
 
 def complaints_about(step: Command) -> list[str]:
@@ -73,7 +114,11 @@ def complaints_about(step: Command) -> list[str]:
     found = []
     if result.exit_code != expected or "Usage:" in result.stderr:
         found.append(f"{step.line}: ends with {result.exit_code} instead of {expected}: {result.stderr}")
-    if step.shown and not matches(step.shown, result.output):
+    shown, printed = step.shown, result.output
+    if asks_a_cluster(step.words):
+        # What is worth knowing about a cluster is said before anything is made of it.
+        shown, printed = ageless(shown), ageless(result.stderr + result.stdout)
+    if step.shown and not matches(shown, printed):
         found.append(f"{step.line}: prints\n{result.output}\nand not\n{step.shown}")
     if not result.output and step.target is None:
         found.append(f"{step.line}: prints nothing")
@@ -84,8 +129,10 @@ def complaints_about(step: Command) -> list[str]:
 def test_a_page_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KUBECONFIG", "closeknit.kubeconfig")
 
-    assert follow(page) == []
+    with ExitStack() as cluster:
+        assert follow(page, cluster) == []
 
 
 def test_the_pages_with_commands_are_those_that_readers_start_from() -> None:

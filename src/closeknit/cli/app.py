@@ -12,10 +12,14 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from closeknit.cli.apply import apply
 from closeknit.cli.crds import crds
+from closeknit.cli.delete import delete
 from closeknit.cli.demo import demo
+from closeknit.cli.describe import describe
 from closeknit.cli.exits import ExitStatus
 from closeknit.cli.explain import explain
+from closeknit.cli.get import get
 from closeknit.cli.nodes import nodes
 from closeknit.cli.plan import plan
 from closeknit.cli.run import run as run_scheduler
@@ -43,25 +47,44 @@ _EXAMPLES = (
         plan,
         (
             "closeknit plan -f nodes.yaml -f workloads/ -o json",
-            "kubectl get nodes -o yaml | closeknit plan -f - -f job.yaml",
+            "closeknit plan --context training",
+            "closeknit plan --context training -f job.yaml",
         ),
     ),
-    (explain, ("closeknit explain -f nodes.yaml -f workloads/ default/sample1",)),
+    (
+        explain,
+        (
+            "closeknit explain -f nodes.yaml -f workloads/ default/sample1",
+            "closeknit explain --context training PodGroup/team-a/sample1",
+        ),
+    ),
     (
         validate,
-        ("closeknit validate -f workloads/", "closeknit validate -f new.yaml --old old.yaml"),
+        (
+            "closeknit validate -f workloads/",
+            "closeknit validate -f new.yaml --old old.yaml",
+            "closeknit validate -f workloads/ --context training",
+        ),
     ),
-    (status, ("closeknit status -f workloads/ -f topology.yaml",)),
+    (
+        status,
+        ("closeknit status -f workloads/ -f topology.yaml", "closeknit status --context training"),
+    ),
     (translate, ("closeknit translate -f workloads/ --to kai",)),
     (
         topology,
-        ("closeknit topology -f nodes.yaml --check", "closeknit topology -f nodes.yaml -o svg > cluster.svg"),
+        (
+            "closeknit topology -f nodes.yaml --check",
+            "closeknit topology -f nodes.yaml -o svg > cluster.svg",
+            "closeknit topology --context training",
+        ),
     ),
     (
         nodes,
         (
             "closeknit nodes --shape zone=2,block=4,rack=8,host=16 --gpus 8 --topology cluster-topology",
             "closeknit nodes --drawing cluster.txt",
+            "closeknit nodes --context training > nodes.yaml",
         ),
     ),
     (crds, ("closeknit crds | kubectl apply --server-side -f -", "closeknit crds --family grove")),
@@ -72,6 +95,26 @@ _EXAMPLES = (
             "closeknit run",
             "closeknit run --context training --scheduler-name kai-scheduler --dry-run",
         ),
+    ),
+    (
+        apply,
+        (
+            "closeknit apply -f workloads/ --context training",
+            "closeknit crds | closeknit apply -f - --kubeconfig closeknit.kubeconfig",
+        ),
+    ),
+    (
+        get,
+        (
+            "closeknit get podgroups,pods -n team-a",
+            "closeknit get nodes -L topology/zone,topology/rack --context training",
+            "closeknit get pods -A -l app=web -o wide -w",
+        ),
+    ),
+    (describe, ("closeknit describe podgroup sample1 -n team-a", "closeknit describe pod/web-1")),
+    (
+        delete,
+        ("closeknit delete podgroup sample1 -n team-a --wait", "closeknit delete -f workloads/"),
     ),
     (up, ("closeknit up", "closeknit up --nodes zone=2,block=4,rack=8,host=16 --state cluster.db")),
 )

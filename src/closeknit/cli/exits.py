@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 
 import typer
 
-from closeknit.dialects import Located, Skipped
+from closeknit.dialects import Located, Reading, Skipped
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.wording import counted, printable, title
+
+_MOST_REMARKS = 10
+"""So many remarks on the objects of a cluster do not drown the rest."""
 
 
 class ExitStatus(IntEnum):
@@ -51,6 +54,44 @@ def remark_skipped(skipped: Iterable[Skipped]) -> None:
             f"note: {counted(number, 'document')} of kind {printable(kind)} ({printable(api_version)})"
             f" {'was' if number == 1 else 'were'} passed over: no dialect reads that kind.\n"
         )
+
+
+def tell(reading: Reading) -> None:
+    """Say what is wrong with the files, and what is worth knowing about all that was read.
+
+    An object that is in a cluster was accepted there. What is wrong with it is no fault of who only reads it.
+    """
+    complain(each for each in reading.problems if not each.live)
+    remark(reading)
+
+
+def remark(reading: Reading, *, most: int = _MOST_REMARKS) -> None:
+    """Say what is worth knowing about all that was read; of the objects of a cluster, so many remarks."""
+    remark_skipped(reading.skipped)
+    if len(reading.replaced) > _MOST_REMARKS:
+        number = counted(len(reading.replaced), "object")
+        sys.stderr.write(
+            f"note: {number} in the files are in the cluster too; those in the files are read.\n"
+        )
+    else:
+        for each in reading.replaced:
+            told = f"{title(each.object)} is in the cluster too; that of {each.by} is read."
+            sys.stderr.write(f"note: {printable(told)}\n")
+    remark_live([*reading.notes, *(each for each in reading.problems if each.live)], most=most)
+
+
+def remark_live(remarks: Sequence[Located], *, most: int = _MOST_REMARKS) -> None:
+    """Say what is worth knowing about objects of a cluster."""
+    sys.stderr.writelines(f"note: {printable(str(each))}\n" for each in remarks[:most])
+    if len(remarks) > most:
+        more = counted(len(remarks) - most, "more remark")
+        told = f"{more} on objects in the cluster; closeknit validate without files lists them all."
+        sys.stderr.write(f"note: {told}\n")
+
+
+def faulty(reading: Reading) -> bool:
+    """Whether anything is wrong with the files."""
+    return any(not each.live for each in reading.problems)
 
 
 def remark_noted(workloads: Iterable[Workload]) -> None:

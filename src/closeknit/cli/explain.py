@@ -10,7 +10,8 @@ import typer
 
 from closeknit.cli import display, loading, options, preferences, verdict_tree
 from closeknit.cli.display import Branch, Tone, branch
-from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
+from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, tell
+from closeknit.cli.loading import Given
 from closeknit.cli.preferences import Missed, Why
 from closeknit.cli.verdict_tree import Detail
 from closeknit.hub.outcome import Choice, Placed
@@ -31,23 +32,26 @@ def explain(
     workload: Annotated[
         str, typer.Argument(metavar="WORKLOAD", help="A name, NAMESPACE/NAME or KIND/NAMESPACE/NAME.")
     ],
-    files: options.Files,
+    files: options.Files = [],  # noqa: B006 (Typer copies it)
     *,
+    context: options.Context = "",
+    kubeconfig: options.Kubeconfig = "",
     output: Annotated[options.Text, typer.Option("-o", "--output", help="text or json.")] = options.Text.TEXT,
     lenient: options.Lenient = False,
 ) -> None:
     """Tell why a workload is placed where it is, or why not.
 
     Where it is not: what each of the best domains lacks, and what would help. The
-    workloads before it in the queue are placed first, as plan does.
+    workloads before it in the queue are placed first, as plan does. With --context or --kubeconfig, it and
+    what is around it may be in that cluster.
     """
     from closeknit.engine import Engine
 
     with refusing_invalid():
-        reading = loading.load(files, lenient=lenient)
-        complain(reading.problems)
-        remark_skipped(reading.skipped)
-        chosen = find(workload, reading.workloads)
+        given = loading.given(files, context, kubeconfig)
+        reading = loading.reading_of(given, lenient=lenient)
+        tell(reading)
+        chosen = find(workload, reading.workloads, given)
         engine = Engine(reading.cluster)
         verdicts = list(
             planning.plan(engine, reading.cluster, reading.workloads, until=lambda each: each is chosen)
@@ -60,12 +64,12 @@ def explain(
             sys.stdout.write(f"{outcome_json.text({'outcomes': [_json(verdict, missed, choices)]})}\n")
         case options.Text.TEXT:
             display.show([told(verdict, verdicts[:-1], missed, choices)])
-    if reading.problems or verdict.status is Status.INVALID:
+    if faulty(reading) or verdict.status is Status.INVALID:
         finish(ExitStatus.INVALID)
     finish(ExitStatus.DONE if verdict.status is Status.PLACED else ExitStatus.UNPLACED)
 
 
-def find(name: str, workloads: Sequence[Workload]) -> Workload:
+def find(name: str, workloads: Sequence[Workload], given: Given) -> Workload:
     """The workload of this name; raises ``InvalidError`` where it is none or could be several."""
     matching = [each for each in workloads if name in _spellings(each)]
     if len(matching) == 1:
@@ -75,12 +79,13 @@ def find(name: str, workloads: Sequence[Workload]) -> Workload:
         names = tuple(_spellings(each)[-1] for each in matching)
         wrong = sentences.AMBIGUOUS_WORKLOAD.at(path, name=name, count=len(matching), names=names)
     elif not workloads:
-        wrong = sentences.NO_WORKLOADS.at(path, name=name)
+        wrong = sentences.NO_WORKLOADS.at(path, name=name, holders=given.holders)
     else:
         # Near names are looked for among spellings with as many parts, and offered as such.
         parts = min(name.count("/"), 2)
         choices = {_spellings(each)[parts] for each in workloads}
-        wrong = sentences.UNKNOWN_WORKLOAD.at(path, name=name, remedy=OneOf.among(name, choices))
+        remedy = OneOf.among(name, choices)
+        wrong = sentences.UNKNOWN_WORKLOAD.at(path, name=name, place=given.place, remedy=remedy)
     raise InvalidError([wrong])
 
 

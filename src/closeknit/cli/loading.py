@@ -1,34 +1,83 @@
-"""From ``-f`` to what it holds: a file, a directory or standard input, as often as wanted."""
+"""What a command reads: what ``-f`` names, as often as wanted, and the cluster that ``--context`` names."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from closeknit.dialects import Reading, Source, read
+from closeknit.cli import clusters, live
+from closeknit.dialects import KINDS, Kind, Reading, Served, Source, read
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem, nearest, shown
 from closeknit.hub.sentences import cli as sentences
+from closeknit.scheduler.wording import printable
 
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
 _BIG = 2_000_000
 """Bytes from which reading takes long enough to say so."""
+_MANY = 2_000
+"""Objects from which it does."""
 
 
-def load(files: Sequence[str], *, lenient: bool, existing: Collection[Key] = ()) -> Reading:
-    """Read everything that ``-f`` names.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """All that a command was given to read."""
 
-    Raises ``InvalidError`` when a file cannot be read at all; what is wrong inside the files
-    is in the result.
+    files: tuple[Source, ...] = ()
+    cluster: Served | None = None
+
+    @property
+    def sources(self) -> list[Source | Served]:
+        """Files and cluster alike."""
+        return [*self.files, *([self.cluster] if self.cluster is not None else [])]
+
+    @property
+    def place(self) -> str:
+        """How sentences speak of it."""
+        if self.cluster is None:
+            return "the files"
+        return f"the files and {self.cluster.name}" if self.files else self.cluster.name
+
+    @property
+    def holders(self) -> str:
+        """The same with its verb, before what there is or is not."""
+        return f"{self.place} {'hold' if self.files or self.cluster is None else 'holds'}"
+
+
+def given(
+    files: Sequence[str], context: str = "", kubeconfig: str = "", kinds: Sequence[Kind] = KINDS
+) -> Given:
+    """Everything that ``-f`` names, and the objects of these kinds in the cluster that is named.
+
+    Raises ``InvalidError`` when nothing is named, or when a file cannot be read at all. Notes on how a
+    cluster was read go to standard error.
     """
-    sources = list(sources_of(files))
-    size = sum(len(source.content) for source in sources)
-    with working(f"Reading {size / 1e6:.0f} MB", big=size >= _BIG):
-        return read(sources, lenient=lenient, existing=existing)
+    if not files and not context and not kubeconfig:
+        raise InvalidError([sentences.NOTHING_TO_READ.at((Verbatim("-f"),))])
+    sources = tuple(sources_of(files))
+    if not context and not kubeconfig:
+        return Given(sources)
+    with working("Reading the cluster", big=True, steps=0) as progress:
+        found = clusters.ask(context, kubeconfig, lambda asked: live.read_cluster(asked, progress, kinds))
+    sys.stderr.writelines(f"note: {printable(note)}\n" for note in found.notes)
+    return Given(sources, found.served)
+
+
+def reading_of(given: Given, *, lenient: bool, existing: Collection[Key] = ()) -> Reading:
+    """What can be made of it; what is wrong with single objects is in the result.
+
+    ``existing`` is that of ``closeknit.dialects.read``.
+    """
+    size = sum(len(source.content) for source in given.files)
+    number = len(given.cluster.objects) if given.cluster is not None else 0
+    what = f"Reading {size / 1e6:.0f} MB" if size >= _BIG else f"Reading {number} objects"
+    with working(what, big=size >= _BIG or number >= _MANY):
+        return read(given.sources, lenient=lenient, existing=existing)
 
 
 def sources_of(files: Sequence[str]) -> Iterator[Source]:
@@ -90,14 +139,14 @@ def _near(path: Path) -> str:
 
 
 @contextmanager
-def working(what: str, *, big: bool, steps: int | None = None) -> Iterator[Callable[[], None]]:
+def working(what: str, *, big: bool, steps: int | None = None) -> Iterator[live.Progress]:
     """Show on standard error, where that is a terminal, that a long task is under way.
 
     Gives what to call after each of its steps; without a number of steps the bar
     moves by itself, as how far a parser has come inside one file is not known.
     """
     if not big or not sys.stderr.isatty():
-        yield lambda: None
+        yield lambda done=1, *, more=0: None  # noqa: ARG005 (nobody watches)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -105,4 +154,11 @@ def working(what: str, *, big: bool, steps: int | None = None) -> Iterator[Calla
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=steps)
-        yield lambda: progress.advance(task)
+        total = steps or 0
+
+        def step(done: int = 1, *, more: int = 0) -> None:
+            nonlocal total
+            total += more
+            progress.update(task, advance=done, total=total if steps is not None else None)
+
+        yield step

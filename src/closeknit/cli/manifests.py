@@ -121,6 +121,21 @@ def as_json(manifests: Iterable[Manifest]) -> Iterator[str]:
     yield "\n]}\n"
 
 
+def as_one_json(manifest: Manifest) -> str:
+    """One manifest, easy on the eye."""
+    return f"{json.dumps(manifest, ensure_ascii=False, indent=2)}\n"
+
+
+def as_lines(value: Manifest | list[Any]) -> list[str]:
+    """Any mapping or list as lines of block YAML."""
+    lines: list[str] = []
+    if isinstance(value, dict):
+        _write(value, "", "", lines)
+    else:
+        _write_items(value, "", lines)
+    return "".join(lines).splitlines()
+
+
 def _write(value: Mapping[str, Any], first: str, indent: str, lines: list[str]) -> None:
     """Block style, written here because a general YAML writer takes minutes for 100,000 nodes.
 
@@ -134,12 +149,16 @@ def _write(value: Mapping[str, Any], first: str, indent: str, lines: list[str]) 
             if isinstance(inner, dict):
                 _write(inner, f"{indent}  ", f"{indent}  ", lines)
             else:
-                for item in inner:
-                    if isinstance(item, dict) and item:
-                        _write(item, f"{indent}- ", f"{indent}  ", lines)
-                    else:
-                        lines.append(f"{indent}- {_scalar(item)}\n")
+                _write_items(inner, indent, lines)
         first = indent
+
+
+def _write_items(items: list[Any], indent: str, lines: list[str]) -> None:
+    for item in items:
+        if isinstance(item, dict) and item:
+            _write(item, f"{indent}- ", f"{indent}  ", lines)
+        else:
+            lines.append(f"{indent}- {_scalar(item)}\n")
 
 
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*\Z")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from closeknit.cli import manifests, options, shapes
-from closeknit.cli.exits import refusing_invalid
+from closeknit.cli import loading, manifests, options, shapes
+from closeknit.cli.exits import refusing_invalid, tell
 from closeknit.cli.loading import STANDARD_INPUT, sources_of
 from closeknit.cli.manifests import Manifest
+from closeknit.cli.topology import topologies_named
+from closeknit.dialects import KINDS, Kind
 from closeknit.hub import drawing, quantities
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import Node
@@ -74,15 +76,22 @@ def nodes(
     topology: Annotated[
         str | None, typer.Option(metavar="NAME", help="Print a KAI Topology of this name first.")
     ] = None,
+    context: options.Context = "",
+    kubeconfig: options.Kubeconfig = "",
     output: Annotated[
         options.Manifests, typer.Option("-o", "--output", help="yaml, or one json List.")
     ] = options.Manifests.YAML,
 ) -> None:
-    """Print Node manifests, from a shape or a drawing.
+    """Print Node manifests, from a shape, a drawing or a cluster.
 
-    Pods that a drawing shows as running become Pod manifests.
+    Pods that a drawing shows as running become Pod manifests. Of the nodes of a cluster, all is printed that
+    matters for placing pods.
     """
     with refusing_invalid():
+        if context or kubeconfig:
+            described = _of_live(context, kubeconfig, topology, shape=shape, drawing=drawn, levels=levels)
+            _print(described, output)
+            return
         offered = _offered({"cpu": cpu, "memory": memory, "pods": pods})
         if shape is not None and drawn is None and levels is None:
             described = from_shape(shape, prefix, topology, offered + Resources({"nvidia.com/gpu": gpus}))
@@ -92,8 +101,36 @@ def nodes(
                 described = from_drawing(text, prefix, levels, topology, offered)
         else:
             raise InvalidError([_usage(shape, drawn).at()])
+    _print(described, output)
+
+
+def _print(described: Iterable[Manifest], output: options.Manifests) -> None:
     write = manifests.as_yaml if output is options.Manifests.YAML else manifests.as_json
     sys.stdout.writelines(write(described))
+
+
+def _of_live(
+    context: str, kubeconfig: str, topology: str | None, **made_up: str | None
+) -> Iterator[Manifest]:
+    """The nodes of a cluster, and before them one of its topologies."""
+    for option, value in made_up.items():
+        if value is not None:
+            wrong = sentences.SHAPE_AND_CLUSTER.at((Verbatim(f"--{option}"),), option=f"--{option}")
+            raise InvalidError([wrong])
+    # Who only wants nodes needs to be allowed no more than to list nodes.
+    kinds = [each for each in KINDS if each.kind == "Node" or (topology is not None and _is_set_up(each))]
+    given = loading.given([], context, kubeconfig, kinds)
+    reading = loading.reading_of(given, lenient=True)
+    tell(replace(reading, notes=()))
+    if topology is not None:
+        chosen = topologies_named(reading.cluster, topology, given)
+        yield from (manifests.topology(each) for each in chosen if each is not None)
+    yield from map(manifests.node, reading.cluster.nodes)
+
+
+def _is_set_up(kind: Kind) -> bool:
+    """Whether it describes a cluster, and not what runs in it: all that is in no namespace, and pools."""
+    return not kind.namespaced or (kind.own_file is not None and not kind.workload)
 
 
 def _usage(shape: str | None, drawn: str | None) -> Code:
@@ -138,7 +175,7 @@ def _of_cluster(cluster: Cluster, topology: str | None, offered: Resources) -> I
 
 
 def _completed(node: Node, offered: Resources) -> Node:
-    return dataclasses.replace(node, allocatable=Resources({**offered, **node.allocatable}))
+    return replace(node, allocatable=Resources({**offered, **node.allocatable}))
 
 
 def _offered(amounts: dict[str, str]) -> Resources:

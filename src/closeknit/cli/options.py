@@ -16,6 +16,24 @@ Files = Annotated[
         help="A file, a directory (its .yaml, .yml and .json files) or - for standard input. May repeat.",
     ),
 ]
+Context = Annotated[
+    str,
+    typer.Option(
+        "--context", metavar="NAME", help="A cluster, by the name of its context in the kubeconfig."
+    ),
+]
+Kubeconfig = Annotated[
+    str,
+    typer.Option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="The kubeconfig. Left out: that of $KUBECONFIG, or ~/.kube/config.",
+    ),
+]
+Namespace = Annotated[
+    str,
+    typer.Option("-n", "--namespace", metavar="NAME", help="Left out: the namespace of the context."),
+]
 Lenient = Annotated[
     bool, typer.Option("--lenient", help="Pass over unknown fields instead of reporting them as problems.")
 ]

@@ -1,4 +1,4 @@
-"""``closeknit plan``: place everything in the files, and change nothing."""
+"""``closeknit plan``: place everything in the files or in a cluster, and change nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from closeknit.cli import display, loading, occupancy, options, svg, verdict_tree
-from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_skipped
+from closeknit.cli.clusters import upper
+from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, tell
 from closeknit.dialects import Reading
 from closeknit.hub.outcome import Placed
 from closeknit.hub.topology import Topology
@@ -19,8 +20,10 @@ from closeknit.scheduler.planning import Status, Verdict
 
 
 def plan(
-    files: options.Files,
+    files: options.Files = [],  # noqa: B006 (Typer copies it)
     *,
+    context: options.Context = "",
+    kubeconfig: options.Kubeconfig = "",
     output: Annotated[
         options.Picture, typer.Option("-o", "--output", help="text, json, or a picture as svg.")
     ] = options.Picture.TEXT,
@@ -29,23 +32,34 @@ def plan(
     """Place the workloads in the files on the nodes in them.
 
     The order of the queue is priority, then creation time, then name, and each workload sees the earlier
-    ones placed. Nothing is changed anywhere.
+    ones placed. Nothing is changed anywhere. With --context or --kubeconfig, nodes, topologies and what is in
+    use come from that cluster, and its own queue is counted; it is shown where the files hold no workload.
     """
     with refusing_invalid():
-        reading = loading.load(files, lenient=lenient)
-        complain(reading.problems)
-        remark_skipped(reading.skipped)
-        verdicts = decided(reading)
+        given = loading.given(files, context, kubeconfig)
+        reading = loading.reading_of(given, lenient=lenient)
+        tell(reading)
+        every = decided(reading)
+    verdicts = _asked_for(reading, every)
     match output:
         case options.Picture.JSON:
             sys.stdout.write(f"{outcome_json.text(outcome_json.outcomes(verdicts))}\n")
         case options.Picture.SVG:
-            sys.stdout.writelines(svg.drawn(picture(reading, verdicts)))
+            sys.stdout.writelines(svg.drawn(picture(reading, verdicts, every, given.place)))
         case options.Picture.TEXT:
-            show(verdicts)
+            show(verdicts, given.place)
             if verdicts and not reading.cluster.nodes:
-                sys.stderr.write("note: The files hold no Node.\n")
+                sys.stderr.write(f"note: {upper(given.holders)} no Node.\n")
+    if len(verdicts) < len(every):
+        others = [verdict for verdict in every if verdict.workload.key in reading.live]
+        sys.stderr.write(f"note: The queue of the cluster was counted: {summary(others)}\n")
     finish(status(verdicts, reading))
+
+
+def _asked_for(reading: Reading, verdicts: list[Verdict]) -> list[Verdict]:
+    """Those of the files, where they hold workloads, because then their fate is the question; else all."""
+    of_files = [verdict for verdict in verdicts if verdict.workload.key not in reading.live]
+    return of_files or verdicts
 
 
 def decided(reading: Reading) -> list[Verdict]:
@@ -67,39 +81,41 @@ def decided(reading: Reading) -> list[Verdict]:
 def status(verdicts: Sequence[Verdict], reading: Reading) -> ExitStatus:
     """Invalid input outweighs a workload that found no place."""
     statuses = {verdict.status for verdict in verdicts}
-    if reading.problems or Status.INVALID in statuses:
+    if faulty(reading) or Status.INVALID in statuses:
         return ExitStatus.INVALID
     return ExitStatus.DONE if statuses <= {Status.PLACED} else ExitStatus.UNPLACED
 
 
-def show(verdicts: Sequence[Verdict]) -> None:
+def show(verdicts: Sequence[Verdict], place: str = "the files") -> None:
     """Trees on a terminal, lines elsewhere, and a sum at the end."""
     if display.console().is_terminal:
         display.show(verdict_tree.tree(verdict) for verdict in verdicts)
     else:
         sys.stdout.writelines(f"{line}\n" for verdict in verdicts for line in verdict_tree.lines(verdict))
-    sys.stdout.write(f"{summary(verdicts)}\n")
+    sys.stdout.write(f"{summary(verdicts, place)}\n")
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
+def summary(verdicts: Sequence[Verdict], place: str = "the files") -> str:
     """How many workloads found a place, in one sentence."""
     if not verdicts:
-        return "There is no workload in the files, so there is nothing to place."
+        return f"There is no workload in {place}, so there is nothing to place."
     counts = Counter(verdict.status for verdict in verdicts)
     parts = [f"{counts[each]} {wording.status(each)}" for each in Status if counts[each]]
     return f"{wording.counted(len(verdicts), 'workload')}: {', '.join(parts)}."
 
 
-def picture(reading: Reading, verdicts: Sequence[Verdict]) -> svg.Picture:
-    """The cluster with what the plan puts where; what was in use before is grey."""
+def picture(
+    reading: Reading, verdicts: Sequence[Verdict], every: Sequence[Verdict], place: str
+) -> svg.Picture:
+    """The cluster with what the plan puts where; what was in use before, or is not asked for, is grey."""
     placements = [
         (verdict.workload.request, verdict.outcome)
-        for verdict in verdicts
+        for verdict in every
         if isinstance(verdict.outcome, Placed) and verdict.workload.request is not None
     ]
     uses = occupancy.uses_by_node(reading.cluster.holdings, placements)
     topology = _shown(reading, verdicts)
-    told = summary(verdicts)
+    told = summary(verdicts, place)
     return svg.Picture(
         title=told,
         description=" ".join([told, *(f"{entry.text}." for entry in _entries(verdicts))]),

@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Annotated
 
 import typer
 
 from closeknit.cli import display, loading, occupancy, options, svg, topology_check, topology_tree
+from closeknit.cli.clusters import upper
 from closeknit.cli.display import branch
-from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
+from closeknit.cli.exits import ExitStatus, faulty, finish, refusing_invalid, tell
+from closeknit.cli.loading import Given
 from closeknit.cli.occupancy import Domain
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.paths import Verbatim
@@ -27,8 +30,10 @@ _COLORED = 24
 
 
 def topology(
-    files: options.Files,
+    files: options.Files = [],  # noqa: B006 (Typer copies it)
     *,
+    context: options.Context = "",
+    kubeconfig: options.Kubeconfig = "",
     name: Annotated[
         str | None, typer.Option("--topology", metavar="NAME", help="Show this topology only.")
     ] = None,
@@ -53,12 +58,14 @@ def topology(
 ) -> None:
     """Show the tree of domains with capacity and use.
 
-    Domains and nodes side by side that differ only in name share a line.
+    Domains and nodes side by side that differ only in name share a line. With --context or --kubeconfig, they
+    are those of that cluster.
     """
     with refusing_invalid():
-        reading = loading.load(files, lenient=lenient)
-        complain(reading.problems)
-        chosen = _chosen(reading.cluster, name)
+        given = loading.given(files, context, kubeconfig)
+        reading = loading.reading_of(given, lenient=lenient)
+        tell(replace(reading, skipped=()))
+        chosen = topologies_named(reading.cluster, name, given)
     uses = occupancy.uses_by_node(reading.cluster.holdings)
     trees = [(each, occupancy.tree(reading.cluster, each, uses)) for each in chosen]
     resources = occupancy.resources_that_matter(reading.cluster)
@@ -69,13 +76,14 @@ def topology(
         case options.Picture.SVG:
             sys.stdout.writelines(svg.drawn(_picture(*trees[0], resources)))
         case options.Picture.TEXT if check:
-            display.show(_report(each, reading.cluster) for each in chosen)
+            display.show(_report(each, reading.cluster, given) for each in chosen)
         case options.Picture.TEXT:
             display.show(topology_tree.drawn(root, each, resources, depth) for each, root in trees)
-    finish(ExitStatus.INVALID if reading.problems else ExitStatus.DONE)
+    finish(ExitStatus.INVALID if faulty(reading) else ExitStatus.DONE)
 
 
-def _chosen(cluster: Cluster, name: str | None) -> Sequence[Topology | None]:
+def topologies_named(cluster: Cluster, name: str | None, given: Given) -> Sequence[Topology | None]:
+    """The topology of this name, or all of them; raises ``InvalidError`` where there is none."""
     if name is None:
         # Without any, there is still the cluster to show.
         return tuple(sorted(cluster.topologies, key=attrgetter("name"))) or (None,)
@@ -83,14 +91,15 @@ def _chosen(cluster: Cluster, name: str | None) -> Sequence[Topology | None]:
     if found is None:
         names = [each.name for each in cluster.topologies]
         remedy = OneOf.among(name, names)
-        wrong = sentences.UNKNOWN_TOPOLOGY.at((Verbatim("--topology"),), topology=name, remedy=remedy)
+        where, holders = (Verbatim("--topology"),), upper(given.holders)
+        wrong = sentences.UNKNOWN_TOPOLOGY.at(where, holders=holders, topology=name, remedy=remedy)
         raise InvalidError([wrong])
     return [found]
 
 
-def _report(chosen: Topology | None, cluster: Cluster) -> display.Branch:
+def _report(chosen: Topology | None, cluster: Cluster, given: Given) -> display.Branch:
     if chosen is None:
-        return branch("The files hold no topology, so there is nothing to check.")
+        return branch(f"{upper(given.holders)} no topology, so there is nothing to check.")
     found = list(topology_check.findings(cluster, chosen))
     head = f"{wording.printable(chosen.name)}: " + (
         wording.counted(len(found), "remark") if found else "nothing to remark"

@@ -9,21 +9,19 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from closeknit.cli import options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
-from closeknit.cli.loading import sources_of
 from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
-from closeknit.dialects import Located
+from closeknit.cli.written_objects import objects_in
 from closeknit.dialects.definitions import FAMILIES
-from closeknit.dialects.text.documents import parse
 from closeknit.hub.paths import Verbatim
-from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.problems import InvalidError
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import cli as sentences
 from closeknit.scheduler.wording import counted, printable
@@ -77,7 +75,7 @@ def up(
     with refusing_invalid():
         objects = [
             *_cluster_objects(nodes, drawn, resumed=state is not None and state.exists()),
-            *_read(files),
+            *(each.object for each in objects_in(files)),
         ]
         _require_ours(kubeconfig)
     try:
@@ -117,31 +115,6 @@ def _cluster_objects(shape: str | None, drawn: str | None, *, resumed: bool) -> 
         # A drawn pod names a workload that does not exist here, and would go with it.
         manifest["metadata"].pop("ownerReferences", None)
         yield manifest
-
-
-def _read(files: list[str]) -> Iterator[Manifest]:
-    problems: list[Problem] = []
-    found: list[Manifest] = []
-    for source in sources_of(files):
-        for document in parse(source):
-            if isinstance(document, Located):
-                problems.append(document.problem.under(Verbatim(f"{document.source}: ")))
-            elif isinstance(document.content, dict) and "kind" in document.content:
-                found.extend(_flat(document.content))
-            else:
-                where = (Verbatim(f"{document.source}:{document.number}"),)
-                problems.append(sentences.NO_KUBERNETES_OBJECT.at(where))
-    if problems:
-        raise InvalidError(problems)
-    yield from found
-
-
-def _flat(document: dict[str, Any]) -> Iterator[Manifest]:
-    items = document.get("items")
-    if str(document.get("kind", "")).endswith("List") and isinstance(items, list):
-        yield from (item for item in items if isinstance(item, dict))
-    else:
-        yield document
 
 
 async def _serve(
@@ -226,10 +199,11 @@ def _greet(address: str, kubeconfig: Path, state: Path | None, objects: list[Man
         "Its state is in memory." if state is None else f"Its state is in {printable(str(state))}.",
         "In another terminal:",
         f"  export KUBECONFIG={file}",
-        "  kubectl get nodes -L topology/zone,topology/rack",
-        "  kubectl apply -f examples/kai/",
-        "  kubectl get podgroups,pods -o wide",
-        "  kubectl describe podgroups",
+        "  closeknit topology --context closeknit",
+        "  closeknit apply -f examples/kai/",
+        "  closeknit get podgroups,pods -o wide",
+        "  closeknit describe podgroup sample1",
+        "kubectl works there too.",
         "Ctrl-C ends it.",
     ]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from closeknit.dialects.core.naming import group_of
 from closeknit.dialects.dynamo import DYNAMO
@@ -23,20 +24,25 @@ from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.lone_pods import LONE_PODS
 from closeknit.dialects.osmo import OSMO
-from closeknit.dialects.reading import Reading, load, reading_of
-from closeknit.dialects.text.documents import Located, Source
+from closeknit.dialects.reading import Reading, kinds_of, load, reading_of, registry_of
+from closeknit.dialects.text.documents import Located, Served, Source, parse
 from closeknit.dialects.translate.other_families import TARGETS
 from closeknit.dialects.translate.translation import Translation, translate_with
-from closeknit.dialects.wire.kinds import Skipped
+from closeknit.dialects.wire.kinds import Kind, Origin, Replaced, Skipped
 from closeknit.hub.keys import Key
 
 __all__ = [
     "DIALECTS",
+    "KINDS",
     "TARGETS",
     "Family",
+    "Kind",
     "Located",
     "ObjectStatus",
+    "Origin",
     "Reading",
+    "Replaced",
+    "Served",
     "Skipped",
     "Source",
     "Statuses",
@@ -47,14 +53,21 @@ __all__ = [
     "read",
     "statuses",
     "translate",
+    "written",
 ]
 
 DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE, LONE_PODS)
 """All families, in the order in which they claim a pod; see ``ownership``."""
+KINDS: tuple[Kind, ...] = tuple(kinds_of(DIALECTS))
+"""Every kind that is read."""
 
 
-def read(sources: Sequence[Source], *, lenient: bool = False, existing: Collection[Key] = ()) -> Reading:
+def read(
+    sources: Sequence[Source | Served], *, lenient: bool = False, existing: Collection[Key] = ()
+) -> Reading:
     """Read plain Kubernetes objects in any mix and order, multi-document YAML or JSON.
+
+    One source may be what a cluster serves. An object that stands in a file as well is read from the file.
 
     Never raises for anything that a source may contain. Whatever could be
     understood is in the result beside the problems of the rest; a caller that
@@ -78,7 +91,7 @@ def translate(sources: Sequence[Source], target: str, *, lenient: bool = False) 
         return translate_with(DIALECTS, sources, target, lenient=lenient)
 
 
-def statuses(sources: Sequence[Source], *, lenient: bool = False) -> Statuses:
+def statuses(sources: Sequence[Source | Served], *, lenient: bool = False) -> Statuses:
     """The conditions and events that each object would have, as its own operator would write them.
 
     Never raises for anything that a source may contain.
@@ -87,7 +100,9 @@ def statuses(sources: Sequence[Source], *, lenient: bool = False) -> Statuses:
         return statuses_of(load(DIALECTS, sources, lenient=lenient))
 
 
-def compare(old: Sequence[Source], new: Sequence[Source], *, lenient: bool = False) -> Update:
+def compare(
+    old: Sequence[Source | Served], new: Sequence[Source | Served], *, lenient: bool = False
+) -> Update:
     """Everything about a change from old objects to new ones that cannot be made in place.
 
     Never raises for anything that a source may contain. Objects that stand on one side only are
@@ -96,6 +111,18 @@ def compare(old: Sequence[Source], new: Sequence[Source], *, lenient: bool = Fal
     with _collector_paused():
         before, after = (load(DIALECTS, sources, lenient=lenient) for sources in (old, new))
         return update_between(before, after)
+
+
+def written(sources: Sequence[Source]) -> Iterator[tuple[Origin, Any] | Located]:
+    """Every object in the sources as plain data, with its place, and the problems of what cannot be parsed.
+
+    Lists are taken apart. A file in a format of its own, such as an OSMO workflow, comes as the object that
+    carries it.
+    """
+    registry = registry_of(DIALECTS)
+    for source in sources:
+        for each in parse(source):
+            yield from (each,) if isinstance(each, Located) else registry.written([each])
 
 
 @contextmanager

@@ -46,6 +46,8 @@ class Compiled:
     """Problems of other objects, such as its pods, that are found only by compiling it."""
     holdings: tuple[Holding, ...] = ()
     """What is held for pods that are not there yet."""
+    notes: tuple[Problem, ...] = ()
+    """Why it asks for nothing now, where that is worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)

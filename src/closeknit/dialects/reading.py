@@ -17,8 +17,8 @@ from closeknit.dialects.ownership import Claim, claim_of, objects_for, pod_of, p
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
-from closeknit.dialects.text.documents import Document, Located, Source, parse
-from closeknit.dialects.wire.kinds import Origin, Skipped
+from closeknit.dialects.text.documents import Document, Located, Served, Source, parse
+from closeknit.dialects.wire.kinds import DEFAULT_NAMESPACE, Kind, Origin, Replaced, Skipped
 from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
@@ -45,6 +45,12 @@ class Reading:
     """All problems of all documents, each once, in the order of the documents."""
     skipped: tuple[Skipped, ...] = ()
     """Documents of kinds that nobody here reads."""
+    notes: tuple[Located, ...] = ()
+    """What is worth knowing about objects that ask for nothing now."""
+    replaced: tuple[Replaced, ...] = ()
+    """Objects of a cluster in whose place those of files were read."""
+    live: frozenset[Key] = frozenset()
+    """The keys of workloads that come from a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,7 @@ class Loaded:
     problems: tuple[Located, ...]
     """What is wrong with the text and the shape of documents."""
     skipped: tuple[Skipped, ...]
+    replaced: tuple[Replaced, ...] = ()
     sources: Sequence[str] = ()
     """The names of the files, in their order."""
 
@@ -69,7 +76,7 @@ class Loaded:
     def in_order(self, problems: Iterable[Located]) -> tuple[Located, ...]:
         """Problems in the order of the documents they were found in."""
         places = {source: i for i, source in reversed(list(enumerate(self.sources)))}
-        return tuple(sorted(problems, key=lambda found: (places[found.source], found.document)))
+        return tuple(sorted(problems, key=lambda found: (places[found.source], found.document or 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,46 +91,73 @@ class Gathered:
     holdings: Sequence[tuple[str, Holding]]
     """What families hold for pods that are not there yet."""
     problems: Sequence[Located]
+    notes: Sequence[Located]
 
 
 def load(
     families: Sequence[Family],
-    sources: Sequence[Source],
+    sources: Sequence[Source | Served],
     *,
     lenient: bool = False,
     existing: Collection[Key] = (),
 ) -> Loaded:
-    """Put every object of the sources into a store; ``existing`` is that of ``closeknit.dialects.read``."""
+    """Put every object of the sources into a store, what files hold before what a cluster serves.
+
+    ``existing`` is that of ``closeknit.dialects.read``.
+    """
     unread: list[Located] = []
-    loaded = load_documents(families, _documents(sources, unread), lenient=lenient)
+    live = [source for source in sources if isinstance(source, Served)]
+    files = [source for source in sources if isinstance(source, Source)]
+    namespace = next((each.namespace for each in live), DEFAULT_NAMESPACE)
+    documents = _documents([*files, *live], unread)
+    loaded = load_documents(families, documents, lenient=lenient, namespace=namespace)
     loaded.view.existing = frozenset(existing)
     names = [source.name for source in sources]
     return replace(loaded, problems=(*unread, *loaded.problems), sources=names)
 
 
-def load_documents(families: Sequence[Family], documents: Iterable[Document], *, lenient: bool) -> Loaded:
-    """Put every object of plain documents into a store."""
-    registry = Registry(
-        [*core_kinds.KINDS, *(kind for family in families for kind in family.kinds)],
-        [core_kinds.PASSED_OVER, *(family.passed_over for family in families)],
+def kinds_of(families: Sequence[Family]) -> list[Kind]:
+    """Every kind that is read."""
+    return list(dict.fromkeys([*core_kinds.KINDS, *(kind for family in families for kind in family.kinds)]))
+
+
+def registry_of(families: Sequence[Family]) -> Registry:
+    """Recognises the kinds of these families, and those that they pass over."""
+    return Registry(
+        kinds_of(families), [core_kinds.PASSED_OVER, *(family.passed_over for family in families)]
     )
+
+
+def load_documents(
+    families: Sequence[Family],
+    documents: Iterable[Document],
+    *,
+    lenient: bool,
+    namespace: str = DEFAULT_NAMESPACE,
+) -> Loaded:
+    """Put every object of plain documents into a store."""
+    registry = registry_of(families)
     problems: list[Located] = []
     skipped: list[Skipped] = []
+    replaced: list[Replaced] = []
     origins: dict[Key, Origin] = {}
     indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
     store, schedulers = Store(indexes), list[str]()
-    for found in registry.objects(_noting_cluster(documents, schedulers), lenient=lenient):
+    named = _noting_cluster(documents, schedulers)
+    for found in registry.objects(named, lenient=lenient, namespace=namespace):
         match found:
             case Located():
                 problems.append(found)
             case Skipped():
                 skipped.append(found)
+            case Replaced():
+                replaced.append(found)
             case Found():
                 origins[found.key] = found.origin
                 store.put(stored(found))
     live = frozenset(schedulers) if schedulers else None
     view = View(store, families, lenient=lenient, schedulers=live)
-    return Loaded(view, origins, tuple(problems), tuple(skipped))
+    return Loaded(view, origins, tuple(problems), tuple(skipped), tuple(replaced))
 
 
 def _noting_cluster(documents: Iterable[Document], schedulers: list[str]) -> Iterator[Document]:
@@ -144,7 +178,9 @@ def stored(found: Found) -> Stored[core_v1.Pod] | Unreadable:
     if found.content is None:
         return Unreadable(found.key, found.object, found.kind.shape, found.problems)
     bare = found.origin.own_file is not None
-    return Stored(found.key, found.object, found.content, found.problems, found.written, bare)
+    return Stored(
+        found.key, found.object, found.content, found.problems, found.written, bare, found.origin.live
+    )
 
 
 def reading_of(loaded: Loaded) -> Reading:
@@ -168,6 +204,9 @@ def reading_of(loaded: Loaded) -> Reading:
         workloads=tuple(sorted(workloads.everything(), key=queue_order)),
         problems=loaded.in_order(found.problems),
         skipped=loaded.skipped,
+        notes=loaded.in_order(found.notes),
+        replaced=loaded.replaced,
+        live=frozenset(each.key for each in found.workloads if loaded.origins[each.key].live),
     )
 
 
@@ -175,6 +214,7 @@ def gather(loaded: Loaded) -> Gathered:
     """Compile all objects of a store."""
     view, families = loaded.view, loaded.view.families
     reported: list[Reported] = []
+    noted: list[Reported] = []
     nodes = _nodes(view, reported)
     for family in families:
         reported.extend(view.derive(family.topologies).problems)
@@ -182,7 +222,7 @@ def gather(loaded: Loaded) -> Gathered:
     workloads: list[Workload] = []
     holdings: list[tuple[str, Holding]] = []
     for family in families:
-        for workload in _workloads(view, family, reported, holdings):
+        for workload in _workloads(view, family, reported, noted, holdings):
             seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
     return Gathered(
@@ -192,6 +232,7 @@ def gather(loaded: Loaded) -> Gathered:
         workloads=workloads,
         holdings=holdings,
         problems=(*loaded.problems, *(loaded.located(each) for each in reported)),
+        notes=tuple(map(loaded.located, noted)),
     )
 
 
@@ -199,6 +240,7 @@ def _workloads(
     view: View,
     family: Family,
     reported: list[Reported],
+    noted: list[Reported],
     holdings: list[tuple[str, Holding]],
 ) -> Iterator[Workload]:
     """The workloads of a family; what is wrong with its objects is added to ``reported``."""
@@ -210,6 +252,7 @@ def _workloads(
             compiled = view.derive(compile_object, family, each.key)
             reported.extend(map(each.report, compiled.problems))
             reported.extend(compiled.elsewhere)
+            noted.extend(map(each.report, compiled.notes))
             holdings.extend((family.name, held) for held in compiled.holdings)
             yield from compiled.workloads
     for kind in family.kinds:
@@ -219,7 +262,7 @@ def _workloads(
             )
 
 
-def _documents(sources: Iterable[Source], problems: list[Located]) -> Iterator[Document]:
+def _documents(sources: Iterable[Source | Served], problems: list[Located]) -> Iterator[Document]:
     for source in sources:
         for result in parse(source):
             if isinstance(result, Located):

@@ -69,11 +69,18 @@ class Candidates:
         ``so_far`` is what the choices in force cost at least, field by field, and ``lower`` what any
         placement costs.
         """
-        better: list[Ints] = []
+        better = [self._left[:0]]
         undecided = self._left
         for field, (limit, base, least) in enumerate(zip(best, so_far, lower, strict=True)):
-            bound = np.maximum(self._costs.bound(field, undecided, base, limit), least)
-            bound = np.broadcast_to(bound, len(undecided))
+            bound = self._costs.bound(field, undecided, base, limit)
+            if isinstance(bound, int):
+                # It is the same for all candidates.
+                if max(bound, least) < limit:
+                    better.append(undecided)
+                if max(bound, least) != limit:
+                    break
+                continue
+            bound = np.maximum(bound, least)
             better.append(undecided[bound < limit])
             undecided = undecided[bound == limit]
             if not len(undecided):

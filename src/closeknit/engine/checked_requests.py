@@ -69,7 +69,7 @@ class CheckedRequests:
             found.extend(problems(request, topology))
             known = keyed(request)
         # Nodes come and go, so where pods run is asked every time.
-        for pods in request.root.pod_sets():
+        for pods in request.root.pod_sets() if known.single is None else ():
             found.extend(
                 sentences.BOUND_TO_UNKNOWN_NODE.at((Verbatim(pods.name), "bound", i), node=node)
                 for i, node in enumerate(pods.bound)

@@ -115,8 +115,7 @@ class Choices:
 
     def make(self, group: GroupVar, place: Place, colors: tuple[int, ...]) -> tuple[int, ...]:
         """Give a group its domain; returns the colors that its pods carry."""
-        distance = place.distance
-        if distance and place.level < 0:
+        if place.distance and place.level < 0:
             # Nothing is shared: each domain of the preferred level counts, those of running pods at once.
             running = frozenset(self._tree.holding(group.bound)[group.preferred])
             colors = (*colors, len(self.colors))
@@ -227,8 +226,5 @@ class Choices:
 
     def cost(self, *, closely: bool) -> list[int]:
         """What the choices cost at least, field by field; ``closely`` counts pods of all shapes together."""
-        tables = self.compiled.tables
-        short = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(self._open))
-        if closely and len(tables) > 1:
-            short = max(short, sum(self._open) - self.mixed.total)
+        short = self.mixed.lacking(self._open, closely=closely)
         return [self.left_out + short, *self.preferences, *map(len, self.used)]

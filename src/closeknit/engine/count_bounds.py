@@ -118,6 +118,12 @@ class MixedBound:
         """The most pods that the cluster takes in any mix."""
         return int(self.fit.sum())
 
+    def lacking(self, asked: list[int], *, closely: bool = True) -> int:
+        """For how many of the pods asked for, by shape, the cluster has no room; ``closely`` in any mix."""
+        tables = self._compiled.tables
+        short = sum(max(count - table.total, 0) for table, count in zip(tables, asked, strict=True))
+        return max(short, sum(asked) - self.total) if closely and len(tables) > 1 else short
+
     def sums(self, level: int) -> Ints:
         """By domain of a level, the most pods that it takes in any mix."""
         tree = self._compiled.tree

@@ -77,8 +77,10 @@ class Engine:
             request.name,
             tuple(
                 assignment
-                for index, taken in sorted(found.spread.items())
-                for assignment in score.assignments(compiled.tree, compiled.pod_sets[index].pods, *taken)
+                for index, (positions, counts) in sorted(found.spread.items())
+                for assignment in score.assignments(
+                    compiled.tree, compiled.pod_sets[index].pods, positions.tolist(), counts.tolist()
+                )
             ),
             score.reaches(compiled, found.spread),
             found.wishes,
@@ -239,10 +241,9 @@ class Engine:
 
     def change_node(self, node: Node) -> None:
         """A node's labels, amounts, taints or state have changed; what runs on it stays."""
-        slot = self._ledger.slot(node.name)
-        before = self._ledger.nodes[slot]
+        before = self._ledger.nodes[self._ledger.slot(node.name)]
         assert before is not None
-        self._ledger.change_node(node)
+        slot = self._ledger.change_node(node)
         for tree in self._trees.values():
             if any(before.labels.get(label) != node.labels.get(label) for label in tree.labels):
                 tree.remove(slot)

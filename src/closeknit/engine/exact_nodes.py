@@ -59,9 +59,8 @@ def layout_nodes(
     """
     tree = compiled.tree
     start, end = tree.bounds(component.level, component.domain)
-    useful = np.zeros(end - start, dtype=np.bool_)
-    for shape in sorted({item.shape for item in component.items}):
-        useful |= compiled.tables[shape].fit[start:end] > 0
+    shapes = {item.shape for item in component.items}
+    useful = np.any([compiled.tables[shape].fit[start:end] > 0 for shape in shapes], axis=0)
     positions = (np.flatnonzero(useful) + start).tolist()
     if len(positions) > most:
         raise OutOfBudgetError

@@ -37,16 +37,12 @@ class Floor:
 
         The fields are pods left out, the distance for each preferred level, domains for each level, nodes.
         """
-        compiled = self._compiled
-        root, tree, tables = compiled.root, compiled.tree, compiled.tables
-        left_out = sum(max(count - tables[shape].total, 0) for shape, count in enumerate(root.open))
-        if len(tables) > 1:
-            left_out = max(left_out, sum(root.open) - self._mixed.total)
+        root, tree = self._compiled.root, self._compiled.tree
         preferences = [0] * tree.depth
         for group in certain(root):
             if group.preferred >= 0:
                 preferences[group.preferred] += self._distance(group)
-        first = [left_out, *preferences]
+        first = [self._mixed.lacking(root.open), *preferences]
         least = _least(root, best[0])
         shared = -1
         while shared + 1 < tree.depth and best[len(first) + shared + 1] == 1:

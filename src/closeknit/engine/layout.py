@@ -14,7 +14,7 @@ import numpy as np
 
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.compiled_request import CompiledRequest
-from closeknit.engine.component import Component, Item
+from closeknit.engine.component import Component
 from closeknit.engine.count_bounds import fewest
 from closeknit.engine.exact_layout import ExactLayout
 from closeknit.engine.exact_nodes import FEW_NODES, MOST_NODES, Fee, layout_nodes
@@ -128,9 +128,9 @@ class Layouts:
         quick = QuickLayout(self._compiled, self._free, self._in_use)
         pieces: list[list[tuple[Ints, Ints]]] = [[] for _ in items]
         alone = len(items) == 1
-        order = sorted(
-            range(len(items)), key=lambda i: (items[i].last - items[i].first, -self._bulk(items[i]), i)
-        )
+        bulks = [item.open / max(self._compiled.tables[item.shape].total, 1) for item in items]
+        """How much of all the room for its shape each item takes."""
+        order = sorted(range(len(items)), key=lambda i: (items[i].last - items[i].first, -bulks[i], i))
         needed = [(i, 0 if alone else items[i].need) for i in order]
         extra = [(i, items[i].open - (0 if alone else items[i].need)) for i in order]
         for i, count in needed:
@@ -148,14 +148,15 @@ class Layouts:
         return None if takes is None else self._layout(component, takes)
 
     def _layout(self, component: Component, takes: list[tuple[Ints, Ints]]) -> Layout:
+        """Add up the pods that a layout leaves out and the domains that it brings into use."""
         placed = sum(int(counts.sum()) for _, counts in takes)
-        left_out = sum(item.open for item in component.items) - placed
-        cost = left_out * self._left_out + self._cost(component, takes)
-        return Layout(cost, cost <= self._bound(component), takes)
-
-    def _bulk(self, item: Item) -> float:
-        """How much of all the room for its shape an item takes."""
-        return item.open / max(self._compiled.tables[item.shape].total, 1)
+        cost = (sum(item.open for item in component.items) - placed) * self._left_out
+        fees = self._fees(component)
+        for fee in fees:
+            used = np.concatenate([takes[item][0] for item in fee.payers])
+            domains = set(self._compiled.tree.dom[fee.level][used].tolist())
+            cost += len(domains - fee.paid) * fee.weight
+        return Layout(cost, cost <= self._bound(component, fees), takes)
 
     def _fees(self, component: Component) -> list[Fee]:
         """What domains cost: all items those of each level, and each color those of the level it prefers."""
@@ -167,16 +168,7 @@ class Layouts:
             fees.append(Fee(color.level, self._preferences[color.level], payers, color.running))
         return fees
 
-    def _cost(self, component: Component, takes: list[tuple[Ints, Ints]]) -> int:
-        """What the domains cost that a layout brings into use."""
-        cost = 0
-        for fee in self._fees(component):
-            used = np.concatenate([takes[item][0] for item in fee.payers])
-            domains = set(self._compiled.tree.dom[fee.level][used].tolist())
-            cost += len(domains - fee.paid) * fee.weight
-        return cost
-
-    def _bound(self, component: Component) -> int:
+    def _bound(self, component: Component, fees: list[Fee]) -> int:
         """What any layout costs at least, by counts alone."""
         tree, tables, items = self._compiled.tree, self._compiled.tables, component.items
         cost = 0
@@ -186,7 +178,7 @@ class Layouts:
         if len(items) == 1:
             # Leaving a pod out costs more than any domain, so all that fit will be placed.
             needs = [min(items[0].open, tables[items[0].shape].capacity(*component.homes[0]))]
-        for fee in self._fees(component):
+        for fee in fees:
             first, last = tree.span(component.level, component.domain, fee.level)
             by_shape = Counter[int]()
             for item in fee.payers:

@@ -28,9 +28,9 @@ PODS = "pods"
 UNLIMITED = 2**40
 """Stands for the ``pods`` of a node that does not list any."""
 Demand: TypeAlias = tuple[tuple[int, int], ...]
-"""Amounts as pairs of row and units, each row once."""
-_Before: TypeAlias = tuple[str, int, tuple[Holding, ...]]
-"""What a workload held on a slot before a change."""
+"""Amounts as pairs of row and units."""
+_Before: TypeAlias = tuple[str, int, tuple[Holding, ...], Demand]
+"""What a workload held on a slot before a change, and what the change took."""
 _LONGEST_JOURNAL = 1 << 20
 _MOST_DEMANDS = 4096
 
@@ -228,8 +228,8 @@ class Ledger:
             yield
         finally:
             self._undo = None
-            for workload, slot, before in reversed(log):
-                self._change(workload, slot, before)
+            for workload, slot, before, taken in reversed(log):
+                self._change(workload, slot, before, _negative(taken))
             self._undo = around
 
     def hold(self, holding: Holding) -> None:
@@ -242,35 +242,33 @@ class Ledger:
                 found.append(uncountable(("holding", "resources"), holding.node))
         if found:
             raise InvalidError(found)
-        self._change(holding.workload, slot, (*self.holdings.there(holding.workload, slot), holding))
+        now = (*self.holdings.there(holding.workload, slot), holding)
+        self._change(holding.workload, slot, now, taken)
 
     def release(self, workload: str) -> None:
         """Give back all that a workload holds; harmless where it holds nothing."""
-        for slot in list(self.holdings.of.get(workload, ())):
-            self._change(workload, slot, ())
+        for slot, holdings in list(self.holdings.of.get(workload, {}).items()):
+            taken = tuple(amount for holding in holdings for amount in self._amounts(holding))
+            self._change(workload, slot, (), _negative(taken))
 
     def release_pods(self, gone: Holding) -> None:
-        """Give back what some of a workload's pods hold on a node; the others stay.
-
-        Raises ``InvalidError`` where the workload holds fewer such pods there.
-        """
+        """Give back what some of a workload's pods hold on a node; raises where it holds fewer such pods."""
         slot = self.slot(gone.node)
-        self._change(gone.workload, slot, self.holdings.without(gone, slot))
+        kept = self.holdings.without(gone, slot)
+        self._change(gone.workload, slot, kept, _negative(self._amounts(gone)))
 
     def _amounts(self, holding: Holding) -> Demand:
         """What all pods of a holding take."""
         demand = self.demand(holding.resources, holding.host_ports)
         return tuple((row, units * holding.pods) for row, units in demand)
 
-    def _change(self, workload: str, slot: int, now: tuple[Holding, ...]) -> None:
-        """Let a workload hold this on a slot and nothing else."""
+    def _change(self, workload: str, slot: int, now: tuple[Holding, ...], taken: Demand) -> None:
+        """Let a workload hold something else on a slot, which takes so much more there."""
         before = self.holdings.put(workload, slot, now)
-        for sign, holdings in ((1, before), (-1, now)):
-            for holding in holdings:
-                for row, units in self._amounts(holding):
-                    self.free[row, slot] += sign * units
+        for row, units in taken:
+            self.free[row, slot] -= units
         if self._undo is not None:
-            self._undo.append((workload, slot, before))
+            self._undo.append((workload, slot, before, taken))
         self._note(slot)
 
     def _hold_all(self, holdings: Sequence[Holding]) -> None:
@@ -298,6 +296,10 @@ def _offer(allocatable: Resources, *, no_pods: bool) -> Iterator[tuple[str, int]
     yield from allocatable.items()
     if PODS not in allocatable and not no_pods:
         yield PODS, UNLIMITED
+
+
+def _negative(taken: Demand) -> Demand:
+    return tuple((row, -units) for row, units in taken)
 
 
 def hard(taint: Taint) -> bool:

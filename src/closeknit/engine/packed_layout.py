@@ -175,10 +175,4 @@ def packed(
         counts = packing.extended(needed, asked - needs)
     steps.taken += packing.looks // LOOKS_A_STEP
     steps.work += packing.looks // LOOKS_A_STEP
-    if counts is None:
-        return None
-    takes = []
-    for row in counts:
-        used = np.flatnonzero(row)
-        takes.append((used + start, row[used]))
-    return takes
+    return None if counts is None else [(np.flatnonzero(row) + start, row[row > 0]) for row in counts]

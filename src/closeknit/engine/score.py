@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -33,11 +32,11 @@ def new_pods(spread: Spread, *pod_sets: PodSetVar) -> int:
 
 def shared_level(tree: Tree, positions: Ints) -> int:
     """The finest declared level at which all positions lie in one real domain, or -1."""
-    first, last = int(positions[0]), int(positions[-1])
+    first, last = positions.item(0), positions.item(-1)
     for level in range(tree.depth - 1, -1, -1):
         # Positions are in tree order, so the outermost two decide for all between them.
-        domain = int(tree.dom[level][first])
-        if domain == int(tree.dom[level][last]) and tree.real[level][domain]:
+        domain = tree.dom[level].item(first)
+        if domain == tree.dom[level].item(last) and tree.real[level].item(domain):
             return level
     return -1
 
@@ -113,9 +112,12 @@ def reach(tree: Tree, group: Group, parent: str | None, positions: Ints, pods: i
     )
 
 
-def assignments(tree: Tree, pods: PodSet, positions: Ints, counts: Ints) -> Iterator[Assignment]:
+def assignments(
+    tree: Tree, pods: PodSet, positions: Iterable[int], counts: Iterable[int]
+) -> Iterator[Assignment]:
     """The node of each pod of a set, in rank order."""
     names = iter(pods.pod_names())
-    for position, count in zip(positions.tolist(), counts.tolist(), strict=True):
+    for position, count in zip(positions, counts, strict=True):
         node, path = tree.node(position), tree.node_path(position)
-        yield from (Assignment(name, pods.name, node, path) for name in islice(names, count))
+        for _ in range(count):
+            yield Assignment(next(names), pods.name, node, path)

@@ -52,7 +52,7 @@ def decide(
         distances[preferred] = preferred - level
     return Placed(
         request.name,
-        tuple(score.assignments(tree, pods, positions, np.full(nodes, pods.count // nodes))),
+        tuple(score.assignments(tree, pods, positions.tolist(), [pods.count // nodes] * nodes)),
         (score.reach(tree, group, None, positions, pods.count),),
         Wishes(0, tuple(distances), (*(1,) * (level + 1), *(nodes,) * (tree.depth - level))),
         proven=True,

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from closeknit.hub.cluster import Cluster
-from closeknit.hub.outcome import GroupReach, Placed, Wishes
-from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.outcome import GroupReach, Placed
+from closeknit.hub.request import Group, Request
 from closeknit.hub.topology import DomainPath
 from closeknit.testing.meaning import Scene, Spread, broken, new_pods, nodes_of, wishes_of
 
@@ -29,11 +29,6 @@ def violations(cluster: Cluster, request: Request, placed: Placed) -> list[str]:
     if placed.wishes != (true := wishes_of(scene, spread)):
         found.append(f"the wishes are {true}, but {placed.wishes} are reported")
     return found
-
-
-def wishes(cluster: Cluster, request: Request, placed: Placed) -> Wishes:
-    """How a placement scores on wishes 1 to 3, whatever it says itself."""
-    return wishes_of(Scene.of(cluster, request), _spread(placed))
 
 
 def _spread(placed: Placed) -> Spread:
@@ -78,23 +73,17 @@ def _naming(scene: Scene, placed: Placed) -> Iterator[str]:
 
 
 def _reported_groups(scene: Scene, spread: Spread, placed: Placed) -> Iterator[str]:
-    reported = {reach.name: reach for reach in placed.groups}
-    groups: dict[str, Group | None] = {
-        member.name: parent for member, parent in scene.request.root.walk() if isinstance(member, Group)
-    }
     names = [reach.name for reach in placed.groups]
-    if sorted(names) != sorted(groups):
-        yield f"groups {sorted(names)} are reported, but the request has {sorted(groups)}"
+    groups = [(each, parent) for each, parent in scene.request.root.walk() if isinstance(each, Group)]
+    if sorted(names) != (want := sorted(group.name for group, _ in groups)):
+        yield f"groups {sorted(names)} are reported, but the request has {want}"
         return
-    for name, parent in groups.items():
-        if parent is not None and names.index(parent.name) > names.index(name):
-            yield f"group {name} is reported before its parent"
-    for member, parent in scene.request.root.walk():
-        if isinstance(member, PodSet):
-            continue
-        true = reach_of(scene, spread, member, parent)
-        if reported[member.name] != true:
-            yield f"group {member.name} reached {true}, but {reported[member.name]} is reported"
+    for group, parent in groups:
+        if parent is not None and names.index(parent.name) > names.index(group.name):
+            yield f"group {group.name} is reported before its parent"
+        reported, true = placed.groups[names.index(group.name)], reach_of(scene, spread, group, parent)
+        if reported != true:
+            yield f"group {group.name} reached {true}, but {reported} is reported"
 
 
 def reach_of(scene: Scene, spread: Spread, group: Group, parent: Group | None) -> GroupReach:

@@ -47,6 +47,11 @@ ODD: tuple[Any, ...] = (
 """Values that some field somewhere does not expect."""
 
 
+_OFTEN = {"delete": 6, "odd": 8, "number": 4, "elsewhere": 5, "rename": 2, "repeat": 3, "wrap": 2}
+_SELDOM = {"stringify": 2, "deep": 1, "long": 1}
+_CHANGES = [change for change, times in (_OFTEN | _SELDOM).items() for _ in range(times)]
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """The valid manifests of one folder."""
@@ -168,20 +173,6 @@ def _change(rng: Random, documents: list[Any]) -> None:
             holder[last] = rng.choice(("x", "é", "1", "a.", "a/", "\U0001f600")) * _MEGABYTE
         case _:
             holder[last] = str(inner)
-
-
-_CHANGES = (
-    *("delete",) * 6,
-    *("odd",) * 8,
-    *("number",) * 4,
-    *("elsewhere",) * 5,
-    *("rename",) * 2,
-    *("repeat",) * 3,
-    *("wrap",) * 2,
-    *("stringify",) * 2,
-    "deep",
-    "long",
-)
 
 
 def _is_of_node(documents: list[Any], place: Place) -> bool:

@@ -70,8 +70,8 @@ class _Model:
         self._request = scene.request
         self._model = cp_model.CpModel()
         self._true: Literal = self._model.new_constant(1)
-        self._counts: dict[tuple[str, str], Linear] = {}
-        """Pods by pod set and node; pairs that can never hold a pod are left out."""
+        self._counts: dict[str, dict[str, Linear]] = {}
+        """Pods by pod set and node; nodes that can never hold such a pod are left out."""
         self._add_pods()
         self._uses: dict[str, dict[str, Literal]] = {}
         """By member and node: true where the member has a pod there. May be true without one."""
@@ -96,14 +96,15 @@ class _Model:
             raise RuntimeError(
                 f"The oracle could not decide {self._request.name}: {solver.status_name(status)}."
             )
-        spread: dict[str, dict[str, int]] = {}
-        for (pods, node), count in self._counts.items():
-            spread.setdefault(pods, {})[node] = solver.value(count)
-        return spread
+        return {
+            pods: {node: solver.value(count) for node, count in counts.items()}
+            for pods, counts in self._counts.items()
+        }
 
     def _add_pods(self) -> None:
         left = free(self._scene.cluster)
         for pods in self._request.root.pod_sets():
+            counts = self._counts[pods.name] = {}
             for name, node in self._scene.nodes.items():
                 most = pods.open if accepts(node, pods) else 0
                 for resource, units in pods.resources.items():
@@ -111,7 +112,7 @@ class _Model:
                 if pods.host_ports:
                     most = min(most, 1)
                 if most:
-                    self._counts[pods.name, name] = self._model.new_int_var(0, most, "")
+                    counts[name] = self._model.new_int_var(0, most, "")
 
     def _add_capacity(self) -> None:
         """No node gives more than it has, and no port twice."""
@@ -119,11 +120,8 @@ class _Model:
         held = ports_taken(self._scene.cluster)
         pod_sets = list(self._request.root.pod_sets())
         for name, node in self._scene.nodes.items():
-            here = [
-                (pods, self._counts[pods.name, name])
-                for pods in pod_sets
-                if (pods.name, name) in self._counts
-            ]
+            counts = ((pods, self._counts[pods.name].get(name)) for pods in pod_sets)
+            here = [(pods, count) for pods, count in counts if count is not None]
             if "pods" in node.allocatable or node.no_pods:
                 self._at_most(name, [(1, count) for _, count in here], left[name].get("pods", 0))
             for resource in sorted({resource for pods, _ in here for resource in pods.resources}):
@@ -144,10 +142,7 @@ class _Model:
             self._model.add(total <= max(limit, 0) // unit * self._uses[self._request.root.name][node])
 
     def _placed(self, pods: PodSet) -> Linear:
-        return sum(self._counts[key] for key in self._keys(pods))
-
-    def _keys(self, pods: PodSet) -> list[tuple[str, str]]:
-        return [(pods.name, node) for node in self._scene.nodes if (pods.name, node) in self._counts]
+        return sum(self._counts[pods.name].values())
 
     def _formed(self, member: Member, allowed: Literal) -> Literal:
         """A truth value that implies that the member is formed; only where ``allowed`` it gets new pods."""
@@ -166,31 +161,30 @@ class _Model:
         return formed
 
     def _pods_formed(self, pods: PodSet, allowed: Literal) -> Literal:
-        keys = self._keys(pods)
-        total = self._placed(pods)
+        counts, total = self._counts[pods.name].values(), self._placed(pods)
         missing = pods.least - len(pods.bound)
-        if keys:
+        if counts:
             self._model.add(total <= pods.open)
         if missing <= 0:
-            for key in keys:
-                self._model.add(self._counts[key] == 0).only_enforce_if(allowed.negated())
+            for count in counts:
+                self._model.add(count == 0).only_enforce_if(allowed.negated())
             return self._true
         formed = self._model.new_bool_var("")
         self._model.add_implication(formed, allowed)
-        if not keys:
+        if not counts:
             self._model.add_bool_or([formed.negated()])
             return formed
         self._model.add(total >= missing).only_enforce_if(formed)
-        for key in keys:
-            self._model.add(self._counts[key] == 0).only_enforce_if(formed.negated())
+        for count in counts:
+            self._model.add(count == 0).only_enforce_if(formed.negated())
         return formed
 
     def _add_uses(self, member: Member) -> dict[str, Literal]:
         uses: dict[str, Literal] = {}
         if isinstance(member, PodSet):
-            for key in self._keys(member):
-                uses[key[1]] = self._model.new_bool_var("")
-                self._model.add(self._counts[key] == 0).only_enforce_if(uses[key[1]].negated())
+            for node, count in self._counts[member.name].items():
+                uses[node] = self._model.new_bool_var("")
+                self._model.add(count == 0).only_enforce_if(uses[node].negated())
             uses.update(dict.fromkeys(member.bound, self._true))
         else:
             parts: dict[str, list[Literal]] = {}

@@ -6,7 +6,6 @@ workloads that hold part of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -83,9 +82,7 @@ def _fans(rng: Random, depth: int, *, most: int) -> list[int]:
 LABELS_BY_DEPTH = {depth: LEVELS[-depth:] for depth in range(1, len(LEVELS) + 1)}
 
 
-def occupied(
-    rng: Random, cluster: Cluster, *, share: float, workloads: Sequence[str] = ("w1", "w2", "w3")
-) -> Cluster:
+def occupied(rng: Random, cluster: Cluster, *, share: float) -> Cluster:
     """The same cluster after other workloads took something from this share of its nodes."""
     left = free(cluster)
     taken = []
@@ -107,7 +104,7 @@ def occupied(
         if most > 0 and pod:
             ports = frozenset([PORT]) if rng.random() < 0.05 else frozenset()
             count = 1 if ports else rng.randint(1, most)
-            taken.append(Holding(rng.choice(workloads), node.name, pod, count, ports))
+            taken.append(Holding(rng.choice(("w1", "w2", "w3")), node.name, pod, count, ports))
     return replace(cluster, holdings=(*cluster.holdings, *taken))
 
 

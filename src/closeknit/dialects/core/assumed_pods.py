@@ -66,6 +66,13 @@ def assumed_pods(annotations: Mapping[str, str], leaves: Collection[str], found:
     return Assumed(by_leaf=shapes)
 
 
+def pods_not_there(path: Path, minimum: int, there: int) -> Problem:
+    """A note on a leaf of an object in a cluster, where nothing is assumed."""
+    needed = "1 pod" if minimum == 1 else f"{minimum} pods"
+    given = "1 is there" if there == 1 else f"{there or 'none'} are there"
+    return sentences.PODS_NOT_THERE.at(path, needed=needed, given=given)
+
+
 def assuming(asked: Mapping[str, Resources]) -> dict[str, str]:
     """The annotation by which the pods of these leaves are read again; none where all ask for one GPU."""
     different = set(asked.values())

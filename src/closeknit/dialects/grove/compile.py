@@ -17,7 +17,7 @@ from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint_of
 from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules, size_problems
-from closeknit.dialects.grove.gang_to_request import gang_request, pods_by_group
+from closeknit.dialects.grove.gang_to_request import gang_request, lacking, pods_by_group
 from closeknit.dialects.grove.owners import deployment_notes, is_handed_on, is_on_its_own, pods_made_for
 from closeknit.dialects.grove.to_request import to_request
 from closeknit.dialects.kai.compile import PRIORITIES
@@ -85,12 +85,15 @@ def compiled_gang(view: View, key: Key) -> Compiled:
         of_pods.extend((pod, each) for pod in pods if pod.stage is Stage.OPEN for each in pod.unsayable)
     of_members = (problem.of("Pod", pod.name) for pod, problem in of_pods)
     broken = (*stored.problems, *own, *pod_problems(pods), *of_members)
+    elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)
     request = None
     if not broken:
+        if stored.live and (notes := tuple(lacking(given, members))):
+            return Compiled((), tuple(own), elsewhere, notes=notes)
         name = workload_name(stored.namespace, stored.name)
-        request = gang_request(given, name, close, members, not_there=not_there)
+        assumed = None if stored.live else not_there
+        request = gang_request(given, name, close, members, not_there=assumed)
     workload = Workload(stored.object, DIALECT, request, broken, priority, since, notes=close.notes)
-    elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)
     return Compiled((workload,), tuple(own), elsewhere)
 
 

@@ -6,15 +6,15 @@ of its pods: those that it refers to, or as many as must run at once where it re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from closeknit.apis import scheduler_grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import POD_CLIQUE
 from closeknit.apis.kai_keys import SUBGROUP_LABEL
-from closeknit.dialects.core.assumed_pods import Assumed
+from closeknit.dialects.core.assumed_pods import Assumed, pods_not_there
 from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, pods_of_leaf
-from closeknit.dialects.core.pods import ReadPod, Shape, Stage, rank
+from closeknit.dialects.core.pods import ReadPod, Stage, rank
 from closeknit.dialects.grove.constraints import Constraints
 from closeknit.dialects.grove.gang_rules import GANG
 from closeknit.dialects.grove.names import pod_name
@@ -57,11 +57,11 @@ def gang_request(
     constraints: Constraints,
     pods: Mapping[str, Sequence[ReadPod]],
     *,
-    not_there: Assumed,
+    not_there: Assumed | None,
 ) -> Request:
     """The request of a gang that is in order; all of it is placed at once.
 
-    ``not_there`` holds what pods are assumed to ask for where a group has none.
+    ``not_there`` holds what pods are assumed to ask for where a group has none; None assumes nothing.
     """
     topology, levels = constraints.topology, constraints.levels
     config_of = {
@@ -72,7 +72,7 @@ def gang_request(
     members: dict[str, list[Group]] = {}
     for group in given.spec.podgroups:
         there = pods.get(group.name, ())
-        candidates = _candidates(group, there, not_there.of(group.name))
+        candidates = _candidates(group, there, not_there)
         least = group.min_replicas - sum(pod.stage is Stage.SUCCEEDED for pod in there)
         least = min(max(least, 0), len(candidates))
         leaf = pods_of_leaf(group.name, name, least, candidates)
@@ -86,17 +86,33 @@ def gang_request(
     return Request(name, levels[GANG].group(name, outermost), topology.name if topology else None)
 
 
-def _candidates(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Shape) -> list[Candidate]:
+def lacking(given: wire.PodGang, pods: Mapping[str, Sequence[ReadPod]]) -> Iterator[Problem]:
+    """Which pod groups of a gang in a cluster have not as many pods as must run at once."""
+    counted = (Stage.RUNNING, Stage.OPEN, Stage.SUCCEEDED)
+    for i, group in enumerate(given.spec.podgroups):
+        there = sum(pod.stage in counted for pod in pods.get(group.name, ()))
+        if there < group.min_replicas:
+            yield pods_not_there(("spec", "podgroups", i, "minReplicas"), group.min_replicas, there)
+
+
+def _candidates(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Assumed | None) -> list[Candidate]:
     """All pods of a group, running ones first. One that is not there is like the others of its group."""
-    like = pods[0].shape if pods else assumed
     there: list[Candidate] = [pod for pod in pods if pod.stage in (Stage.RUNNING, Stage.OPEN)]
+    if assumed is not None:
+        there.extend(_expected(group, pods, len(there), assumed))
+    return sorted(there, key=lambda one: (one.stage is Stage.OPEN, rank(one.name)))
+
+
+def _expected(
+    group: wire.PodGroup, pods: Sequence[ReadPod], there: int, assumed: Assumed
+) -> Iterator[ExpectedPod]:
+    like = pods[0].shape if pods else assumed.of(group.name)
     known = {pod.name for pod in pods}
     names = [one.name for one in group.pod_references if one.name not in known]
     # Pods that failed or are leaving will be replaced, under names that nobody knows yet.
     done = sum(pod.stage is Stage.SUCCEEDED for pod in pods)
-    lacking = max(group.min_replicas - len(there) - len(names) - done, 0)
+    lacking = max(group.min_replicas - there - len(names) - done, 0)
     taken = {*known, *names}
     unused = (pod_name(group.name, i) for i in range(lacking + len(taken)))
     names.extend(islice((name for name in unused if name not in taken), lacking))
-    there.extend(ExpectedPod(name, like) for name in names)
-    return sorted(there, key=lambda one: (one.stage is Stage.OPEN, rank(one.name)))
+    yield from (ExpectedPod(name, like) for name in names)

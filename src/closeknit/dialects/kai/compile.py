@@ -9,7 +9,7 @@ from typing import Any
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
-from closeknit.dialects.core.assumed_pods import assumed_pods
+from closeknit.dialects.core.assumed_pods import assumed_pods, pods_not_there
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import Shape, Stage, read_template
 from closeknit.dialects.core.priority import created, priority_of
@@ -23,6 +23,7 @@ from closeknit.dialects.kai.members import (
     leaf_pods_of_implicit,
     members,
     members_of_implicit,
+    task_priority_problems,
 )
 from closeknit.dialects.kai.owners import as_owner, implicit_groups
 from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
@@ -54,11 +55,15 @@ class ReadGroup:
     """What is wrong with its pods as members."""
     request: Request | None
     """What it asks for, also where nothing but its queue is wrong."""
+    lacks_pods: bool = False
+    """Whether a cluster holds it, and has not all of its pods yet."""
 
 
 def compile_pod_group(group: Stored[wire.PodGroup], view: View) -> Compiled:
     """What a PodGroup asks for."""
     read = view.derive(read_pod_group, group.key)
+    if read.lacks_pods:
+        return Compiled((), read.problems, read.of_pods, notes=read.workload.notes)
     return Compiled((read.workload,), read.problems, read.of_pods)
 
 
@@ -74,7 +79,8 @@ def compile_owner(stored: Stored[Any], view: View) -> Compiled:
 def read_pod_group(view: View, key: Key) -> ReadGroup:
     """Read a PodGroup and the pods that belong to it.
 
-    Where there are subgroups, a ``minMember`` of the PodGroup itself counts for nothing, as in KAI.
+    Where there are subgroups, a ``minMember`` of the PodGroup itself counts for nothing, as in KAI. Pods are
+    assumed where none are given, unless the PodGroup comes from a cluster, which has its pods as well.
     """
     stored = view.get(key)
     assert stored is not None
@@ -92,14 +98,17 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     )
     since, seconds = created(stored, found), run_seconds(stored, found)
     leaves = leaves_of(group.spec, subgroups)
-    live = view.schedulers is not None
+    live = stored.live or view.schedulers is not None
     assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
     present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
+    found.extend(task_priority_problems(present))
     awaited: list[Problem] = []
     groups = leaf_pods(name, leaves, present, None if live else assumed, awaited if live else found)
     whole = _without_unformed(group.spec, subgroups, groups, present) if live else subgroups
-    found.extend(awaited if whole is None else ())
-    return _judged(
+    lacks_pods = whole is None and view.schedulers is None
+    if whole is None:
+        found.extend(map(_planned_later, awaited) if lacks_pods else awaited)
+    read = _judged(
         stored,
         queued(
             view,
@@ -111,10 +120,22 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
         wrong_queue=list(queue_problems(view, group.spec.queue, ("spec", "queue"))),
         present=present,
         root=name,
-        request=lambda: Request(
-            name, _root(group.spec, name, whole or subgroups, levels, groups), levels.topology
+        request=lambda: (
+            None
+            if lacks_pods
+            else Request(name, _root(group.spec, name, whole or subgroups, levels, groups), levels.topology)
         ),
     )
+    return replace(read, lacks_pods=lacks_pods and not read.workload.problems)
+
+
+def _planned_later(awaited: Problem) -> Problem:
+    """The same as a note: on a cluster that is only read, a PodGroup without its pods is left out."""
+    facts = dict(awaited.facts)
+    minimum, missing = facts["minimum"], facts["missing"]
+    assert isinstance(minimum, int)
+    assert isinstance(missing, int)
+    return pods_not_there(awaited.path, minimum, minimum - missing)
 
 
 def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, ReadGroup], ...]:
@@ -175,7 +196,7 @@ def _judged(
     wrong_queue: Sequence[Problem],
     present: Members,
     root: str,
-    request: Callable[[], Request],
+    request: Callable[[], Request | None],
 ) -> ReadGroup:
     """The workload with its request, or with everything that is wrong with it."""
     own, notes = parted(found)

@@ -101,7 +101,6 @@ def leaf_pods(
     """
     made: dict[str, Group] = {}
     left = MOST_PODS
-    found.extend(_task_priority_problems(present))
     for leaf, (path, minimum) in leaves.items():
         where = (*path, "minMember")
         if assumed is None:
@@ -115,10 +114,10 @@ def leaf_pods(
             given = _leaf(group, leaf, minimum, present.by_leaf[leaf])
             if isinstance(given, Group):
                 made[leaf] = given
-                continue
-            there = minimum - given
-            worded = "1 is given" if there == 1 else f"{there} are given"
-            found.append(sentences.TOO_FEW_PODS.at(where, minimum=minimum, given=worded, missing=given))
+            else:
+                there = minimum - given
+                worded = "1 is given" if there == 1 else f"{there} are given"
+                found.append(sentences.TOO_FEW_PODS.at(where, minimum=minimum, given=worded, missing=given))
             continue
         left -= minimum
         if left < 0:
@@ -147,7 +146,6 @@ def leaf_pods_of_implicit(
     count, so that there will be room for them.
     """
     leaves = {"": Group(DEFAULT, ())}
-    found.extend(_task_priority_problems(present))
     for leaf in made.leaves():
         shape, there = shapes[leaf.template.path], present.by_leaf[leaf.name]
         if live:
@@ -226,7 +224,8 @@ def _task_priority(pod: Candidate) -> str | None:
     return pod.stored.content.metadata.labels.get(TASK_PRIORITY) if isinstance(pod, ReadPod) else None
 
 
-def _task_priority_problems(present: Members) -> Iterator[Problem]:
+def task_priority_problems(present: Members) -> Iterator[Problem]:
+    """What is wrong with the task priorities of pods."""
     for pod in (pod for pods in present.by_leaf.values() for pod in pods):
         label = _task_priority(pod)
         if label is not None and not _WHOLE.fullmatch(label):

@@ -50,6 +50,8 @@ class Stored(_Entry, Generic[_O_co]):
     """The whole object of the manifest, unused fields included; empty unless its kind is kept verbatim."""
     bare: bool = False
     """Whether its manifest has no apiVersion, kind and metadata, and so no namespace either."""
+    live: bool = False
+    """Whether it comes from a cluster, whose pods are all there are, and not from a file."""
 
     @property
     def shape(self) -> type[Any]:

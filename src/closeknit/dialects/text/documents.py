@@ -8,9 +8,9 @@ left out of its mapping, because to Kubernetes the two mean the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from closeknit.dialects.text import json, yaml
 from closeknit.hub.paths import Path, Verbatim
@@ -35,13 +35,16 @@ class Document:
     """One document of a source, as plain values."""
 
     source: str
-    number: int
-    """Counted from 1 within the source."""
+    number: int | None
+    """Counted from 1 within the source; None for an object of a cluster, which is known by its name."""
     content: Plain
 
 
-def parse(source: Source) -> Iterator[Document | Located]:
+def parse(source: Source | Served) -> Iterator[Document | Located]:
     """Yield the documents of a source that can be read, and the problems of those that cannot."""
+    if isinstance(source, Served):
+        yield from (Document(source.name, None, each) for each in source.objects)
+        return
     text = _text(source.content)
     if isinstance(text, Problem):
         yield Located(source.name, 0, text)
@@ -84,6 +87,18 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """The objects of a cluster, under the name by which messages speak of it."""
+
+    name: str
+    """As in ``the cluster (context training)``."""
+    objects: Sequence[dict[str, Any]]
+    """Without fields whose value is null."""
+    namespace: str = "default"
+    """Where objects in files belong that name no namespace."""
+
+
+@dataclass(frozen=True, slots=True)
 class Located:
     """A problem, and the document it was found in.
 
@@ -92,11 +107,23 @@ class Located:
     """
 
     source: str
-    document: int
-    """Counted from 1 within the source; 0 where the problem concerns the source as a whole."""
+    document: int | None
+    """Counted from 1 within the source; 0 where the problem concerns the source as a whole.
+
+    None for an object of a cluster.
+    """
     problem: Problem
     object: ObjectName | None = None
     """The object, as far as its document could be read."""
 
+    @property
+    def live(self) -> bool:
+        """Whether it is a problem of an object that a cluster holds, and of no file."""
+        return self.document is None
+
     def __str__(self) -> str:
-        return f"{self.source}:{self.document}:{self.problem.where or '-'}: {self.problem.message}"
+        if self.document is not None:
+            return f"{self.source}:{self.document}:{self.problem.where or '-'}: {self.problem.message}"
+        name = self.object
+        named = "/".join(filter(None, (name.kind, name.namespace, name.name))) if name is not None else "-"
+        return f"{named} in {self.source}: {self.problem}"

@@ -108,11 +108,17 @@ class Origin(NamedTuple):
     """Where an object was written."""
 
     source: str
-    document: int
+    document: int | None
+    """Counted from 1 within the source; None for an object of a cluster."""
     prefix: Path
     """The path of the object in its document; empty unless it was an item of a list."""
     own_file: OwnFile | None = None
     """Set where the document was a file without apiVersion and kind."""
+
+    @property
+    def live(self) -> bool:
+        """Whether a cluster holds the object, and no file."""
+        return self.document is None
 
     def in_file(self, problem: Problem) -> Problem:
         """A problem of the object, at the path that its author sees, counted from the object."""
@@ -123,7 +129,7 @@ class Origin(NamedTuple):
         return Located(self.source, self.document, self.in_file(problem).under(*self.prefix), name)
 
     def __str__(self) -> str:
-        whole = f"{self.source}, document {self.document}"
+        whole = self.source if self.live else f"{self.source}, document {self.document}"
         return f"{whole}, {text_of(self.prefix)}" if self.prefix else whole
 
 
@@ -132,6 +138,14 @@ class Skipped:
     """A document of a kind that no family reads, such as a Service."""
 
     source: str
-    document: int
+    document: int | None
     api_version: str
     kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """An object of a cluster in whose place one from a file is taken."""
+
+    object: ObjectName
+    by: Origin

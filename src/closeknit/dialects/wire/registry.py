@@ -17,6 +17,7 @@ from closeknit.dialects.wire.kinds import (
     Kind,
     Origin,
     OwnFile,
+    Replaced,
     Skipped,
     files_at,
 )
@@ -58,22 +59,35 @@ class Registry:
         every = itertools.chain.from_iterable(self._kinds.values())
         self._files = [(kind, kind.own_file) for kind in every if kind.own_file is not None]
 
-    def objects(self, documents: Iterable[Document], *, lenient: bool) -> Iterator[Found | Located | Skipped]:
-        """Yield the object of every document after its problems; of two with one key, the first."""
+    def objects(
+        self, documents: Iterable[Document], *, lenient: bool, namespace: str = DEFAULT_NAMESPACE
+    ) -> Iterator[Found | Located | Skipped | Replaced]:
+        """Yield the object of every document after its problems; of two with one key, the first.
+
+        ``namespace`` is that of objects which name none. Fields of a cluster's objects that are not known
+        are no problem: its server knows them.
+        """
         seen: dict[Key, Origin] = {}
+        for origin, whole in self.written(documents):
+            yield from self._object(origin, whole, seen, namespace, lenient=lenient or origin.live)
+
+    def written(self, documents: Iterable[Document]) -> Iterator[tuple[Origin, Any]]:
+        """Yield every object as it was written. Lists are taken apart; files of their own become objects."""
         for document in documents:
             for prefix, content in _unpacked(document.content):
                 for path, whole, own_file in self._wholes(content):
-                    origin = Origin(document.source, document.number, (*prefix, *path), own_file)
-                    yield from self._object(origin, whole, seen, lenient=lenient)
+                    yield Origin(document.source, document.number, (*prefix, *path), own_file), whole
 
     def _object(
-        self, origin: Origin, content: Any, seen: dict[Key, Origin], *, lenient: bool
-    ) -> Iterator[Found | Located | Skipped]:
+        self, origin: Origin, content: Any, seen: dict[Key, Origin], namespace: str, *, lenient: bool
+    ) -> Iterator[Found | Located | Skipped | Replaced]:
         kind = self._kind(content)
-        name = _identity(content, kind)
+        name = _identity(content, kind, namespace)
         if kind is None:
             yield Skipped(origin.source, origin.document, name.api_version, name.kind)
+            return
+        if origin.live and name.key in seen:
+            yield Replaced(name, seen[name.key])
             return
         own_file = origin.own_file
         decoded, problems = (
@@ -179,14 +193,14 @@ def _unpacked(content: Any) -> Iterator[tuple[Path, Any]]:
         )
 
 
-def _identity(content: Any, kind: Kind | Problem | None) -> ObjectName:
+def _identity(content: Any, kind: Kind | Problem | None, default_namespace: str) -> ObjectName:
     """What is known of an object's name, even where the object has problems."""
     fields = content if isinstance(content, dict) else {}
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     namespace = _safe(metadata.get("namespace"))
     if isinstance(kind, Kind):
-        namespace = (namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
+        namespace = (namespace or default_namespace) if kind.namespaced else ""
     name = _safe(metadata.get("name"))
     return ObjectName(_safe(fields.get("apiVersion")), _safe(fields.get("kind")), namespace, name)
 

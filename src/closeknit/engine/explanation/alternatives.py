@@ -13,7 +13,6 @@ from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar
 from closeknit.engine.domain_costs import DomainCosts
 from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.tree import Ints
 from closeknit.hub.outcome import Choice, DomainFit, Placed
 
 _SHOWN = 5
@@ -28,7 +27,7 @@ def alternatives(trials: Trials, placed: Placed) -> tuple[Choice, ...]:
     got = Counter(assignment.pod_set for assignment in placed.assignments)
     counts = {name: bound + got[name] for name, bound in running.items()}
     compiled = trials.compiled(variants.settled(trials.request.root, counts), Goal.WISHES)
-    where = _positions(trials, compiled, placed)
+    spread = _spread(trials, compiled, placed)
     settled: dict[int, tuple[int, int]] = {}
     found: list[Choice] = []
     wished = [group for group in compiled.groups if max(group.preferred, group.required) >= 0]
@@ -37,7 +36,7 @@ def alternatives(trials: Trials, placed: Placed) -> tuple[Choice, ...]:
     for group in compiled.groups:
         inside = settled[group.parent.index] if group.parent is not None else (-1, 0)
         settled[group.index] = inside
-        used = _used(group, where)
+        used = score.positions_of(group.pod_sets, spread)
         level = _level(group, score.shared_level(compiled.tree, used)) if len(used) else -1
         if group.index in asked and level > inside[0]:
             settled[group.index] = (level, int(compiled.tree.dom[level][used[0]]))
@@ -45,18 +44,16 @@ def alternatives(trials: Trials, placed: Placed) -> tuple[Choice, ...]:
     return tuple(found)
 
 
-def _positions(trials: Trials, compiled: CompiledRequest, placed: Placed) -> dict[str, set[int]]:
-    """By pod set: the positions of its new pods."""
-    tree, slot_of = compiled.tree, trials.ledger.slot_of
-    where: dict[str, set[int]] = {}
+def _spread(trials: Trials, compiled: CompiledRequest, placed: Placed) -> score.Spread:
+    """The nodes of the new pods."""
+    slots: dict[str, list[int]] = {}
     for assignment in placed.assignments:
-        where.setdefault(assignment.pod_set, set()).add(int(tree.positions[slot_of[assignment.node]]))
-    return where
-
-
-def _used(group: GroupVar, where: dict[str, set[int]]) -> Ints:
-    used = set(group.bound).union(*(where.get(pod_set.name, ()) for pod_set in group.pod_sets))
-    return np.array(sorted(used), dtype=np.int64)
+        slots.setdefault(assignment.pod_set, []).append(trials.ledger.slot_of[assignment.node])
+    index_of = {pod_set.name: pod_set.index for pod_set in compiled.pod_sets}
+    return {
+        index_of[name]: np.unique(compiled.tree.positions[at], return_counts=True)
+        for name, at in slots.items()
+    }
 
 
 def _level(group: GroupVar, shared: int) -> int:

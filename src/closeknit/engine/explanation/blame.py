@@ -36,7 +36,7 @@ class Culprit:
 
 
 class Blame:
-    """Finds culprits. What was found out about a group holds for its twins."""
+    """Finds the culprits of one request. What was found out about a group holds for its twins."""
 
     def __init__(self, trials: Trials) -> None:
         self._trials = trials
@@ -45,8 +45,6 @@ class Blame:
 
     def culprits(self, root: Group) -> list[Culprit]:
         """The groups at fault in a request known not to be placeable, parents first, then by name."""
-        self._stood.clear()
-        self._fallen.clear()
         compiled = self._trials.compiled(root)
         groups, _ = self._visit(compiled, compiled.root)
         return [self._culprit(group) for group in sorted(groups, key=lambda group: group.index)]
@@ -54,9 +52,7 @@ class Blame:
     def _culprit(self, group: GroupVar) -> Culprit:
         core = variants.core(group.group, lambda name: name not in self._fallen)
         compiled = self._trials.compiled(core, Goal.CONSTRAINTS)
-        return Culprit(
-            compiled, core, score.broken_by_running(compiled.tree, compiled.root), repr(group.twin)
-        )
+        return Culprit(compiled, core, score.broken_by_running(compiled.tree, compiled.root), group.twin)
 
     def _visit(self, compiled: CompiledRequest, group: GroupVar) -> tuple[list[GroupVar], bool]:
         """The culprits of a subtree, none where it stands; and whether leaving it out is no way out."""
@@ -85,7 +81,7 @@ class Blame:
         """Whether a group can be placed by itself; taken to be so where that was not found out."""
         if group.parent is None:
             return False
-        key = repr(group.twin)
+        key = group.twin
         if key not in self._stood:
             if plain(group):
                 needs = enumerate(group.need)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -73,14 +73,14 @@ class Clearing:
             self._move(workload, 1)
         return gone
 
-    def node_by_node(self, leaving: Iterable[str], pods: Mapping[str, int]) -> list[str]:
+    def node_by_node(self, leaving: Iterable[str], pods: Callable[[str], int]) -> list[str]:
         """The workloads that have left, those first whose nodes gain the least for the pods that move."""
         waiting = set(leaving)
         holders = {slot: sorted(waiting.intersection(self._ledger.holdings.on(slot))) for slot in self.slots}
 
         def price(slot: int) -> float:
             gain = sum(self._fits[slot]) - self._before[slot]
-            return sum(pods[workload] for workload in holders[slot]) / gain if gain > 0 else float("inf")
+            return sum(map(pods, holders[slot])) / gain if gain > 0 else float("inf")
 
         order = sorted(self.slots, key=lambda slot: (-price(slot), slot))
         return list(dict.fromkeys(workload for slot in order for workload in holders[slot]))

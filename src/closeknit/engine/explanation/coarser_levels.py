@@ -25,7 +25,6 @@ class CoarserLevels:
         self._trials = trials
         self._topology = topology
         self._labels = topology.labels if topology is not None else ()
-        self._blame = Blame(trials)
 
     def relaxation(self, root: Group, culprits: Sequence[Culprit]) -> Relaxation | None:
         """Coarser levels with which the whole request can be placed; None where none were found."""
@@ -43,7 +42,7 @@ class CoarserLevels:
                 return Relaxation(tuple(LevelChange(name, to) for name, to in changes.items()))
             if self._trials.spent:
                 return None
-            culprits = self._blame.culprits(relaxed)
+            culprits = Blame(self._trials).culprits(relaxed)
         return None
 
     def _coarsened(self, root: Group, culprits: Sequence[Culprit]) -> Group | None:
@@ -62,7 +61,8 @@ class CoarserLevels:
             else:
                 # The culprit has no level to give up, so the groups inside it must.
                 changed = self._raised(changed, to)
-                inner = _innermost(_named(changed, culprit.core.name))
+                named = next(each for each in variants.groups(changed) if each.name == culprit.core.name)
+                inner = _innermost(named)
                 single = self._single(changed, inner)
                 if single is not None:
                     return single
@@ -92,7 +92,7 @@ class CoarserLevels:
         if not to:
             return root
         parents = {member.name: parent for member, parent in root.walk()}
-        groups = {member.name: member for member, _ in root.walk() if isinstance(member, Group)}
+        groups = {group.name: group for group in variants.groups(root)}
         levels: dict[str, int] = {}
         for name, level in to:
             at: Group | None = groups[name]
@@ -124,11 +124,7 @@ class CoarserLevels:
 
 
 def _levels(root: Group) -> dict[str, str | None]:
-    return {member.name: member.required for member in variants.members(root) if isinstance(member, Group)}
-
-
-def _named(root: Group, name: str) -> Group:
-    return next(member for member, _ in root.walk() if isinstance(member, Group) and member.name == name)
+    return {group.name: group.required for group in variants.groups(root)}
 
 
 def _innermost(group: Group) -> list[Group]:

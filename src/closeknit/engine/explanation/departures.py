@@ -6,8 +6,9 @@ domains are looked at, so the cost does not follow the number of workloads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -41,7 +42,6 @@ class _Way:
     """Level and domain."""
     workloads: tuple[str, ...]
     cost: tuple[int, int, tuple[str, ...]]
-    """Pods that move, workloads, their names."""
 
 
 class Departures:
@@ -51,6 +51,7 @@ class Departures:
         self._trials = trials
         self._survey = survey
         self._ledger = trials.ledger
+        self._pods = cache(self._count_pods)
 
     def relaxation(self, root: Group, culprits: Sequence[Culprit]) -> Relaxation | None:
         """Workloads without which the whole request can be placed; None where none were found."""
@@ -85,15 +86,12 @@ class Departures:
         prospect = self._survey.prospect(compiled)
         able = np.flatnonzero(prospect.emptied >= compiled.root.size)
         # The less is missing, the fewer have to leave.
-        ranked = self._survey.ranked.get(culprit.twin)
-        if ranked is None:
-            hopeful = Prospect(prospect.domains[able], prospect.room[able], prospect.emptied[able])
-            ranked = [int(hopeful.domains[at]) for at in hopeful.best(_DOMAINS)]
-            number = _DOMAINS
+        hopeful = Prospect(prospect.domains[able], prospect.room[able], prospect.emptied[able])
+        if (ranked := self._survey.ranked.get(culprit.twin)) is None:
+            ranked, number = [int(hopeful.domains[at]) for at in hopeful.best(_DOMAINS)], _DOMAINS
         else:
-            ranked = [domain for domain in ranked if domain in prospect.domains[able]]
             # Each of the groups inside has a domain to be looked at, so one way will do.
-            number = 1
+            ranked, number = [domain for domain in ranked if domain in hopeful.domains], 1
         tried = (self._way(compiled, (level, domain)) for domain in ranked[:_DOMAINS])
         found = islice((way for way in tried if way is not None), number)
         return sorted(found, key=lambda way: way.cost)
@@ -106,8 +104,7 @@ class Departures:
             if workloads is None:
                 return None
             gone.update(dict.fromkeys(workloads))
-        pods = {workload: self._pods(workload) for workload in gone}
-        return _Way(at, tuple(gone), _cost(list(gone), pods))
+        return _Way(at, tuple(gone), self._cost(gone))
 
     def _short(
         self, compiled: CompiledRequest, at: tuple[int, int]
@@ -134,9 +131,8 @@ class Departures:
             clearing.leave(workload)
         if not clearing.enough:
             return None
-        pods = {workload: self._pods(workload) for workload in leaving}
-        orders = (_dearest_first(leaving, pods), clearing.node_by_node(leaving, pods))
-        return min((clearing.needed(order) for order in orders), key=lambda gone: _cost(gone, pods))
+        orders = (self._dearest_first(leaving), clearing.node_by_node(leaving, self._pods))
+        return min((clearing.needed(order) for order in orders), key=self._cost)
 
     def _promising(self, compiled: CompiledRequest, group: GroupVar, start: int, end: int) -> Ints:
         """The positions of a domain that have the most to gain from departures."""
@@ -156,7 +152,14 @@ class Departures:
         found.discard(self._trials.request.name)
         return sorted(workload for workload in found if len(self._ledger.holdings.of[workload]) <= _LARGEST)
 
-    def _pods(self, workload: str) -> int:
+    def _cost(self, workloads: Collection[str]) -> tuple[int, int, tuple[str, ...]]:
+        """Pods that move, workloads, their names."""
+        return sum(map(self._pods, workloads)), len(workloads), tuple(sorted(workloads))
+
+    def _dearest_first(self, workloads: Iterable[str]) -> list[str]:
+        return sorted(workloads, key=lambda workload: (-self._pods(workload), workload))
+
+    def _count_pods(self, workload: str) -> int:
         return sum(holding.pods for on in self._ledger.holdings.of[workload].values() for holding in on)
 
     # ---- by trial ----
@@ -172,7 +175,7 @@ class Departures:
         if len(self._ledger.nodes) > _SMALL_CLUSTER:
             # By counts, every one of them had to leave the domain that was looked at.
             return workloads
-        kept = _dearest_first(workloads, {workload: self._pods(workload) for workload in workloads})
+        kept = self._dearest_first(workloads)
         size = len(kept) // 2
         while size and not self._trials.spent:
             at = 0
@@ -202,11 +205,3 @@ def _confining(group: GroupVar) -> GroupVar:
     while group.required < 0 and group.parent is not None:
         group = group.parent
     return group
-
-
-def _dearest_first(workloads: Iterable[str], pods: dict[str, int]) -> list[str]:
-    return sorted(workloads, key=lambda workload: (-pods[workload], workload))
-
-
-def _cost(workloads: Sequence[str], pods: dict[str, int]) -> tuple[int, int, tuple[str, ...]]:
-    return sum(pods[workload] for workload in workloads), len(workloads), tuple(sorted(workloads))

@@ -46,13 +46,9 @@ def exclusions(ledger: Ledger, compiled: CompiledRequest) -> tuple[Exclusion, ..
     """
     tree, level = compiled.tree, compiled.root.required
     tables = [table for shape, table in enumerate(compiled.tables) if compiled.root.need[shape]]
-    outside = ~tree.real[level][tree.dom[level]] if level >= 0 else np.zeros(len(tree), dtype=np.bool_)
-    out = outside.copy()
+    out = ~tree.real[level][tree.dom[level]] if level >= 0 else np.zeros(len(tree), dtype=np.bool_)
     if tables:
-        full = np.ones(len(tree), dtype=np.bool_)
-        for table in tables:
-            full &= table.fit == 0
-        out |= full
+        out = out | np.all([table.fit == 0 for table in tables], axis=0)
     positions = np.flatnonzero(out)
     slots = tree.slots[positions]
     tally = _Tally(len(positions))

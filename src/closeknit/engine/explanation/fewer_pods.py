@@ -91,7 +91,7 @@ def _fewer(root: Group, loose: CompiledRequest, spread: Spread) -> Counts:
 def _evened(root: Group, counts: Counts) -> Counts:
     """One count for all pod sets that are alike, where many or all of them change, as for replicas."""
     alike: dict[PodSet, list[str]] = {}
-    for pods in variants.pod_sets(root):
+    for pods in root.pod_sets():
         alike.setdefault(_likeness(pods), []).append(pods.name)
     evened = dict(counts)
     for names in alike.values():

@@ -8,16 +8,12 @@ from dataclasses import replace
 from closeknit.hub.request import Group, Member, PodSet
 
 
-def members(group: Group) -> Iterator[Member]:
-    """The group and everything inside it, parents first, then by name: the order of listing never shows."""
+def groups(group: Group) -> Iterator[Group]:
+    """The group and all groups inside it, parents first, then by name: the order of listing never shows."""
     yield group
     for member in sorted(group.members, key=lambda each: each.name):
-        yield from members(member) if isinstance(member, Group) else [member]
-
-
-def pod_sets(group: Group) -> list[PodSet]:
-    """Every pod set of a group, in that order."""
-    return [member for member in members(group) if isinstance(member, PodSet)]
+        if isinstance(member, Group):
+            yield from groups(member)
 
 
 def wanted(member: Member) -> int:

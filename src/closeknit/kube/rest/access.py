@@ -113,14 +113,21 @@ class _Source(Protocol):
 class LoadedAccess:
     """Credentials from a source that is asked again when they get old."""
 
-    def __init__(self, source: _Source, *, namespace: str, clock: Clock) -> None:
+    def __init__(self, source: _Source, *, namespace: str, clock: Clock, context: str = "") -> None:
         self.namespace = namespace
+        self.context = context
+        """What the kubeconfig calls it; empty where there is none."""
         self._source = source
         self._clock = clock
         self._lock = asyncio.Lock()
         self._connection: Connection | None = None
         self._files: tuple[object, ...] = ()
         self._loaded_at = 0.0
+
+    @property
+    def address(self) -> str:
+        """Where the server is; empty before it was first asked."""
+        return self._connection.address if self._connection is not None else ""
 
     async def connection(self) -> Connection:
         """Credentials that are at most a minute old."""
@@ -181,14 +188,14 @@ class _Kubeconfig:
                 persist_config=False,
             )
         except _DAMAGED as error:
-            raise ConfigurationError(f"{self._paths}: {_sentence(error)}") from error
+            raise ConfigurationError(f"{self._paths}: {_damage(error)}") from error
         return self._configuration
 
     async def refresh(self) -> Configuration:
         try:
             await self._loader.load_and_set(self._configuration)
         except _DAMAGED as error:
-            raise ConfigurationError(f"{self._paths}: {_sentence(error)}") from error
+            raise ConfigurationError(f"{self._paths}: {_damage(error)}") from error
         return self._configuration
 
 
@@ -228,8 +235,9 @@ def load_access(
     if not paths and usual.exists():
         paths = str(usual)
     if paths:
+        name, namespace = _context(paths, context)
         return LoadedAccess(
-            _Kubeconfig(paths, context or None), namespace=_namespace(paths, context), clock=clock
+            _Kubeconfig(paths, context or None), namespace=namespace, clock=clock, context=name
         )
     if context:
         raise ConfigurationError(
@@ -246,8 +254,8 @@ def load_access(
     return LoadedAccess(_InCluster(), namespace=namespace, clock=clock)
 
 
-def _namespace(paths: str, context: str) -> str:
-    """The namespace of a context, after a check that the context is there."""
+def _context(paths: str, context: str) -> tuple[str, str]:
+    """The name and the namespace of a context, after a check that it is there."""
     if not any(Path(path).expanduser().exists() for path in paths.split(os.pathsep) if path):
         raise ConfigurationError(f"There is no kubeconfig file {paths}.")
     try:
@@ -256,8 +264,8 @@ def _namespace(paths: str, context: str) -> str:
     except _DAMAGED as error:
         # The library looks the current context up before it lists any.
         if not context:
-            raise ConfigurationError(f"{paths}: {_sentence(error)}") from error
-        return "default"
+            raise ConfigurationError(f"{paths}: {_damage(error)}") from error
+        return context, "default"
     if context and context not in named:
         close = nearest(context, named)
         meant = f" Did you mean {close!r}?" if close else ""
@@ -265,8 +273,8 @@ def _namespace(paths: str, context: str) -> str:
         raise ConfigurationError(
             f"{paths}: there is no context {context!r}. The contexts are: {listed}.{meant}"
         )
-    chosen = named[context] if context else (current or {}).get("context") or {}
-    return str(chosen.get("namespace") or "default")
+    name = context or str((current or {}).get("name") or "")
+    return name, str(named.get(name, {}).get("namespace") or "default")
 
 
 def environment_proxy(address: str) -> str | None:
@@ -310,6 +318,15 @@ def _files(configuration: Configuration) -> tuple[object, ...]:
         except OSError:
             told.append((path, 0))
     return tuple(told)
+
+
+def _damage(error: BaseException) -> str:
+    """What is wrong with a kubeconfig; the library stumbles over one that is none."""
+    if isinstance(error, AssertionError | AttributeError | KeyError | TypeError):
+        return (
+            f"this is no kubeconfig, or a part of it is missing ({type(error).__name__}: {_sentence(error)})."
+        )
+    return _sentence(error)
 
 
 def _sentence(error: BaseException) -> str:

@@ -17,6 +17,7 @@ from closeknit.kube.port import (
     DELETE,
     EVERYTHING,
     ApplyPatch,
+    ChangeType,
     DeleteOptions,
     JsonPatch,
     KubernetesApi,
@@ -29,6 +30,7 @@ from closeknit.kube.port import (
     WatchEvent,
 )
 from closeknit.kube.resources import PODS, Resource
+from closeknit.kube.rest import tables
 from closeknit.kube.rest.access import Access
 from closeknit.kube.rest.decoding import decoder
 from closeknit.kube.rest.discovery import discovered
@@ -304,6 +306,34 @@ class RestApi(KubernetesApi):
 
     async def resources(self) -> tuple[Resource, ...]:
         return await discovered(self._transport)
+
+    async def table(
+        self, resource: Resource, selection: Selection = EVERYTHING, *, limit: int = 0, token: str = ""
+    ) -> tables.Table:
+        """Objects as the server would have them printed; one page where ``limit`` is above 0."""
+        query = _selectors(selection)
+        query |= {"limit": str(limit)} if limit else {}
+        query |= {"continue": token} if token else {}
+        path = resource.path(namespace=selection.namespace)
+        request = Request(method="GET", path=path, query=query, accept=tables.ACCEPT)
+        return tables.read(await self._transport.send(request, deadline=LIST_DEADLINE))
+
+    async def watch_table(
+        self, resource: Resource, selection: Selection, *, resource_version: str
+    ) -> AsyncGenerator[tuple[ChangeType | None, tables.Table], None]:
+        """Changes as ``watch`` gives them, each with the table of its object; None for a bookmark."""
+        query = _selectors(selection) | {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(round(_WATCH_SECONDS)),
+        }
+        path = resource.path(namespace=selection.namespace)
+        request = Request(method="GET", path=path, query=query, accept=tables.ACCEPT)
+        lines = self._transport.lines(request, seconds=_WATCH_SECONDS + _WATCH_GRACE)
+        async with aclosing(lines):
+            async for line in lines:
+                yield tables.read_event(line)
 
     async def version(self) -> str:
         answer = await self._transport.send(Request(method="GET", path="/version", query={}))

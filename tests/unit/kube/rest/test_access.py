@@ -72,8 +72,9 @@ async def test_the_file_in_the_home_folder_is_found(tmp_path: Path) -> None:
 def test_a_context_says_which_namespace_people_mean(tmp_path: Path) -> None:
     path = str(kubeconfig(tmp_path, {}))
 
-    assert load_access(kubeconfig=path).namespace == "default"
-    assert load_access(kubeconfig=path, context="other").namespace == "team"
+    usual, other = load_access(kubeconfig=path), load_access(kubeconfig=path, context="other")
+    assert (usual.context, usual.namespace) == ("main", "default")
+    assert (other.context, other.namespace) == ("other", "team")
 
 
 @pytest.mark.parametrize(
@@ -81,6 +82,9 @@ def test_a_context_says_which_namespace_people_mean(tmp_path: Path) -> None:
     [
         pytest.param(None, "", "There is no kubeconfig file {path}.", id="a file that is not there"),
         pytest.param("{", "", "{path}: while parsing", id="a file that is no YAML"),
+        pytest.param(
+            "", "", "{path}: this is no kubeconfig, or a part of it is missing (", id="an empty file"
+        ),
         pytest.param("[]", "", "{path}: ", id="a file that holds something else"),
         pytest.param("contexts: 3", "", "{path}: ", id="contexts that are no list"),
         pytest.param(
