@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from closeknit.apis import nvidia_com_v1alpha1 as v1alpha1
 from closeknit.apis import nvidia_com_v1beta1 as v1beta1
-from closeknit.dialects.definitions.definition import AGE, Column, Definition, condition
+from closeknit.dialects.definitions.definition import AGE, OPEN, Column, Definition, Limits, condition
 from closeknit.dialects.definitions.pods import NOT_NEGATIVE, items, keyed
-from closeknit.dialects.definitions.schemas import OPEN, Limits
 
 _DOMAIN = {"pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"}
 _LIMITS: Limits = {

@@ -6,9 +6,8 @@ from functools import partial
 
 from closeknit.apis import grove_io_v1alpha1 as grove
 from closeknit.apis import scheduler_grove_io_v1alpha1 as scheduler
-from closeknit.dialects.definitions.definition import AGE, Column, Definition, condition
+from closeknit.dialects.definitions.definition import AGE, Column, Definition, Limits, condition
 from closeknit.dialects.definitions.pods import LOOSE_NODE_LABEL, keyed
-from closeknit.dialects.definitions.schemas import Limits
 
 _GROUP = "grove.io"
 _DOMAINS = Column("Domains", ".spec.levels[*].domain")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from closeknit.apis import kai_scheduler_v1alpha1 as kai
 from closeknit.apis import scheduling_run_ai_v2 as queueing
 from closeknit.apis import scheduling_run_ai_v2alpha2 as scheduling
-from closeknit.dialects.definitions.definition import AGE, Column, Definition
+from closeknit.dialects.definitions.definition import AGE, Column, Definition, Limits
 from closeknit.dialects.definitions.pods import ATOMIC, LABEL, NODE_LABEL_KEY, NOT_NEGATIVE, items
-from closeknit.dialects.definitions.schemas import Limits
 
 _COUNTS = {"minMember": NOT_NEGATIVE, "minSubGroup": NOT_NEGATIVE}
 _LIMITS: Limits = {

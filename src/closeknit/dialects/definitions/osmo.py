@@ -5,25 +5,23 @@ from __future__ import annotations
 from functools import partial
 
 from closeknit.apis import osmo_closeknit_dev_v1alpha1 as osmo
-from closeknit.apis import osmo_pool, osmo_workflow
-from closeknit.dialects.definitions.definition import AGE, Column, Definition
+from closeknit.dialects.definitions.definition import AGE, Column, Definition, Limits
 from closeknit.dialects.definitions.pods import NODE_LABEL_KEY, NOT_NEGATIVE, keyed
-from closeknit.dialects.definitions.schemas import Limits
 
 _GROUP = "osmo.closeknit.dev"
 _LIMITS: Limits = {
-    osmo_pool.PoolFile: {"topology_keys": keyed("key")},
-    osmo_pool.TopologyKey: {"key": {"minLength": 1}, "label": NODE_LABEL_KEY},
+    osmo.PoolFile: {"topology_keys": keyed("key")},
+    osmo.TopologyKey: {"key": {"minLength": 1}, "label": NODE_LABEL_KEY},
     # OSMO has units of its own, such as GiB.
-    osmo_workflow.ResourceSpec: {
+    osmo.ResourceSpec: {
         "gpu": NOT_NEGATIVE,
         "memory": {"pattern": None},
         "storage": {"pattern": None},
     },
-    osmo_workflow.TopologyRequirement: {
+    osmo.TopologyRequirement: {
         "requirementType": {"enum": ["required", "preferred"]},
     },
-    osmo_workflow.TaskGroupSpec: {"tasks": keyed("name")},
+    osmo.TaskGroupSpec: {"tasks": keyed("name")},
 }
 
 _definition = partial(Definition, _GROUP, limits=_LIMITS)

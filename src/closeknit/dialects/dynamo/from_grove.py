@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from closeknit.dialects.dynamo.deployments import Deployment
-from closeknit.dialects.dynamo.overrides import Place, is_overridden, of_deployment
+from closeknit.dialects.dynamo.rules import Place, is_overridden, of_deployment
 from closeknit.dialects.dynamo.to_pod_clique_set import Origin, Origins, origins
 from closeknit.dialects.grove import constraints as grove_constraints
 from closeknit.dialects.grove.constraints import Loss

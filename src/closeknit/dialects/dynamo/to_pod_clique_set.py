@@ -16,7 +16,7 @@ from closeknit.apis.dynamo_keys import COMPONENT, DEPLOYMENT, KAI_QUEUE
 from closeknit.apis.kai_keys import QUEUE, SCHEDULER
 from closeknit.dialects.core.kinds import new_object, owner_references
 from closeknit.dialects.dynamo.deployments import Component, Deployment
-from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
+from closeknit.dialects.dynamo.rules import Place, of_component, of_deployment, of_roles
 from closeknit.dialects.grove.names import LONGEST
 
 DEFAULT_QUEUE = "dynamo"

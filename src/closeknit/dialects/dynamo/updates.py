@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from closeknit.dialects.dynamo.blueprint import read_deployment
+from closeknit.dialects.dynamo.compile import read_deployment
 from closeknit.dialects.dynamo.deployments import Component, Deployment
-from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
+from closeknit.dialects.dynamo.rules import Place, of_component, of_deployment, of_roles
 from closeknit.dialects.dynamo.topologies import meant_where_none_is_named
 from closeknit.dialects.grove import constraints
 from closeknit.dialects.grove.updates import constraint_problems

@@ -10,8 +10,15 @@ from typing import Any
 import msgspec
 
 from closeknit.apis.core_v1 import PodSpec
-from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool
-from closeknit.apis.osmo_pool import BackendFile, Countable, Platform, PoolFile, TopologyKey
+from closeknit.apis.osmo_closeknit_dev_v1alpha1 import (
+    Backend,
+    BackendFile,
+    Countable,
+    Platform,
+    Pool,
+    PoolFile,
+    TopologyKey,
+)
 from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.family import Described
 from closeknit.dialects.osmo.naming import LONGEST, digest, marked, object_name

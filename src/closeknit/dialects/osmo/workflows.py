@@ -6,23 +6,23 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
-from closeknit.apis.osmo_workflow import TaskSpec, WorkflowSpec
+from closeknit.apis.osmo_closeknit_dev_v1alpha1 import TaskSpec, Workflow, WorkflowSpec
 from closeknit.dialects.core.pods import Shape
-from closeknit.dialects.osmo import task_groups
+from closeknit.dialects.osmo import rules
 from closeknit.dialects.osmo.naming import digest, fitted, object_name
-from closeknit.dialects.osmo.pod_specs import node_terms, requests, shape
 from closeknit.dialects.osmo.pools import ReadPool, pool_named, pool_names
-from closeknit.dialects.osmo.requirements import (
+from closeknit.dialects.osmo.resources import (
     DEFAULT,
     Resource,
     WrittenRequirement,
     disagreements,
+    node_terms,
+    requests,
     requirements_of,
     resources,
+    shape,
 )
-from closeknit.dialects.osmo.rules import priority_of
-from closeknit.dialects.osmo.task_groups import GivenGroup
+from closeknit.dialects.osmo.rules import GivenGroup
 from closeknit.dialects.osmo.tree import Requirements, Tree, tree
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -99,10 +99,10 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     file = stored.content.spec
     found: list[Problem] = []
     defined, again = resources(file, found)
-    groups = tuple(task_groups.given_groups(file.workflow, found))
-    found.extend(task_groups.name_problems(file.workflow, groups))
-    found.extend(task_groups.lead_problems(groups))
-    found.extend(task_groups.text_problems(groups))
+    groups = tuple(rules.given_groups(file.workflow, found))
+    found.extend(rules.name_problems(file.workflow, groups))
+    found.extend(rules.lead_problems(groups))
+    found.extend(rules.text_problems(groups))
     if str(file.version) not in _VERSIONS:
         code = sentences.UNKNOWN_FILE_VERSION
         found.append(code.at(("spec", "version"), version=shown(file.version), known=VERSION))
@@ -112,7 +112,7 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     templates = {name: reader.read(one, found) for name, one in defined.items()}
     # Of a resource that stands twice either may be the one to keep, so both are checked.
     either = {**templates, **{name: reader.read(one, found) for name, one in again.items()}}
-    found.extend(task_groups.missing_resources(groups, defined))
+    found.extend(rules.missing_resources(groups, defined))
     topology = pool.topology if pool is not None else None
     labels = topology.labels if topology is not None else ()
     for group in groups:
@@ -120,7 +120,7 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
         for used in (templates, either):
             found.extend(disagreements([used[name].written for name in names], labels))
     home = _namespace(stored, pool)
-    priority = priority_of(stored, found)
+    priority = rules.priority_of(stored, found)
     if found or stored.problems:
         return ReadWorkflow(stored, home, pool, (), tuple(dict.fromkeys(found)))
     read = tuple(_task_group(group, stored, templates, pool) for group in groups)
