@@ -16,9 +16,8 @@ from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kueue_keys import QUEUE
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.dynamo.deployments import Deployment, read_alpha, read_beta
-from closeknit.dialects.dynamo.from_grove import of_deployment_fields
 from closeknit.dialects.dynamo.rules import rules, without_wrong_ones
-from closeknit.dialects.dynamo.to_pod_clique_set import set_name, to_pod_clique_set
+from closeknit.dialects.dynamo.to_pod_clique_set import of_deployment_fields, set_name, to_pod_clique_set
 from closeknit.dialects.dynamo.topologies import known_to_dynamo, meant_where_none_is_named
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint

@@ -18,9 +18,9 @@ from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.kueue.assignments import Assigned, assigned, to_slices
 from closeknit.dialects.kueue.compile import Nominated, nominated_as
 from closeknit.dialects.kueue.flavor_assignment import Admission
-from closeknit.dialects.kueue.flavors import Flavor
 from closeknit.dialects.kueue.owners import owner_annotations, workload_owner
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
+from closeknit.dialects.kueue.quotas import Flavor
 from closeknit.dialects.kueue.topologies import GROUP
 from closeknit.dialects.kueue.topology_request import to_annotations, to_fields
 from closeknit.dialects.store.objects import Stored

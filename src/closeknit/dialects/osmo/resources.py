@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,13 +40,25 @@ class Resource:
     given: ResourceSpec
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenRequirement:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRequirement(GroupRequirement):
     """A requirement, and the entry of ``topology`` that it was written in."""
 
     path: Path
     key: str
-    requirement: GroupRequirement
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTemplate:
+    """What each task of one resource asks for."""
+
+    requirements: Mapping[str, WrittenRequirement]
+    """By node label."""
+    requests: Mapping[str, str]
+    """Quantities by resource name."""
+    terms: Mapping[str, Any]
+    """Fields of the pod's spec that say which nodes it accepts."""
+    shape: Shape
 
 
 def resources(file: WorkflowFile, found: list[Problem]) -> tuple[dict[str, Resource], dict[str, Resource]]:
@@ -66,7 +78,30 @@ def resources(file: WorkflowFile, found: list[Problem]) -> tuple[dict[str, Resou
     return read, again
 
 
-def requirements_of(
+class TaskTemplates:
+    """Reads what resources ask for; most of them ask for the same, which is then worked out once."""
+
+    def __init__(self, pool: ReadPool | None) -> None:
+        self._pool = pool
+        self._worked_out: dict[Hashable, tuple[dict[str, str], dict[str, Any], Shape]] = {}
+
+    def read(self, resource: Resource, found: list[Problem]) -> TaskTemplate:
+        """What each task of a resource asks for; what is wrong with it is added to ``found``."""
+        given = resource.given
+        amounts = tuple(str(each) for each in (given.cpu, given.gpu, given.memory, given.storage))
+        key = (amounts, given.platform, tuple(given.nodes_excluded))
+        before = len(found)
+        if (known := self._worked_out.get(key)) is None:
+            asked = _requests(resource, self._pool, found)
+            terms = _node_terms(resource, self._pool, found)
+            known = asked, terms, _shape(asked, terms)
+            # A mistake is reported wherever it stands, so only what is right is remembered.
+            if len(found) == before:
+                self._worked_out[key] = known
+        return TaskTemplate(_requirements(resource, self._pool, found), *known)
+
+
+def _requirements(
     resource: Resource, pool: ReadPool | None, found: list[Problem]
 ) -> dict[str, WrittenRequirement]:
     """The requirements of a resource by node label; what is wrong with them is added to ``found``.
@@ -85,8 +120,10 @@ def requirements_of(
             continue
         keys[requirement.key] = path
         if requirement.key in labels:
-            own = GroupRequirement(requirement.group, TYPES.get(requirement.requirement_type, True))
-            read[labels[requirement.key]] = WrittenRequirement(path, requirement.key, own)
+            required = TYPES.get(requirement.requirement_type, True)
+            read[labels[requirement.key]] = WrittenRequirement(
+                group=requirement.group, required=required, path=path, key=requirement.key
+            )
         elif pool is not None:
             found.append(_unknown_key((*path, "key"), requirement.key, resource, pool))
     return read
@@ -129,21 +166,21 @@ def disagreements(
         for label in labels:
             if (entry := by_label.get(label)) is None:
                 continue
-            way = (*way, (label, entry.requirement.group))
+            way = (*way, (label, entry.group))
             first = strict.setdefault(way, entry)
-            if first.requirement.required != entry.requirement.required:
+            if first.required != entry.required:
                 yield _two_types(entry, first)
-            keys, whose = coarser.setdefault((label, entry.requirement.group), (above, entry))
+            keys, whose = coarser.setdefault((label, entry.group), (above, entry))
             if keys != above:
                 yield _two_ways(entry, above, whose, keys)
             above = (*above, entry.key)
 
 
 def _two_types(entry: WrittenRequirement, first: WrittenRequirement) -> Problem:
-    mine, other = ("required", "preferred") if entry.requirement.required else ("preferred", "required")
+    mine, other = ("required", "preferred") if entry.required else ("preferred", "required")
     return sentences.TWO_REQUIREMENT_TYPES.at(
         (*entry.path, "requirementType"),
-        group=entry.requirement.group,
+        group=entry.group,
         key=entry.key,
         mine=mine,
         other=other,
@@ -156,7 +193,7 @@ def _two_ways(
 ) -> Problem:
     return sentences.AMBIGUOUS_GROUP.at(
         entry.path,
-        group=entry.requirement.group,
+        group=entry.group,
         key=entry.key,
         mine=_listed(above),
         other=_listed(keys),
@@ -170,7 +207,7 @@ def _listed(keys: tuple[str, ...]) -> str:
     return ("key " if len(keys) == 1 else "keys ") + ", ".join(shown(key) for key in keys)
 
 
-def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, str]:
+def _requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, str]:
     """Quantities by resource name: the resource's own, else the pool's default.
 
     Where neither says anything at all, a task is taken to need one GPU.
@@ -192,7 +229,7 @@ def requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) ->
     return asked or {GPU: "1"}
 
 
-def node_terms(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, Any]:
+def _node_terms(resource: Resource, pool: ReadPool | None, found: list[Problem]) -> dict[str, Any]:
     """The fields of a pod's spec that say which nodes it accepts."""
     terms: dict[str, Any] = {}
     platforms = pool.file.platforms if pool is not None else {}
@@ -214,7 +251,7 @@ def node_terms(resource: Resource, pool: ReadPool | None, found: list[Problem]) 
     return terms
 
 
-def shape(asked: Mapping[str, str], terms: Mapping[str, Any]) -> Shape:
+def _shape(asked: Mapping[str, str], terms: Mapping[str, Any]) -> Shape:
     """What a pod with these fields asks for, read in the same way as any other pod.
 
     The quantities and the pool's platforms were checked before, so nothing is left to report.
