@@ -52,7 +52,7 @@ def render_kueue(stored: Stored[Any], view: View) -> Rendered:
 def render_pods(stored: Stored[Any], view: View) -> Rendered:
     """The pods of a Job, JobSet or Workload that do not run yet, gated."""
     nominated = _nominated(stored, view)
-    return Rendered(tuple(gated_pods(nominated, nominated.admissions[0]))) if nominated else Rendered()
+    return Rendered(tuple(_gated_pods(nominated, nominated.admissions[0]))) if nominated else Rendered()
 
 
 def _nominated(stored: Stored[Any], view: View) -> Nominated | None:
@@ -118,7 +118,7 @@ def _pod_set(pod_set: QueuedPodSet, topology: Topology | None) -> Object:
         made["minCount"] = pod_set.minimum
     made["template"] = copy.deepcopy(dict(pod_set.template))
     if topology is not None:
-        made["topologyRequest"] = msgspec.to_builtins(topology_request(pod_set, topology))
+        made["topologyRequest"] = msgspec.to_builtins(_topology_request(pod_set, topology))
     return made
 
 
@@ -183,7 +183,7 @@ def started(nominated: Nominated, admission: Admission, placed: Mapping[str, Ass
     return made
 
 
-def gated_pods(nominated: Nominated, admission: Admission) -> Iterator[Object]:
+def _gated_pods(nominated: Nominated, admission: Admission) -> Iterator[Object]:
     """One pod for each that does not run yet, as its controller would make it."""
     owner = nominated.queued.object
     for pod_set in nominated.queued.pod_sets:
@@ -269,7 +269,7 @@ def _tolerations(given: list[Any], flavors: tuple[Flavor, ...]) -> list[Any]:
     return made
 
 
-def topology_request(pod_set: QueuedPodSet, topology: Topology) -> PodSetTopologyRequest:
+def _topology_request(pod_set: QueuedPodSet, topology: Topology) -> PodSetTopologyRequest:
     """What a pod set asks for in today's words, as a Workload writes it."""
     given, each = pod_set.request, pod_set.count // pod_set.replicas
     required, preferred = given.required, given.preferred_in(topology)
@@ -288,6 +288,6 @@ def topology_request(pod_set: QueuedPodSet, topology: Topology) -> PodSetTopolog
 
 def _annotations(pod_set: QueuedPodSet, topology: Topology) -> dict[str, str]:
     """The same as the annotations of a pod template, which may ask for nothing."""
-    asked = topology_request(pod_set, topology)
+    asked = _topology_request(pod_set, topology)
     free = asked.unconstrained if pod_set.request.unconstrained else None
     return to_annotations(msgspec.structs.replace(asked, unconstrained=free))
