@@ -8,14 +8,13 @@ from typing import Any
 
 import msgspec
 
-from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.dynamo_keys import DEPLOYMENT
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kueue_keys import QUEUE
 from closeknit.dialects.core.priority import created, priority_of
-from closeknit.dialects.dynamo.deployments import Deployment, read_alpha, read_beta
+from closeknit.dialects.dynamo.deployments import Deployment, read_deployment
 from closeknit.dialects.dynamo.rules import rules, without_wrong_ones
 from closeknit.dialects.dynamo.to_pod_clique_set import of_deployment_fields, set_name, to_pod_clique_set
 from closeknit.dialects.dynamo.topologies import known_to_dynamo, meant_where_none_is_named
@@ -66,19 +65,12 @@ class DrawnDeployment:
         return set_key(self.namespace, set_name(self.deployment))
 
 
-def read_deployment(stored: Stored[Any], found: list[Problem], *, lenient: bool) -> Deployment:
-    """A deployment of any version in one form; what is wrong with the way it is written goes to ``found``."""
-    if isinstance(stored.content, alpha.DynamoGraphDeployment):
-        return read_alpha(stored.content, found, lenient=lenient)
-    return read_beta(stored.content)
-
-
 def drawn_deployment(view: View, key: Key) -> DrawnDeployment:
     """A deployment in the store, with what becomes of it."""
     stored = view.get(key)
     assert stored is not None
     found: list[Problem] = []
-    deployment = read_deployment(stored, found, lenient=view.lenient)
+    deployment = read_deployment(stored.content, found, lenient=view.lenient)
     if not deployment.components and not found:
         found.append(sentences.NOTHING_TO_DEPLOY.at(("spec", deployment.listed)))
     found.extend(rules(deployment, lenient=view.lenient))
