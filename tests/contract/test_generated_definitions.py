@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from closeknit.dialects.definitions import FAMILIES, Definition
-from closeknit.dialects.definitions.schemas import OPEN
+from closeknit.dialects.definitions.definition import OPEN
 from tests.contract.definitions import BESIDE, PROJECTS, published
 from tests.contract.schemas import at, nodes
 

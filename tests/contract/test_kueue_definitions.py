@@ -14,9 +14,8 @@ from closeknit.apis import jobset_x_k8s_io_v1alpha2 as jobset
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
 from closeknit.apis.wire import Wire
 from closeknit.dialects import DIALECTS, Source, read, translate
-from closeknit.dialects.kueue.admitted_objects import started
 from closeknit.dialects.kueue.express import express
-from closeknit.dialects.kueue.render import assignments, workload_object
+from closeknit.dialects.kueue.render import assignments, started, workload_object
 from closeknit.dialects.reading import load
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed

@@ -10,7 +10,7 @@ from functools import partial
 from closeknit.apis import jobset_x_k8s_io_v1alpha2 as jobset
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as kueue
 from closeknit.dialects.definitions import pods
-from closeknit.dialects.definitions.definition import AGE, Column, Definition, condition
+from closeknit.dialects.definitions.definition import AGE, Column, Definition, Limits, condition
 from closeknit.dialects.definitions.pods import (
     A_SET,
     ATOMIC,
@@ -22,7 +22,6 @@ from closeknit.dialects.definitions.pods import (
     items,
     keyed,
 )
-from closeknit.dialects.definitions.schemas import Limits
 
 _GROUP = "kueue.x-k8s.io"
 _PENDING = Column("Pending Workloads", ".status.pendingWorkloads", "integer")

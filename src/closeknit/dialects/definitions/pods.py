@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from closeknit.apis import batch_v1, core_v1
-from closeknit.dialects.definitions.schemas import Limits
+from closeknit.dialects.definitions.definition import Limits
 
 _PART = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _WORD = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"

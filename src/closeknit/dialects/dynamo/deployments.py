@@ -87,47 +87,33 @@ class Deployment:
         return self.version == "v1alpha1"
 
 
-def read_alpha(
-    given: alpha.DynamoGraphDeployment, problems: list[Problem], *, lenient: bool = False
+def read_deployment(
+    given: alpha.DynamoGraphDeployment | beta.DynamoGraphDeployment, problems: list[Problem], *, lenient: bool
 ) -> Deployment:
-    """Read v1alpha1; everything wrong with the services is added to ``problems``."""
-    close = given.spec.topology_constraint
-    services = _services(given.spec.services, problems, lenient=lenient)
-    return Deployment(
-        **_deployment_fields(given),
-        version="v1alpha1",
-        components=tuple(_service(name, path, service) for name, path, service in services),
-        topology=close.topology_profile if close is not None else "",
-        topology_field="topologyProfile",
-        listed="services",
-    )
-
-
-def read_beta(given: beta.DynamoGraphDeployment) -> Deployment:
-    """Read v1beta1."""
-    close = given.spec.topology_constraint
-    return Deployment(
-        **_deployment_fields(given),
-        version="v1beta1",
-        components=tuple(_component(i, component) for i, component in enumerate(given.spec.components)),
-        topology=close.cluster_topology_name if close is not None else "",
-        topology_field="clusterTopologyName",
-        listed="components",
-    )
-
-
-def _deployment_fields(given: alpha.DynamoGraphDeployment | beta.DynamoGraphDeployment) -> dict[str, Any]:
-    """What both versions spell alike."""
+    """Read either version; everything wrong with the services of v1alpha1 is added to ``problems``."""
     spec, close = given.spec, given.spec.topology_constraint
-    return {
-        "metadata": given.metadata,
-        "constrained": close is not None,
-        "domain": close.pack_domain if close is not None else "",
-        "priority_class": spec.priority_class_name,
-        "labels": spec.labels,
-        "annotations": spec.annotations,
-        "override": spec.provider_override,
-    }
+    if isinstance(spec, alpha.DynamoGraphDeploymentSpec):
+        version, listed, topology_field = "v1alpha1", "services", "topologyProfile"
+        topology = spec.topology_constraint.topology_profile if spec.topology_constraint else ""
+        components = tuple(_service(*each) for each in _services(spec.services, problems, lenient=lenient))
+    else:
+        version, listed, topology_field = "v1beta1", "components", "clusterTopologyName"
+        topology = spec.topology_constraint.cluster_topology_name if spec.topology_constraint else ""
+        components = tuple(_component(i, component) for i, component in enumerate(spec.components))
+    return Deployment(
+        metadata=given.metadata,
+        version=version,
+        components=components,
+        constrained=close is not None,
+        topology=topology,
+        topology_field=topology_field,
+        domain=close.pack_domain if close is not None else "",
+        priority_class=spec.priority_class_name,
+        labels=spec.labels,
+        annotations=spec.annotations,
+        override=spec.provider_override,
+        listed=listed,
+    )
 
 
 def _component_fields(given: alpha.Service | beta.Component) -> dict[str, Any]:

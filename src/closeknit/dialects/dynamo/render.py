@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from closeknit.dialects.dynamo.blueprint import drawn_deployment
+from closeknit.dialects.dynamo.compile import drawn_deployment
 from closeknit.dialects.dynamo.topologies import known_to_dynamo, mapped
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.grove.blueprint import Blueprint

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
-from closeknit.dialects.dynamo.blueprint import drawn_deployment
+from closeknit.dialects.dynamo.compile import drawn_deployment
 from closeknit.dialects.dynamo.deployments import Deployment
-from closeknit.dialects.dynamo.from_grove import CONDITION, REASONS
-from closeknit.dialects.dynamo.overrides import is_overridden
+from closeknit.dialects.dynamo.rules import is_overridden
+from closeknit.dialects.dynamo.to_pod_clique_set import CONDITION, REASONS
 from closeknit.dialects.dynamo.topologies import known_to_dynamo
 from closeknit.dialects.family import Condition, Event, Status
 from closeknit.dialects.grove.constraints import Loss, constraints

@@ -23,9 +23,9 @@ from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.dynamo_keys import COMPONENT, DEPLOYMENT
 from closeknit.dialects.core.kinds import ANY_NODE, indexed_job, new_object, resource_group
 from closeknit.dialects.core.levels import level_of_nodes
-from closeknit.dialects.dynamo.blueprint import DrawnDeployment, drawn_deployment
+from closeknit.dialects.dynamo.compile import DrawnDeployment, drawn_deployment
 from closeknit.dialects.dynamo.deployments import Component
-from closeknit.dialects.dynamo.overrides import places
+from closeknit.dialects.dynamo.rules import places
 from closeknit.dialects.dynamo.to_pod_clique_set import checksum
 from closeknit.dialects.dynamo.topologies import known_to_dynamo
 from closeknit.dialects.family import Object, Rendered

@@ -1,44 +1,62 @@
-"""The PodCliqueSet of a DynamoGraphDeployment.
+"""The PodCliqueSet of a DynamoGraphDeployment, and the problems of that set as problems of the deployment.
 
 A component becomes a clique, with its constraint: all its pods go to one domain. One that runs on
 several nodes becomes a scaling group of a leader and workers; the constraint stands on
 the group and nowhere inside, so that each of its replicas goes to one domain. So does one that is forced
 to be a scaling group, of single pods. A component without a constraint gets none, because what
 the set says holds for it anyway.
+
+The path of a problem is moved from the field of the set to the field that it was made of. Where Grove's
+sentence speaks of its own objects, the code is exchanged for one of Dynamo's with the same facts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 from closeknit.apis.dynamo_keys import COMPONENT, DEPLOYMENT, KAI_QUEUE
 from closeknit.apis.kai_keys import QUEUE, SCHEDULER
 from closeknit.dialects.core.kinds import new_object, owner_references
 from closeknit.dialects.dynamo.deployments import Component, Deployment
-from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
+from closeknit.dialects.dynamo.rules import Place, is_overridden, of_component, of_deployment, of_roles
+from closeknit.dialects.grove import constraints as grove_constraints
+from closeknit.dialects.grove.constraints import Loss
 from closeknit.dialects.grove.names import LONGEST
+from closeknit.hub.paths import Path, rebased, starts_with
+from closeknit.hub.problems import Code, Problem
+from closeknit.hub.sentences import dynamo, grove
 
 DEFAULT_QUEUE = "dynamo"
 _LEADER, _WORKERS = "ldr", "wkr"
 _SHORTEST = 8
 
+CODES: Mapping[Code, Code] = {
+    grove.TOO_MANY_PODS: dynamo.TOO_MANY_PODS,
+    grove.SPREAD_CONSTRAINTS: dynamo.SPREAD_CONSTRAINTS,
+    grove.NODE_NAMED: dynamo.NODE_NAMED,
+    grove.SCHEDULERS_DIFFER: dynamo.SCHEDULERS_DIFFER,
+    grove.SECOND_TOPOLOGY: dynamo.SECOND_TOPOLOGY,
+    grove.SECOND_TOPOLOGY_MEANT: dynamo.SECOND_TOPOLOGY_MEANT,
+}
+"""What Dynamo says instead of Grove."""
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What a clique or a scaling group was made of."""
+CONDITION = "TopologyConstraintsEnforced"
+"""The condition of a deployment that says what has become of its topology."""
+REASONS: Mapping[str, str] = {
+    Loss.DOMAIN: "TopologyLevelsUnavailable",
+    Loss.TOPOLOGY: "TopologyDefinitionNotFound",
+    Loss.NAME: "TopologyDefinitionNotFound",
+    Loss.SWITCH: "TopologyLevelsUnavailable",
+}
+"""The reasons that Dynamo gives where Grove gives these."""
+_CONDITIONS: Mapping[Any, str] = {grove_constraints.CONDITION: CONDITION, **REASONS}
 
-    component: Component
-    override: Place | None
-    """Where its constraint is written over; None where nothing can be."""
+_TEMPLATE: Path = ("spec", "template")
 
-
-@dataclass(frozen=True, slots=True)
-class Origins:
-    """What the parts of a set were made of, in the order of its template."""
-
-    cliques: tuple[Origin, ...]
-    groups: tuple[Origin, ...]
+_Origin: TypeAlias = tuple[Component, Place | None]
+"""What a clique or a scaling group was made of, and where its constraint is written over, if anywhere."""
 
 
 def set_name(given: Deployment) -> str:
@@ -91,18 +109,18 @@ def to_pod_clique_set(given: Deployment, namespace: str, topology: str) -> dict[
     return new_object("grove.io/v1alpha1", "PodCliqueSet", _metadata(given, namespace), spec)
 
 
-def origins(given: Deployment) -> Origins:
-    """What the cliques and scaling groups of a deployment's set are made of."""
-    cliques: list[Origin] = []
-    groups: list[Origin] = []
+def origins(given: Deployment) -> dict[str, list[_Origin]]:
+    """What the cliques and scaling groups of a deployment's set are made of, in the order of its template."""
+    cliques: list[_Origin] = []
+    groups: list[_Origin] = []
     for component in _described(given):
-        own = Origin(component, of_component(component))
+        own = component, of_component(component)
         if component.scales_as_group:
             groups.append(own)
-            cliques.extend(Origin(component, override) for _, _, override in _roles(component))
+            cliques.extend((component, override) for _, _, override in _roles(component))
         else:
             cliques.append(own)
-    return Origins(tuple(cliques), tuple(groups))
+    return {"cliques": cliques, "podCliqueScalingGroups": groups}
 
 
 def _described(given: Deployment) -> list[Component]:
@@ -183,3 +201,76 @@ def checksum(name: str) -> int:
     for byte in name.encode():
         value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
     return value & 0xFFFF
+
+
+def of_deployment_fields(problems: Iterable[Problem], given: Deployment) -> tuple[Problem, ...]:
+    """The problems of a deployment's set, each once, as problems of the deployment."""
+    made_of = origins(given)
+    codes = dict(CODES)
+    if not given.topology and not is_overridden(given):
+        # The set names the topology that is meant, so Grove does not see that nobody else did.
+        codes[grove.NO_BINDING] = grove.NO_BINDING_MEANT
+
+    def of_deployment_field(problem: Problem) -> Problem:
+        moved = problem.moved(lambda path: field_of(path, given, made_of))
+        facts = moved.facts
+        if "condition" in problem.code.fields:
+            facts = tuple((name, _CONDITIONS.get(fact, fact)) for name, fact in facts)
+        return replace(moved, code=codes.get(problem.code, problem.code), facts=facts)
+
+    return tuple(dict.fromkeys(map(of_deployment_field, problems)))
+
+
+def field_of(path: Path, given: Deployment, made_of: Mapping[str, Sequence[_Origin]]) -> Path:
+    """The field of a deployment that a field of its PodCliqueSet was made of."""
+    if path == ("spec", "replicas"):
+        # A deployment has no replicas itself, so the component with most pods stands for it.
+        largest = max(given.components, key=lambda component: component.replicas * (component.nodes or 1))
+        return (*largest.path, "replicas")
+    if not starts_with(path, _TEMPLATE):
+        return path
+    match path[len(_TEMPLATE) :]:
+        case ("cliques" | "podCliqueScalingGroups" as parts, int(index), *inner):
+            return _of_part(made_of[parts][index], tuple(inner))
+        case ("topologyConstraint", *inner):
+            field = _of_constraint(("spec",), of_deployment(given), tuple(inner))
+            named = field[-1] == "topologyName" and field[:2] == ("spec", "topologyConstraint")
+            return (*field[:-1], given.topology_field) if named else field
+        case _:
+            return ("spec", *path[len(_TEMPLATE) :])
+
+
+def _of_part(origin: _Origin, inner: Path) -> Path:
+    """A field of a clique or a scaling group."""
+    component, override = origin
+    match inner:
+        case ("spec", "podSpec", *rest):
+            return _of_pod(component.pod_path, tuple(rest))
+        case ("topologyConstraint", *rest):
+            field = _of_constraint(component.path, override, tuple(rest))
+            # A component's constraint names no topology of its own.
+            own = field[:-1] == (*component.path, "topologyConstraint") and field[-1] == "topologyName"
+            return field[:-1] if own else field
+        case ("cliqueNames", int(_), *rest):
+            return (*component.path, "name", *rest)
+        case ("spec", *rest):
+            return (*component.path, *rest)
+        case _:
+            return (*component.path, *inner)
+
+
+def _of_constraint(path: Path, override: Place | None, inner: Path) -> Path:
+    """A field of a constraint: where it is written over, or else in plain words."""
+    if override is not None and override.given is not None:
+        return (*override.constraint_path, *inner)
+    return (*path, "topologyConstraint", *rebased(inner, ("pack", "required"), ("packDomain",)))
+
+
+def _of_pod(path: Path, inner: Path) -> Path:
+    """A field of a pod; the first container of a v1alpha1 service is written apart from the others."""
+    if path[-1] == "extraPodSpec" and starts_with(inner, ("containers",)) and len(inner) > 1:
+        number = inner[1]
+        assert isinstance(number, int)
+        apart: Path = ("containers", number - 1) if number else ("mainContainer",)
+        return (*path, *apart, *inner[2:])
+    return (*path, *inner)

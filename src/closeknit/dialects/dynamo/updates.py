@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from closeknit.dialects.dynamo.blueprint import read_deployment
-from closeknit.dialects.dynamo.deployments import Component, Deployment
-from closeknit.dialects.dynamo.overrides import Place, of_component, of_deployment, of_roles
+from closeknit.dialects.dynamo.deployments import Component, Deployment, read_deployment
+from closeknit.dialects.dynamo.rules import Place, of_component, of_deployment, of_roles
 from closeknit.dialects.dynamo.topologies import meant_where_none_is_named
 from closeknit.dialects.grove import constraints
 from closeknit.dialects.grove.updates import constraint_problems
@@ -26,7 +25,7 @@ def update_problems(old: Stored[Any], new: Stored[Any], view: View) -> Iterator[
 
     Where a deployment may leave out its topology, naming the one that is meant anyway changes nothing.
     """
-    before, after = (read_deployment(each, [], lenient=True) for each in (old, new))
+    before, after = (read_deployment(each.content, [], lenient=True) for each in (old, new))
     meant = view.derive(meant_where_none_is_named)
     path: Path = ("spec", "topologyConstraint")
     if before.constrained != after.constrained:

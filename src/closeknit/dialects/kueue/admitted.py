@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.kueue.assignments import Assigned, from_written
-from closeknit.dialects.kueue.pod_slots import PodSlot
-from closeknit.dialects.kueue.queued_workload import QueuedPodSet, QueuedWorkload
+from closeknit.dialects.kueue.queued_workload import PodSlot, QueuedPodSet, QueuedWorkload
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View

@@ -19,11 +19,11 @@ from closeknit.dialects.kueue.flavor_assignment import (
     apart_problems,
     without_queue,
 )
-from closeknit.dialects.kueue.flavors import FAMILY
 from closeknit.dialects.kueue.jobs import read_job, read_job_set
 from closeknit.dialects.kueue.pod_groups import read_pod_group
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
 from closeknit.dialects.kueue.queues import Queue, priority_in_queue, queue_of
+from closeknit.dialects.kueue.topologies import FAMILY
 from closeknit.dialects.kueue.workload_objects import is_over, read_workload
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from closeknit.dialects.kueue.flavors import Covered, Flavor, Quota
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
 from closeknit.dialects.kueue.queues import Queue
+from closeknit.dialects.kueue.quotas import Covered, Flavor, Quota
 from closeknit.dialects.kueue.topology_request import level_problems
 from closeknit.hub.nodes import Effect, NodeFilter, Operator, Requirement, Term
 from closeknit.hub.problems import Problem, shown

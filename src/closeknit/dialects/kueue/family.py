@@ -7,12 +7,11 @@ from closeknit.apis.batch_v1 import Job
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.dialects.family import Family
-from closeknit.dialects.kueue import admitted, cohorts, owners, queues, status, updates
+from closeknit.dialects.kueue import admitted, owners, queues, quotas, status, updates
 from closeknit.dialects.kueue.compile import compile_queued
 from closeknit.dialects.kueue.express import express
-from closeknit.dialects.kueue.flavors import FAMILY, flavor_problems
 from closeknit.dialects.kueue.render import render_kueue, render_pods
-from closeknit.dialects.kueue.topologies import GROUP, topologies
+from closeknit.dialects.kueue.topologies import FAMILY, GROUP, topologies
 from closeknit.dialects.wire.kinds import Kind
 
 _VERSIONS = ("v1beta2", "v1beta1")
@@ -36,8 +35,8 @@ KUEUE = Family(
     topologies=topologies,
     compile=dict.fromkeys(_QUEUED, compile_queued),
     check={
-        wire.ResourceFlavor: flavor_problems,
-        wire.Cohort: cohorts.cohort_problems,
+        wire.ResourceFlavor: quotas.flavor_problems,
+        wire.Cohort: queues.cohort_problems,
         wire.ClusterQueue: queues.cluster_queue_problems,
         wire.LocalQueue: queues.local_queue_problems,
         wire.AdmissionCheck: queues.admission_check_problems,
@@ -65,7 +64,7 @@ KUEUE = Family(
         JobSet: status.job_status,
     },
     owner_of=owners.owner_of,
-    indexes=(*cohorts.INDEXES, *owners.INDEXES, *admitted.INDEXES),
+    indexes=(*quotas.INDEXES, *owners.INDEXES, *admitted.INDEXES),
     passed_over={
         GROUP: frozenset({"MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig"}),
         "batch": frozenset({"CronJob"}),

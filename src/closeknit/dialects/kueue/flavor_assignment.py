@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice, product
 
-from closeknit.dialects.kueue.cohorts import account
 from closeknit.dialects.kueue.eligibility import Refusal, eligible, listed, narrowed
-from closeknit.dialects.kueue.flavors import Covered, Flavor, Quota
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet, QueuedWorkload
 from closeknit.dialects.kueue.queues import BROKEN, Queue
+from closeknit.dialects.kueue.quotas import Covered, Flavor, Quota, account
 from closeknit.dialects.kueue.to_request import to_request
 from closeknit.dialects.kueue.topology_request import level_problems
 from closeknit.dialects.store.view import View

@@ -9,12 +9,13 @@ from closeknit.apis import batch_v1, core_v1, job_keys, jobset_x_k8s_io_v1alpha2
 from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.kinds import value_at
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, read_template
-from closeknit.dialects.kueue.pod_slots import fill_slots, labels_of
 from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
     QueuedPodSet,
     QueuedWorkload,
+    fill_slots,
     group_problems,
+    labels_of,
     queued_by_label,
     too_many,
 )

@@ -17,9 +17,8 @@ from closeknit.apis.batch_v1 import Job
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.meta_v1 import ObjectMeta, OwnerReference
 from closeknit.dialects.core.pods import ReadPod, by_rank
-from closeknit.dialects.kueue.flavors import FAMILY
-from closeknit.dialects.kueue.pod_slots import labels_of
-from closeknit.dialects.kueue.topologies import kueue_key
+from closeknit.dialects.kueue.queued_workload import labels_of
+from closeknit.dialects.kueue.topologies import FAMILY, kueue_key
 from closeknit.dialects.ownership import claim_of, pod_of, pods_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index

@@ -12,12 +12,14 @@ import msgspec
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_keys as keys
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage
-from closeknit.dialects.kueue.pod_slots import PodSlot, labels_of, slot_of
 from closeknit.dialects.kueue.queued_workload import (
     QUEUE_LABEL,
+    PodSlot,
     QueuedPodSet,
     QueuedWorkload,
+    labels_of,
     queued_by_label,
+    slot_of,
 )
 from closeknit.dialects.kueue.slices import whole_number
 from closeknit.dialects.kueue.topology_request import from_annotations

@@ -1,4 +1,4 @@
-"""ClusterQueues and LocalQueues: what there is to give, what is wrong with them, and who waits in which."""
+"""ClusterQueues, Cohorts and LocalQueues: what is wrong with them, and who waits in which."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.core.priority import priority_of
-from closeknit.dialects.kueue.cohorts import cohort_of, is_circular
-from closeknit.dialects.kueue.flavors import Covered, Quota, limit_problems, resource_groups
+from closeknit.dialects.kueue import quotas
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
+from closeknit.dialects.kueue.quotas import Covered, Quota
 from closeknit.dialects.kueue.topologies import kueue_key
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -63,15 +63,15 @@ def cluster_queue_problems(stored: Stored[wire.ClusterQueue], view: View) -> lis
 
 def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) -> Queue:
     spec = stored.content.spec
-    cohort = cohort_of(spec)
+    cohort = quotas.cohort_of(spec)
     if spec.cohort_name and spec.cohort and spec.cohort != spec.cohort_name:
         found.append(sentences.BOTH_SPELLINGS.at(("spec", "cohort"), field="cohortName"))
-    covered = resource_groups(spec.resource_groups, view, found)
+    covered = quotas.resource_groups(spec.resource_groups, view, found)
     if not cohort:
-        found.extend(limit_problems(spec.resource_groups, "in a cohort", "cohortName"))
+        found.extend(_limit_problems(spec.resource_groups, "in a cohort", "cohortName"))
     found.extend(_word_problems(spec))
     inactive = f"its stopPolicy is {spec.stop_policy}" if spec.stop_policy in STOPPED else ""
-    if cohort and view.derive(is_circular, cohort):
+    if cohort and view.derive(quotas.is_circular, cohort):
         inactive = f"cohort {shown(cohort)} lies in a circle of cohorts"
     patient = spec.flavor_fungibility.when_can_borrow == _NEXT
     queue = Queue(stored.name, cohort, covered, inactive, patient)
@@ -118,6 +118,36 @@ def _check_problems(spec: wire.ClusterQueueSpec, view: View) -> Iterator[Problem
             yield core.NOT_FOUND.at(path, kind="AdmissionCheck", name=name, remedy=remedy)
         elif checks.get(name) in CHECKS:
             yield sentences.CHECK_WITH_TOPOLOGY.at(path, check=CHECKS[checks[name]])
+
+
+def cohort_problems(stored: Stored[wire.Cohort], view: View) -> Iterator[Problem]:
+    """Everything that is wrong with a cohort."""
+    spec = stored.content.spec
+    if spec.parent_name and spec.parent and spec.parent != spec.parent_name:
+        yield sentences.BOTH_SPELLINGS.at(("spec", "parent"), field="parentName")
+    found: list[Problem] = []
+    quotas.resource_groups(spec.resource_groups, view, found, of_cohort=True)
+    yield from found
+    if not quotas.parent_of(spec):
+        yield from _limit_problems(spec.resource_groups, "in a cohort with a parent", "parentName")
+    *trail, last = quotas.way_up(view, stored.name)
+    if trail and last == stored.name:
+        written = " > ".join(map(shown, (*trail, last)))
+        yield sentences.COHORTS_IN_CIRCLE.at(("spec", "parentName"), trail=written)
+
+
+def _limit_problems(groups: list[wire.ResourceGroup], where: str, field: str) -> Iterator[Problem]:
+    """Limits of borrowing and lending where there is nobody to borrow from or lend to."""
+    for i, group in enumerate(groups):
+        for j, flavor in enumerate(group.flavors):
+            for k, each in enumerate(flavor.resources):
+                path = ("spec", "resourceGroups", i, "flavors", j, "resources", k)
+                for limit, given in (
+                    ("borrowingLimit", each.borrowing_limit),
+                    ("lendingLimit", each.lending_limit),
+                ):
+                    if given is not None:
+                        yield sentences.ALONE.at((*path, limit), where=where, field=field)
 
 
 def local_queue_problems(stored: Stored[wire.LocalQueue], view: View) -> Iterator[Problem]:

@@ -12,13 +12,13 @@ from typing import Any
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.family import Condition, Event, Status
 from closeknit.dialects.kueue.admitted import has_quota
-from closeknit.dialects.kueue.admitted_objects import workload_object_name
 from closeknit.dialects.kueue.compile import Nominated, nominate
 from closeknit.dialects.kueue.eligibility import Refusal, eligible
-from closeknit.dialects.kueue.flavors import flavor_named
 from closeknit.dialects.kueue.owners import maker_of, workload_of
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
 from closeknit.dialects.kueue.queues import CHECKS, STOPPED, Queue, checks_named, cluster_queue
+from closeknit.dialects.kueue.quotas import flavor_named
+from closeknit.dialects.kueue.render import workload_object_name
 from closeknit.dialects.kueue.topologies import kueue_key
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.naming import pod_set_name
-from closeknit.dialects.kueue.pod_slots import PodSlot
-from closeknit.dialects.kueue.queued_workload import QueuedPodSet, QueuedWorkload
+from closeknit.dialects.kueue.queued_workload import PodSlot, QueuedPodSet, QueuedWorkload
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.topology import Topology

@@ -14,6 +14,7 @@ from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
 from closeknit.hub.topology import Level, Topology
 
+FAMILY = "kueue"
 GROUP = "kueue.x-k8s.io"
 
 

@@ -11,12 +11,13 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.core.kinds import value_at
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, read_template
 from closeknit.dialects.kueue.owners import workload_owner
-from closeknit.dialects.kueue.pod_slots import fill_slots, labels_of
 from closeknit.dialects.kueue.queued_workload import (
     MOST_POD_SETS,
     QueuedPodSet,
     QueuedWorkload,
+    fill_slots,
     group_problems,
+    labels_of,
     too_many,
 )
 from closeknit.dialects.kueue.topology_request import from_fields

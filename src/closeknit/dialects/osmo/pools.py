@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
+from closeknit.apis import osmo_closeknit_dev_v1alpha1 as wire
 from closeknit.apis.core_v1 import PodSpec
-from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Backend, Pool
-from closeknit.apis.osmo_pool import BackendFile, Countable, Platform, PoolFile, TopologyKey
 from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.family import Described
 from closeknit.dialects.osmo.naming import LONGEST, digest, marked, object_name
@@ -40,8 +39,8 @@ class ReadPool:
     """A pool as workflows see it."""
 
     name: str
-    file: PoolFile
-    backend: BackendFile
+    file: wire.PoolFile
+    backend: wire.BackendFile
     queue: str
     """The queue of its workflows."""
     topology: Topology | None
@@ -52,14 +51,14 @@ class ReadPool:
     """What is wrong with it; its topology then means nothing."""
 
     @property
-    def keys(self) -> tuple[TopologyKey, ...]:
+    def keys(self) -> tuple[wire.TopologyKey, ...]:
         """The topology keys that a workflow of this pool may name, coarsest first."""
         return tuple(self.file.topology_keys)
 
 
 def pool_names(view: View) -> tuple[str, ...]:
     """The pools that exist, sorted."""
-    return tuple(sorted(key.name for key in view.keys(Pool)))
+    return tuple(sorted(key.name for key in view.keys(wire.Pool)))
 
 
 def pool_named(view: View, name: str) -> ReadPool | None:
@@ -70,19 +69,19 @@ def pool_named(view: View, name: str) -> ReadPool | None:
 
 def topologies(view: View) -> Described:
     """The topologies of all pools without problems."""
-    pools = (view.derive(pool_named, stored.name) for stored in view.of(Pool))
+    pools = (view.derive(pool_named, stored.name) for stored in view.of(wire.Pool))
     sound = (pool for pool in pools if pool is not None and not pool.problems)
     return Described({pool.topology.name: pool.topology for pool in sound if pool.topology is not None})
 
 
-def pool_problems(stored: Stored[Pool], view: View) -> Iterator[Problem]:
+def pool_problems(stored: Stored[wire.Pool], view: View) -> Iterator[Problem]:
     """What is wrong with a pool beyond its shape."""
     pool = view.derive(pool_named, stored.name)
     assert pool is not None
     yield from pool.problems[len(stored.problems) :]
 
 
-def backend_problems(stored: Stored[Backend], _: View) -> Iterator[Problem]:
+def backend_problems(stored: Stored[wire.Backend], _: View) -> Iterator[Problem]:
     """What is wrong with a backend beyond its shape."""
     file = stored.content.spec
     yield from _two_names(file.name, stored)
@@ -91,7 +90,7 @@ def backend_problems(stored: Stored[Backend], _: View) -> Iterator[Problem]:
         yield sentences.NOT_A_NAMESPACE.at(path, namespace=file.k8s_namespace, most=LONGEST)
 
 
-def _read(stored: Stored[Pool], view: View) -> ReadPool:
+def _read(stored: Stored[wire.Pool], view: View) -> ReadPool:
     file = stored.content.spec
     found = [*key_problems(file.topology_keys), *_two_names(file.name, stored)]
     backend = _backend(file, stored.name, view, found)
@@ -115,13 +114,13 @@ def _read(stored: Stored[Pool], view: View) -> ReadPool:
     )
 
 
-def _backend(file: PoolFile, pool: str, view: View, found: list[Problem]) -> BackendFile:
+def _backend(file: wire.PoolFile, pool: str, view: View, found: list[Problem]) -> wire.BackendFile:
     """The backend of a pool; where none is described at all, one with KAI is assumed."""
     name, path = object_name(file.backend), ("spec", "backend")
-    known = [key.name for key in view.keys(Backend)]
+    known = [key.name for key in view.keys(wire.Backend)]
     stored = view.get(Key(GROUP, "Backend", "", name))
     sound = stored is not None and not stored.problems and not list(backend_problems(stored, view))
-    backend: BackendFile = stored.content.spec if stored is not None and sound else BackendFile()
+    backend: wire.BackendFile = stored.content.spec if stored is not None and sound else wire.BackendFile()
     if name in known and not sound:
         found.append(core.HAS_PROBLEMS.at(path, kind="Backend", name=name))
     elif known and name not in known:
@@ -144,13 +143,13 @@ def _backend(file: PoolFile, pool: str, view: View, found: list[Problem]) -> Bac
     return backend
 
 
-def _two_names(written: str, stored: Stored[Pool] | Stored[Backend]) -> Iterator[Problem]:
+def _two_names(written: str, stored: Stored[wire.Pool] | Stored[wire.Backend]) -> Iterator[Problem]:
     """An object that is called one thing outside and another inside."""
     if written and object_name(written) != stored.name:
         yield sentences.TWO_NAMES.at(("spec", "name"), name=written, outside=stored.name)
 
 
-def _defaults(file: PoolFile, found: list[Problem]) -> dict[str, str]:
+def _defaults(file: wire.PoolFile, found: list[Problem]) -> dict[str, str]:
     read: dict[str, str] = {}
     for variable, field in VARIABLES.items():
         value = file.common_default_variables.get(variable)
@@ -165,7 +164,7 @@ def _defaults(file: PoolFile, found: list[Problem]) -> dict[str, str]:
     return read
 
 
-def _share_problems(share: Countable) -> Iterator[Problem]:
+def _share_problems(share: wire.Countable) -> Iterator[Problem]:
     for field, value, least in (
         ("guarantee", share.guarantee, -1),
         ("maximum", share.maximum, -1),
@@ -178,26 +177,26 @@ def _share_problems(share: Countable) -> Iterator[Problem]:
             )
 
 
-def _queue(name: str, backend: BackendFile) -> str:
+def _queue(name: str, backend: wire.BackendFile) -> str:
     parts = ("osmo-pool", backend.k8s_namespace, name)
     whole = "-".join(part for part in parts if part)
     return whole if len(whole) <= LONGEST else marked(whole, digest(whole))
 
 
-def _topology(queue: str, file: PoolFile) -> Topology | None:
+def _topology(queue: str, file: wire.PoolFile) -> Topology | None:
     if not file.topology_keys:
         return None
     levels = (Level(one.label, one.key if one.key != one.label else None) for one in file.topology_keys)
     return Topology(f"{queue}-topology", tuple(levels))
 
 
-def platform_terms(platform: Platform) -> dict[str, Any]:
+def platform_terms(platform: wire.Platform) -> dict[str, Any]:
     """The fields of a pod's spec that send it to nodes of a platform."""
     terms = {"nodeSelector": dict(sorted(platform.labels.items())), "tolerations": platform.tolerations}
     return {field: msgspec.to_builtins(term) for field, term in terms.items() if term}
 
 
-def _platform_problems(path: Path, platform: Platform) -> Iterator[Problem]:
+def _platform_problems(path: Path, platform: wire.Platform) -> Iterator[Problem]:
     found: list[Problem] = []
     node_filter(msgspec.convert({**platform_terms(platform), "containers": []}, PodSpec), found)
     yield from (problem.moved(lambda inner: (*path, *inner[1:])) for problem in found)

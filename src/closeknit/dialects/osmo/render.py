@@ -1,35 +1,39 @@
-"""What OSMO's service creates for a pool and for a workflow."""
+"""What OSMO's service creates for a pool and for a workflow: Topology, Queue, PodGroup and pods of KAI."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from closeknit.apis.kai_keys import GROUP_ANNOTATION, QUEUE, SCHEDULER, SUBGROUP_LABEL
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Pool, Workflow
+from closeknit.dialects.core.kinds import new_object
+from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.family import Rendered
+from closeknit.dialects.kai.to_pod_group import to_topology_object
 from closeknit.dialects.osmo.compile import open_groups
-from closeknit.dialects.osmo.naming import class_of
-from closeknit.dialects.osmo.pools import pool_named
-from closeknit.dialects.osmo.to_kai import (
-    to_pod_group,
-    to_pods,
-    to_priority_class,
-    to_queues,
-    to_topology_object,
-)
-from closeknit.dialects.osmo.workflows import workflow_of
+from closeknit.dialects.osmo.naming import PRIORITIES, PRIORITY_LABEL, TASK_LABEL, class_of, fitted
+from closeknit.dialects.osmo.pools import ReadPool, pool_named
+from closeknit.dialects.osmo.tree import Subgroup
+from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup, workflow_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 
+_UNLIMITED = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+
 
 def pool_to_kai(stored: Stored[Pool], view: View) -> Rendered:
-    """The Topology of a pool, and its queue after the one that it hangs below."""
+    """The Topology of a pool, whose keys are its aliases, and its queue after the one that it hangs below."""
     pool = view.derive(pool_named, stored.name)
     if pool is None or pool.problems:
         return Rendered()
-    topology = () if pool.topology is None else (to_topology_object(pool, pool.topology),)
-    return Rendered((*topology, *to_queues(pool)))
+    made: list[dict[str, Any]] = []
+    if pool.topology is not None:
+        made.append(to_topology_object(pool.topology))
+        made[0]["metadata"]["labels"] = {"osmo.pool": fitted(pool.name)}
+    return Rendered((*made, *_queues(pool)))
 
 
 def workflow_to_kai(stored: Stored[Workflow], view: View) -> Rendered:
@@ -48,7 +52,129 @@ def _objects(stored: Stored[Workflow], view: View) -> Iterator[dict[str, Any]]:
         return
     priority = workflow.priority
     if priority and not view.has(Key("scheduling.k8s.io", "PriorityClass", "", class_of(priority))):
-        yield to_priority_class(priority)
+        metadata, value = {"name": class_of(priority)}, PRIORITIES[priority]
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        yield {**kind, "metadata": metadata, "value": value}
     for group in open_groups(workflow, view):
-        yield to_pod_group(group, workflow)
+        yield _pod_group(group, workflow)
         yield from to_pods(group, workflow)
+
+
+def _queues(pool: ReadPool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The queue of a pool, after the one that it hangs below, without which KAI lets nothing run in it."""
+    share = pool.file.resources.gpu
+    gpu = {"quota": share.guarantee, "limit": share.maximum, "overQuotaWeight": share.weight}
+    above = fitted("-".join(part for part in ("osmo-default", pool.backend.k8s_namespace) if part))
+    open_to_all = {name: dict(_UNLIMITED) for name in ("gpu", "cpu", "memory")}
+    return (
+        _queue(above, {"resources": open_to_all}),
+        _queue(pool.queue, {"parentQueue": above, "resources": {**open_to_all, "gpu": gpu}}),
+    )
+
+
+def _queue(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return new_object("scheduling.run.ai/v2", "Queue", {"name": name}, spec)
+
+
+def _pod_group(group: TaskGroup, workflow: ReadWorkflow) -> dict[str, Any]:
+    """The PodGroup of a group of tasks. Its leaves count pods, or itself if it has no subgroups."""
+    pool = workflow.pool
+    topology = pool.topology.name if pool is not None and pool.topology is not None else ""
+    spec: dict[str, Any] = {"queue": pool.queue} if pool is not None else {}
+    if workflow.priority:
+        spec["priorityClassName"] = class_of(workflow.priority)
+    if not group.tree.subgroups:
+        spec["minMember"] = len(group.tasks)
+    spec.update(_constraint(group.tree.levels, topology))
+    if group.tree.subgroups:
+        spec["subGroups"] = [_subgroup(subgroup, topology) for subgroup in group.tree.subgroups]
+    metadata: dict[str, Any] = {"name": group.pod_group, "namespace": workflow.namespace}
+    if pool is not None:
+        metadata["labels"] = _queue_label(pool)
+    return new_object("scheduling.run.ai/v2alpha2", "PodGroup", metadata, spec)
+
+
+def to_pods(
+    group: TaskGroup, workflow: ReadWorkflow, retries: Mapping[str, int] | None = None
+) -> list[dict[str, Any]]:
+    """The pods of a group of tasks, in the order of the tasks.
+
+    ``retries`` says how often a task was started again, by its name. A retried task is another pod in
+    the same place: all that ties it to its PodGroup and subgroup is the same as the first time.
+    """
+    subgroups = group.tree.subgroup_of()
+    pool = workflow.pool
+    common = {
+        **_queue_label(pool),
+        "osmo.workflow_id": fitted(workflow.stored.name),
+        "osmo.group_name": fitted(group.name),
+        **({PRIORITY_LABEL: workflow.priority} if workflow.priority else {}),
+    }
+    made = []
+    for task in group.tasks:
+        retry = (retries or {}).get(task.given.name, 0)
+        subgroup = subgroups.get(task.given.name)
+        labels = {
+            **common,
+            **({SUBGROUP_LABEL: subgroup} if subgroup is not None else {}),
+            TASK_LABEL: fitted(task.given.name),
+            "osmo.retry_id": str(retry),
+            **({"osmo.lead_container": "true"} if task.lead else {}),
+        }
+        metadata = {
+            "name": f"{task.pod}-{retry}" if retry else task.pod,
+            "namespace": workflow.namespace,
+            "annotations": {GROUP_ANNOTATION: group.pod_group},
+            "labels": labels,
+        }
+        made.append(new_object("v1", "Pod", metadata, _pod_spec(task, pool)))
+    return made
+
+
+def _subgroup(subgroup: Subgroup, topology: str) -> dict[str, Any]:
+    """A leaf counts its pods; any other counts its children, because it has no pods of its own."""
+    return {
+        "name": subgroup.name,
+        **({"parent": subgroup.parent} if subgroup.parent else {}),
+        **({"minSubGroup": subgroup.children} if subgroup.children else {"minMember": len(subgroup.tasks)}),
+        **_constraint(subgroup.levels, topology),
+    }
+
+
+def _constraint(given: Levels, topology: str) -> dict[str, Any]:
+    levels = {"requiredTopologyLevel": given.required, "preferredTopologyLevel": given.preferred}
+    named = {field: level for field, level in levels.items() if level is not None}
+    return {"topologyConstraint": {"topology": topology, **named}} if named else {}
+
+
+def _pod_spec(task: Task, pool: ReadPool | None) -> dict[str, Any]:
+    scheduler = pool.backend.scheduler_settings.scheduler_name if pool is not None else SCHEDULER
+    return {
+        "schedulerName": scheduler,
+        "restartPolicy": "Never",
+        **({"hostNetwork": True} if task.given.host_network else {}),
+        **(copy.deepcopy(dict(task.template.terms)) if task.template.terms else {}),
+        "containers": [_container(task)],
+    }
+
+
+def _container(task: Task) -> dict[str, Any]:
+    given = task.given
+    asked = dict(task.template.requests)
+    environment = [{"name": name, "value": str(value)} for name, value in sorted(given.environment.items())]
+    parts: dict[str, Any] = {
+        "image": given.image,
+        "command": [str(word) for word in given.command],
+        "args": [str(word) for word in given.args],
+        "env": environment,
+        "securityContext": {"privileged": True} if given.privileged else {},
+    }
+    return {
+        "name": fitted(given.name),
+        **{field: part for field, part in parts.items() if part},
+        "resources": {"requests": asked, "limits": dict(asked)},
+    }
+
+
+def _queue_label(pool: ReadPool | None) -> dict[str, str]:
+    return {QUEUE: pool.queue} if pool is not None else {}

@@ -51,7 +51,6 @@ class Subgroup:
 class Tree:
     """All tasks of a group in their places."""
 
-    tasks: tuple[str, ...]
     levels: Levels
     """What holds for all of them."""
     subgroups: tuple[Subgroup, ...]
@@ -99,7 +98,6 @@ def tree(tasks: Sequence[tuple[str, Requirements]], levels: Sequence[Level]) -> 
         (shared,) = below
     names = _names([*children, *members], len(shared), at_play)
     return Tree(
-        tasks=tuple(task for task, _ in tasks),
         levels=_shared(shared, at_play),
         subgroups=tuple(
             Subgroup(

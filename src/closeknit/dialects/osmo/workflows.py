@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
-from closeknit.apis.osmo_workflow import TaskSpec, WorkflowSpec
-from closeknit.dialects.core.pods import Shape
-from closeknit.dialects.osmo import task_groups
+from closeknit.apis.osmo_closeknit_dev_v1alpha1 import TaskSpec, Workflow, WorkflowSpec
+from closeknit.dialects.osmo import rules
 from closeknit.dialects.osmo.naming import digest, fitted, object_name
-from closeknit.dialects.osmo.pod_specs import node_terms, requests, shape
 from closeknit.dialects.osmo.pools import ReadPool, pool_named, pool_names
-from closeknit.dialects.osmo.requirements import (
-    DEFAULT,
-    Resource,
-    WrittenRequirement,
-    disagreements,
-    requirements_of,
-    resources,
-)
-from closeknit.dialects.osmo.rules import priority_of
-from closeknit.dialects.osmo.task_groups import GivenGroup
-from closeknit.dialects.osmo.tree import Requirements, Tree, tree
+from closeknit.dialects.osmo.resources import DEFAULT, TaskTemplate, TaskTemplates, disagreements, resources
+from closeknit.dialects.osmo.rules import GivenGroup
+from closeknit.dialects.osmo.tree import Tree, tree
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
@@ -37,20 +25,6 @@ _VERSIONS = (str(VERSION), f"{VERSION}.0")
 
 _ROOM = 48
 """What of a task's name is kept in its pod's, so that the digest and a number of retries fit behind it."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskTemplate:
-    """What each task of one resource asks for."""
-
-    written: Mapping[str, WrittenRequirement]
-    """Its requirements by node label, each with the entry that it was written in."""
-    requirements: Requirements
-    requests: Mapping[str, str]
-    """Quantities by resource name."""
-    terms: Mapping[str, Any]
-    """Fields of the pod's spec that say which nodes it accepts."""
-    shape: Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +73,28 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     file = stored.content.spec
     found: list[Problem] = []
     defined, again = resources(file, found)
-    groups = tuple(task_groups.given_groups(file.workflow, found))
-    found.extend(task_groups.name_problems(file.workflow, groups))
-    found.extend(task_groups.lead_problems(groups))
-    found.extend(task_groups.text_problems(groups))
+    groups = tuple(rules.given_groups(file.workflow, found))
+    found.extend(rules.name_problems(file.workflow, groups))
+    found.extend(rules.lead_problems(groups))
+    found.extend(rules.text_problems(groups))
     if str(file.version) not in _VERSIONS:
         code = sentences.UNKNOWN_FILE_VERSION
         found.append(code.at(("spec", "version"), version=shown(file.version), known=VERSION))
     needs_keys = any(one.given.topology for one in (*defined.values(), *again.values()))
     pool = _pool(file.workflow, view, found, needs_keys=needs_keys)
-    reader = _TaskTemplates(pool)
+    reader = TaskTemplates(pool)
     templates = {name: reader.read(one, found) for name, one in defined.items()}
     # Of a resource that stands twice either may be the one to keep, so both are checked.
     either = {**templates, **{name: reader.read(one, found) for name, one in again.items()}}
-    found.extend(task_groups.missing_resources(groups, defined))
+    found.extend(rules.missing_resources(groups, defined))
     topology = pool.topology if pool is not None else None
     labels = topology.labels if topology is not None else ()
     for group in groups:
         names = dict.fromkeys(task.resource for _, task in group.tasks if task.resource in templates)
         for used in (templates, either):
-            found.extend(disagreements([used[name].written for name in names], labels))
+            found.extend(disagreements([used[name].requirements for name in names], labels))
     home = _namespace(stored, pool)
-    priority = priority_of(stored, found)
+    priority = rules.priority_of(stored, found)
     if found or stored.problems:
         return ReadWorkflow(stored, home, pool, (), tuple(dict.fromkeys(found)))
     read = tuple(_task_group(group, stored, templates, pool) for group in groups)
@@ -157,30 +131,6 @@ def _pool(workflow: WorkflowSpec, view: View, found: list[Problem], *, needs_key
     elif names:
         found.append(sentences.SEVERAL_POOLS.at(path, count=len(names), remedy=OneOf("", names)))
     return None
-
-
-class _TaskTemplates:
-    """Reads what resources ask for; most of them ask for the same, which is then worked out once."""
-
-    def __init__(self, pool: ReadPool | None) -> None:
-        self._pool = pool
-        self._worked_out: dict[Hashable, tuple[dict[str, str], dict[str, Any], Shape]] = {}
-
-    def read(self, resource: Resource, found: list[Problem]) -> TaskTemplate:
-        given = resource.given
-        amounts = tuple(str(each) for each in (given.cpu, given.gpu, given.memory, given.storage))
-        key = (amounts, given.platform, tuple(given.nodes_excluded))
-        before = len(found)
-        if (known := self._worked_out.get(key)) is None:
-            asked = requests(resource, self._pool, found)
-            terms = node_terms(resource, self._pool, found)
-            known = asked, terms, shape(asked, terms)
-            # A mistake is reported wherever it stands, so only what is right is remembered.
-            if len(found) == before:
-                self._worked_out[key] = known
-        written = requirements_of(resource, self._pool, found)
-        requirements = {label: each.requirement for label, each in written.items()}
-        return TaskTemplate(written, requirements, *known)
 
 
 def _task_group(

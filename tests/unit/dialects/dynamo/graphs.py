@@ -10,7 +10,7 @@ import msgspec
 
 from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
-from closeknit.dialects.dynamo.deployments import Deployment, read_alpha, read_beta
+from closeknit.dialects.dynamo.deployments import Deployment, read_deployment
 
 
 def graph(
@@ -55,9 +55,8 @@ def service(
 def deployment(text: str) -> Deployment:
     """A deployment that can be read."""
     content = json.loads(text)
-    if content["apiVersion"].endswith("v1beta1"):
-        return read_beta(msgspec.convert(content, beta.DynamoGraphDeployment))
+    version = beta if content["apiVersion"].endswith("v1beta1") else alpha
     problems: list[Any] = []
-    found = read_alpha(msgspec.convert(content, alpha.DynamoGraphDeployment), problems)
+    found = read_deployment(msgspec.convert(content, version.DynamoGraphDeployment), problems, lenient=False)
     assert problems == []
     return found

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
-from closeknit.dialects.kueue.assignment_rules import MOST_SLICES
 from closeknit.dialects.kueue.assignments import (
+    MOST_SLICES,
     Assigned,
     assigned,
     from_written,

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source, read, translate
-from closeknit.dialects.kueue.admitted_objects import started
 from closeknit.dialects.kueue.compile import Nominated
-from closeknit.dialects.kueue.render import assignments, workload_object
+from closeknit.dialects.kueue.render import assignments, started, workload_object
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Group, PodSet

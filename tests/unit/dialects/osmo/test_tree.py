@@ -291,4 +291,4 @@ def test_two_tasks_share_a_required_group_exactly_if_they_asked_for_the_same(
 
 
 def test_an_empty_list_of_levels_makes_no_constraint() -> None:
-    assert tree([("a", {})], ()) == Tree(("a",), Levels(), ())
+    assert tree([("a", {})], ()) == Tree(Levels(), ())

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from closeknit.dialects.dynamo.from_grove import CODES, field_of
-from closeknit.dialects.dynamo.to_pod_clique_set import origins
+from closeknit.dialects.dynamo.to_pod_clique_set import CODES, field_of, origins
 from closeknit.hub.paths import Path, text_of
 from closeknit.hub.problems import Code
 from closeknit.hub.sentences import dynamo

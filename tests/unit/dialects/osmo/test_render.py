@@ -11,7 +11,7 @@ from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Workflow
 from closeknit.dialects import Source
 from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.osmo.pools import pool_named
-from closeknit.dialects.osmo.to_kai import to_pods
+from closeknit.dialects.osmo.render import to_pods
 from closeknit.dialects.osmo.workflows import workflow_of
 from closeknit.dialects.reading import load
 from closeknit.dialects.store.view import View

@@ -15,7 +15,7 @@ from closeknit.apis.wire import Int32, Quantity, Wire
 from closeknit.cli.app import app
 from closeknit.dialects import DIALECTS
 from closeknit.dialects.definitions import FAMILIES, Column, Definition
-from closeknit.dialects.definitions.schemas import OPEN, laid_over
+from closeknit.dialects.definitions.definition import OPEN, laid_over
 from tests.contract.schemas import at, nodes
 
 DEFINITIONS = [definition for family in FAMILIES.values() for definition in family]
