@@ -30,3 +30,23 @@ async def test_every_example_is_accepted(cluster: Cluster) -> None:
     assert unserved == NOT_SERVED
     assert refused == {}
     assert len(ours) > 100
+
+
+async def test_what_an_example_says_is_there_when_it_is_read_again(cluster: Cluster) -> None:
+    kinds = await define(cluster.api)
+    groups = {definition["spec"]["group"] for definition in definitions()}
+    name = f"kept-{cluster.namespace}"
+    lost = {}
+    for each in examples():
+        if each.kind[0].partition("/")[0] not in groups or "spec" not in each.obj:
+            continue
+        resource = kinds[each.kind]
+        namespace = cluster.namespace if resource.namespaced else ""
+        metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+        await cluster.api.create(resource, {**each.obj, "metadata": metadata})
+        found = await cluster.api.get(resource, name, namespace=namespace)
+        await cluster.api.delete(resource, name, namespace=namespace)
+        if gone := set(each.obj["spec"]) - set(found["spec"]):
+            lost[each.place] = gone
+
+    assert lost == {}

@@ -92,7 +92,12 @@ _LIMITS: Limits = {
         "clusterTopologyName": {"minLength": 1},
         "packDomain": _PACK_DOMAIN,
     },
-    v1beta1.DynamoGraphDeploymentSpec: {"components": {**items(None, 25), **keyed("name")}},
+    # Nobody converts between the versions here, so each keeps what only the other one describes.
+    v1alpha1.DynamoGraphDeploymentSpec: {"": {OPEN: True}},
+    v1beta1.DynamoGraphDeploymentSpec: {
+        "": {OPEN: True},
+        "components": {**items(None, 25), **keyed("name")},
+    },
     v1beta1.GpuMemoryService: {"mode": {"enum": ["IntraPod", "InterPod"], "default": "IntraPod"}},
     v1beta1.Component: {
         "name": {"minLength": 1, "maxLength": 63, "pattern": "^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$"},
