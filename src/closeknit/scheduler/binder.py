@@ -126,12 +126,14 @@ class Binder:
             except asyncio.CancelledError:
                 if me not in self._late:
                     raise
-                self._late.discard(me)
-                me.uncancel()
                 found = Answered(call, Answer.LOST, "No answer came in time.")
             finally:
                 del self._flying[me]
                 self._retrying -= again
+                if me in self._late:
+                    # Also where the answer came just as it was given up: the next call has its own deadline.
+                    self._late.discard(me)
+                    me.uncancel()
             self._answered(replace(found, seconds=self._clock.monotonic() - began))
 
     async def _made(self, call: Call) -> Answered:
