@@ -3,6 +3,8 @@ PYTHON ?= python3
 N ?= 20000
 SEED ?= 1
 WORKERS ?= 2
+# Tests that ask a real control plane mostly wait for it.
+E2E_WORKERS ?= 4
 EXPLORE := $(or $(EXPLORE),$(shell date +%s))
 ARGS ?=
 
@@ -69,7 +71,7 @@ bench-kube: $(READY) ## measure the ways to a Kubernetes API, real and embedded
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m e2e tests/conformance tests/e2e tests/scenario $(ARGS)
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/conformance tests/e2e tests/scenario $(ARGS)
 
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
