@@ -4,3 +4,8 @@ from __future__ import annotations
 
 RUN_SECONDS = "closeknit.dev/run-seconds"
 """Annotation of a PodGroup or an owner of pods: how many seconds it runs at most once it has started."""
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+"""Label: who made the object."""
+OPERATOR = "closeknit"
+"""The value of ``MANAGED_BY`` for what a controller made from its configuration, and nobody else may change."""
