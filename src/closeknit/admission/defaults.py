@@ -41,7 +41,7 @@ def _suspended(obj: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _gated(obj: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A pod that queues by itself waits to be admitted, and then, where it asks for a topology, for its node."""
+    """A pod that queues by itself waits to be admitted; one that asks for a topology also for its domain."""
     metadata, spec = obj.get("metadata") or {}, obj.get("spec") or {}
     labels = metadata.get("labels") or {}
     if kueue_keys.QUEUE not in labels or _has_controller(metadata) or spec.get("nodeName"):
@@ -78,7 +78,7 @@ def _complete(obj: Mapping[str, Any]) -> Mapping[str, Any]:
         made["podCliqueScalingGroups"] = [
             {"replicas": 1, "minAvailable": 1, **each} for each in template["podCliqueScalingGroups"]
         ]
-    return {**obj, "spec": {**spec, "template": made}}
+    return {**obj, "spec": {**obj["spec"], "template": made}}
 
 
 def _complete_clique(clique: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -154,9 +154,7 @@ REVIEWED: Final[Mapping[str, tuple[Reviewed, ...]]] = {
             ),
             defaulted=True,
         ),
-        Reviewed(
-            "grove.io", ("v1alpha1",), "ClusterTopology", "clustertopologies", _ALWAYS, protected=True
-        ),
+        Reviewed("grove.io", ("v1alpha1",), "ClusterTopology", "clustertopologies", _ALWAYS, protected=True),
         Reviewed(
             "grove.io",
             ("v1alpha1",),
