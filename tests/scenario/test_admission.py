@@ -146,7 +146,9 @@ class Refused:
 REFUSED = [
     pytest.param(
         Refused(
-            pod_group("{minMember: 1, topologyConstraint: {topology: rakcs, requiredTopologyLevel: example.com/rack}}"),
+            pod_group(
+                "{minMember: 1, topologyConstraint: {topology: rakcs, requiredTopologyLevel: example.com/rack}}"
+            ),
             ('spec.topologyConstraint.topology: Topology "rakcs" is not there. Did you mean "racks"?',),
         ),
         id="a PodGroup with an unknown topology, with the nearest one",
@@ -172,7 +174,9 @@ REFUSED = [
             pod_group(
                 "{minMember: 2, topologyConstraint: {topology: racks, requiredTopologyLevel: example.com/nowhere}}"
             ),
-            ('spec.topologyConstraint.requiredTopologyLevel: Topology "racks" has no level "example.com/nowhere"',),
+            (
+                'spec.topologyConstraint.requiredTopologyLevel: Topology "racks" has no level "example.com/nowhere"',
+            ),
             old=pod_group(
                 "{minMember: 1, topologyConstraint: {topology: racks, requiredTopologyLevel: example.com/rack}}"
             ),
@@ -345,7 +349,9 @@ REFUSED = [
     ),
     pytest.param(
         Refused(
-            job("{kueue.x-k8s.io/podset-required-topology: example.com/rack, kueue.x-k8s.io/podset-preferred-topology: example.com/rack}"),
+            job(
+                "{kueue.x-k8s.io/podset-required-topology: example.com/rack, kueue.x-k8s.io/podset-preferred-topology: example.com/rack}"
+            ),
             ("stands here as well. Only one of them can be given.",),
             webhook="constrained.kueue",
         ),
@@ -408,7 +414,9 @@ async def test_a_write_is_refused_and_everything_is_told(api: KubernetesApi, cas
 
 ALLOWED = [
     pytest.param(
-        pod_group("{minMember: 1, topologyConstraint: {topology: racks, requiredTopologyLevel: example.com/rack}}"),
+        pod_group(
+            "{minMember: 1, topologyConstraint: {topology: racks, requiredTopologyLevel: example.com/rack}}"
+        ),
         {},
         id="a PodGroup that is right",
         marks=pytest.mark.requirement("A55"),
@@ -458,7 +466,10 @@ ALLOWED = [
         marks=pytest.mark.requirement("K13"),
     ),
     pytest.param(
-        workflow("{key: rack, group: a, requirementType: required}"), {}, id="a Workflow that is right", marks=()
+        workflow("{key: rack, group: a, requirementType: required}"),
+        {},
+        id="a Workflow that is right",
+        marks=(),
     ),
 ]
 

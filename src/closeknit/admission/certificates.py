@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from closeknit.kube.certificates import Certificate, certificate
+from closeknit.kube.certificates import SKEW, Certificate, certificate
 
 ISSUER: Final = "closeknit admission"
 DAYS: Final = 90
 """For how long a certificate is valid."""
-TRUSTED_FIRST: Final = timedelta(minutes=10)
+TRUSTED_FIRST: Final = timedelta(minutes=30)
 """For how long an authority is trusted before its certificate is shown: every replica and every API server
 has heard of it by then."""
 
@@ -77,7 +77,7 @@ def renewed(kept: Kept | None, hosts: tuple[str, ...], now: datetime) -> Kept:
     current, following = kept.current, kept.next
     over = now >= current.ends
     if following is not None:
-        if over or now >= following.begins + TRUSTED_FIRST:
+        if over or now >= following.begins + SKEW + TRUSTED_FIRST:
             return Kept(following, previous=current.authority)
         return kept
     if over or set(current.hosts) != set(hosts):

@@ -15,6 +15,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+SKEW = timedelta(minutes=5)
+"""By so much a certificate begins before it was made, for clocks that are behind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -75,7 +78,7 @@ def certificate(
         .issuer_name(authority_name)
         .public_key(authority_key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_before(now - SKEW)
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(
@@ -101,7 +104,7 @@ def certificate(
         .issuer_name(authority_name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_before(now - SKEW)
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName([_name(host) for host in hosts]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
