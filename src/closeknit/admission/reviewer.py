@@ -50,7 +50,7 @@ class Reviewer:
         indexes = [pods_by_claim(DIALECTS), *(index for family in DIALECTS for index in family.indexes)]
         self._view = View(Store(indexes), DIALECTS, lenient=True)
         self.kinds = tuple(
-            dict.fromkeys(kind for family in FAMILIES.values() for kind in _describing(family) if kind.named)
+            dict.fromkeys(kind for family in FAMILIES.values() for kind in family.describing if kind.named)
         )
         """What has to be followed."""
         self.resources: Mapping[tuple[str, str], Resource] = {}
@@ -119,8 +119,3 @@ class Reviewer:
                     self._view.remove(key)
                 else:
                     self._view.put(earlier)
-
-
-def _describing(family: Family) -> Iterator[Kind]:
-    """The kinds by which a family measures workloads: all that are no workloads themselves."""
-    return (kind for kind in family.kinds if kind.shape not in family.compile)

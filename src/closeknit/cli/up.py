@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,8 +18,16 @@ from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
-from closeknit.cli.working import Controlling, External, Scheduling, Workers, require_families, told_to_stop
-from closeknit.cli.written_objects import objects_in
+from closeknit.cli.working import (
+    Controlling,
+    External,
+    Scheduling,
+    Workers,
+    managed_families,
+    require_families,
+    told_to_stop,
+)
+from closeknit.cli.written_objects import DESCRIBING, objects_in
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
@@ -31,6 +41,8 @@ if TYPE_CHECKING:
 _SAMPLE = "zone=2,rack=2,host=4"
 _PREFIX = "topology/"
 _TOPOLOGY = "datacenter"
+OPERATOR = "system:serviceaccount:closeknit-system:closeknit"
+"""Who the scheduler and the controllers are to the cluster; everybody else is an administrator."""
 CONTEXT = "closeknit"
 """What the kubeconfig calls the cluster."""
 
@@ -90,7 +102,8 @@ def up(
         )
 
     try:
-        status = asyncio.run(_serve(objects, state, kubeconfig, port, workers))
+        managed = managed_families(external, controllers=controllers)
+        status = asyncio.run(_serve(objects, state, kubeconfig, port, workers, managed=managed))
     finally:
         # Nobody listens any more where it points.
         kubeconfig.unlink(missing_ok=True)
@@ -134,12 +147,12 @@ async def _serve(
     kubeconfig: Path,
     port: int,
     started: Callable[[EmbeddedCluster], Workers],
+    *,
+    managed: Collection[str],
 ) -> ExitStatus:
     from closeknit.kube.embedded.cluster import EmbeddedCluster
-    from closeknit.kube.embedded.http.server import Server
     from closeknit.kube.embedded.loading import load
     from closeknit.kube.embedded.sqlite import SqliteJournal, StateFileError
-    from closeknit.kube.standins import run_standins
 
     definitions = [one.written() for family in FAMILIES.values() for one in family]
     try:
@@ -148,11 +161,47 @@ async def _serve(
         complain([sentences.UNUSABLE_STATE.at((Verbatim("--state"),), reason=str(error))])
         return ExitStatus.INVALID
     cluster = EmbeddedCluster(definitions, keeper=keeper)
-    refused = await load(cluster, objects)
-    if refused:
-        complain(refused)
-        await cluster.close()
-        return ExitStatus.INVALID
+    async with _admission(cluster, managed):
+        refused = await load(cluster, sorted(objects, key=lambda one: one.get("kind") not in DESCRIBING))
+        if refused:
+            complain(refused)
+            await cluster.close()
+            return ExitStatus.INVALID
+        status = await _listen(
+            cluster, port, kubeconfig, started, lambda address: _greet(address, kubeconfig, state, objects)
+        )
+    if status is ExitStatus.DONE:
+        kept = f" {printable(str(state))} keeps it." if state else ""
+        sys.stdout.write(f"\nThe cluster is down.{kept}\n")
+    return status
+
+
+@asynccontextmanager
+async def _admission(cluster: EmbeddedCluster, families: Collection[str]) -> AsyncIterator[None]:
+    """Review writes by the rules of these families, once all that there is was read."""
+    from closeknit.admission.embedded import admit
+    from closeknit.admission.instance import following_for
+    from closeknit.admission.reviewer import Reviewer
+    from closeknit.kube.clock import SYSTEM_CLOCK
+
+    reviewer = Reviewer(cluster, families=families, operators={OPERATOR})
+    # The dice spread calls in time, and guard nothing.
+    async with following_for(reviewer, cluster, SYSTEM_CLOCK, Random()) as synced:  # noqa: S311
+        await synced
+        admit(cluster, reviewer)
+        yield
+
+
+async def _listen(
+    cluster: EmbeddedCluster,
+    port: int,
+    kubeconfig: Path,
+    started: Callable[[EmbeddedCluster], Workers],
+    greet: Callable[[str], None],
+) -> ExitStatus:
+    from closeknit.kube.embedded.http.server import Server
+    from closeknit.kube.standins import run_standins
+
     server = Server(cluster, port=port)
     try:
         await server.start()
@@ -162,13 +211,13 @@ async def _serve(
         await server.stop()
         await cluster.close()
         return ExitStatus.INVALID
-    _greet(server.address, kubeconfig, state, objects)
+    greet(server.address)
     try:
-        await started(cluster).run(told_to_stop(), [run_standins(cluster)])
+        own = cluster.acting_as(OPERATOR)
+        await started(own).run(told_to_stop(), [run_standins(own)])
     finally:
         await server.stop()
         await cluster.close()
-    sys.stdout.write("\nThe cluster is down." + (f" {printable(str(state))} keeps it.\n" if state else "\n"))
     return ExitStatus.DONE
 
 
