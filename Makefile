@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e rules e2e cluster clean
+.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e rules e2e requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,14 +58,14 @@ format: $(READY) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix $(SOURCES)
 
 oracle: $(READY) ## compare the engine with the exact oracle on N random requests (N=20000 SEED=1)
-	$(BIN)/python -m closeknit.testing.oracle_run -n $(N) --seed $(SEED) $(ARGS)
+	$(BIN)/python -m tests.trials.oracle_run -n $(N) --seed $(SEED) $(ARGS)
 
 planted: N = 500
 planted: $(READY) ## the same on N larger requests that are placeable by construction (N=500 SEED=1)
-	$(BIN)/python -m closeknit.testing.oracle_run --planted -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
+	$(BIN)/python -m tests.trials.oracle_run --planted -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
-	$(BIN)/python -m closeknit.testing.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
+	$(BIN)/python -m tests.trials.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
@@ -77,6 +77,11 @@ e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built w
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/conformance tests/e2e tests/scenario $(ARGS)
+
+requirements: $(READY) ## run the tests that carry requirements, and make the page of the docs that lists them
+	rm -f build/requirements.json && mkdir -p build
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement" --requirements build/requirements.json $(ARGS)
+	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
 
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
