@@ -181,7 +181,8 @@ async def _starting(plane: ControlPlane, folder: Path, options: argparse.Namespa
         await create(api, groups)
         await create(api, running)
         await create(api, shapes.gang("first", _PODS, _GPUS))
-        async with bindings(api) as bound, scheduler(plane.kubeconfig, folder / "scheduler.log") as ours:
+        log = folder / "scheduler.log"
+        async with bindings(api, "first-") as bound, scheduler(plane.kubeconfig, log) as ours:
             await bound.until(1, 120)
             first = min(bound.at.values()) - ours.started
             await asyncio.sleep(2)

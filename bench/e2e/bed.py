@@ -85,8 +85,8 @@ class Bound:
 
 
 @asynccontextmanager
-async def bindings(api: KubernetesApi) -> AsyncIterator[Bound]:
-    """Watches pods get their nodes."""
+async def bindings(api: KubernetesApi, prefix: str = "") -> AsyncIterator[Bound]:
+    """Watches pods get their nodes: those whose names begin so."""
     bound = Bound()
     mirror = Mirror(api, PODS, _IN_BENCH, random=Random(1), into=LightPod)
 
@@ -95,7 +95,7 @@ async def bindings(api: KubernetesApi) -> AsyncIterator[Bound]:
             while True:
                 for notice in await changes.take():
                     pod = notice.after
-                    if pod is not None and pod.spec.node_name:
+                    if pod is not None and pod.spec.node_name and pod.metadata.name.startswith(prefix):
                         bound.note(pod.metadata.name, pod.spec.node_name)
 
     tasks = [asyncio.create_task(work) for work in (mirror.run(), follow())]
