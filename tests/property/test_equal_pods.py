@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from closeknit.testing.trial import judged
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,6 @@ from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed, Undecided
 from closeknit.testing import check
 from closeknit.testing.random_clusters import random_cluster
-from closeknit.testing.trial import judged
 from tests.property.effort import effort
 from tests.property.slices import counted, random_racks, random_slices
 
