@@ -5,7 +5,6 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from closeknit.testing.trial import judged
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from closeknit.testing import check
 from closeknit.testing.random_clusters import random_cluster
 from tests.property.effort import effort
 from tests.property.slices import counted, random_racks, random_slices
+from tests.trials.trial import judged
 
 
 @effort(200)
