@@ -113,7 +113,6 @@ def _written(family: str, group: str, names: str, *, status: bool = True) -> Ite
 def _owned(family: str, group: str, names: str) -> Iterator[Grant]:
     """What an operator writes the status of, and names as the owner of what it makes."""
     plurals = tuple(names.split())
-    yield Grant(group, plurals, ("patch",), family=family)
     yield Grant(group, tuple(f"{plural}/status" for plural in plurals), ("patch",), family=family)
     # A cluster may ask for this of those whose objects keep their owner from being deleted.
     yield Grant(group, tuple(f"{plural}/finalizers" for plural in plurals), ("update",), family=family)
@@ -150,12 +149,14 @@ GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
         *_owned("dynamo", "nvidia.com", "dynamographdeployments"),
         *_written("osmo", "scheduling.run.ai", "podgroups queues", status=False),
         *_written("osmo", "kai.scheduler", "topologies", status=False),
-        *_written("osmo", "scheduling.k8s.io", "priorityclasses", status=False),
+        Grant("scheduling.k8s.io", ("priorityclasses",), ("create",), family="osmo"),
         *_written("osmo", "", "pods", status=False),
         *_owned("osmo", "osmo.closeknit.dev", "pools workflows"),
         Grant("apps", ("daemonsets",), READ, family="kueue"),
         *_written("kueue", "kueue.x-k8s.io", "workloads"),
         *_owned("kueue", "kueue.x-k8s.io", "clusterqueues localqueues cohorts"),
+        Grant("batch", ("jobs",), ("patch",), family="kueue"),
+        Grant("jobset.x-k8s.io", ("jobsets",), ("patch",), family="kueue"),
         *_owned("kueue", "batch", "jobs"),
         *_owned("kueue", "jobset.x-k8s.io", "jobsets"),
         Grant("", ("pods",), ("patch", "delete"), family="kueue"),
