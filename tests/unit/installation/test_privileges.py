@@ -36,7 +36,9 @@ def test_nothing_is_granted_wholesale(component: Component) -> None:
     ("component", "verb", "group", "resource"),
     [
         pytest.param(Component.SCHEDULER, "create", "", "pods", id="the scheduler makes no pods"),
-        pytest.param(Component.SCHEDULER, "delete", "", "pods", id="the scheduler evicts, and deletes nothing"),
+        pytest.param(
+            Component.SCHEDULER, "delete", "", "pods", id="the scheduler evicts, and deletes nothing"
+        ),
         pytest.param(Component.CONTROLLERS, "create", "", "pods/binding", id="controllers bind nothing"),
         pytest.param(Component.ADMISSION, "list", "", "pods", id="admission sees no pods"),
         pytest.param(Component.ADMISSION, "patch", "batch", "jobs", id="admission writes no workloads"),
