@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from closeknit.controllers.grove.operator import GROVE_OPERATOR
 from closeknit.controllers.runtime.controller import Operator
 
-OPERATORS: dict[str, Operator] = {}
+OPERATORS: dict[str, Operator] = {"grove": GROVE_OPERATOR}
 """By the family's name."""
 
 

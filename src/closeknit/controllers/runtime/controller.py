@@ -26,11 +26,13 @@ class Controller(Generic[_T]):
     """
 
     name: str
-    """As its field manager and its log lines have it, after ``closeknit-``."""
+    """As log lines have it, and its field manager after ``closeknit-``."""
     shape: type[Any]
     observe: Callable[[View, Key], _T]
     """The object may be gone, or unreadable."""
     decide: Callable[[_T, datetime], Decision]
+    manager: str = ""
+    """The field manager, where several controllers write the same objects; its name otherwise."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,6 +95,8 @@ class ControllerLoop:
         self._wake = asyncio.Event()
         self._listening: Listening | None = None
         self._stopping = False
+        self._unserved: set[tuple[str, str]] = set()
+        """Kinds that somebody would write and the server does not know."""
         self.looks = 0
         """How often a controller has decided about an object."""
 
@@ -170,6 +172,11 @@ class ControllerLoop:
 
     def _collect(self) -> None:
         """Put everything into the queue that has changed since the last time."""
+        if served := self._unserved & self.following.resources.keys():
+            self._unserved -= served
+            for item in list(self._wanted):
+                self._settled.pop(item, None)
+                self._queue.add(item)
         for key, shape in self.state.changed().items():
             found = (_Item(controller, key) for controller in self._controllers.get(shape, ()))
             for item in (*found, *self._concerned.get(key, ())):
@@ -266,11 +273,11 @@ class ControllerLoop:
         """Send writes, wait until they are seen, and let the object be looked at again."""
         seen: list[Callable[[], Awaitable[None]]] = []
         errors: list[ApiError] = []
-        for _, together in groupby(needed, key=lambda pair: type(pair[0])):
+        for kind, together in groupby(needed, key=lambda pair: type(pair[0])):
+            if errors and kind is not SetStatus:
+                continue
             sent = [self._send(item, write, entry, seen) for write, entry in together]
-            errors = [each for each in await asyncio.gather(*sent) if each is not None]
-            if errors:
-                break
+            errors.extend(each for each in await asyncio.gather(*sent) if each is not None)
         if seen and not await self._within(_SEEN_WITHIN, _all(seen)):
             self._log.warning("own writes not seen", controller=item.controller.name, object=str(item.key))
         if errors:
@@ -285,13 +292,15 @@ class ControllerLoop:
     ) -> ApiError | None:
         """Send one write; what to wait for is added to ``seen``, and what went wrong is returned."""
         key = write.key
-        manager = f"closeknit-{item.controller.name}"
+        manager = f"closeknit-{item.controller.manager or item.controller.name}"
+        resource = self.following.resources.get((key.group, key.kind))
+        if resource is None:
+            # Everything is looked at again when it is served.
+            if (key.group, key.kind) not in self._unserved:
+                self._unserved.add((key.group, key.kind))
+                self._log.warning("not served", kind=key.kind, group=key.group)
+            return None
         try:
-            resource = self.following.resources.get((key.group, key.kind))
-            if resource is None:
-                group = key.group or "the core group"
-                raise NotFoundError(f"The server does not serve {key.kind} of {group}.")
-
             async with self._free:
                 version = await sending.send(self._api, resource, write, entry, manager)
         except ApiError as error:
