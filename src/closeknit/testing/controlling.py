@@ -32,7 +32,15 @@ _QUIET = 4
 _PATIENCE = 600
 """Steps after which something should have come to rest."""
 _OF_THE_SERVER = frozenset(
-    "creationTimestamp deletionTimestamp generation managedFields observedGeneration resourceVersion uid".split()
+    [
+        "creationTimestamp",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "observedGeneration",
+        "resourceVersion",
+        "uid",
+    ]
 )
 
 

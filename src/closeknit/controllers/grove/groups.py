@@ -10,8 +10,17 @@ from closeknit.apis.closeknit_keys import TEMPLATE
 from closeknit.apis.grove_io_v1alpha1 import PodClique, PodCliqueScalingGroup
 from closeknit.apis.grove_keys import SCALING_GROUP
 from closeknit.controllers.grove import parts
-from closeknit.controllers.grove.rolling import Part, deleted, is_available, is_updated, part, writes
+from closeknit.controllers.grove.rolling import (
+    Part,
+    deleted,
+    is_available,
+    is_updated,
+    part,
+    template_of,
+    writes,
+)
 from closeknit.controllers.grove.statuses import (
+    CURRENT,
     breached,
     breached_since,
     condition_of,
@@ -151,6 +160,7 @@ def _status(
         "scheduledReplicas": scheduled,
         "availableReplicas": available,
         "updatedReplicas": 0 if observed.held else sum(map(is_updated, observed.replicas)),
+        CURRENT: template_of(group),
         "selector": selector_of(set_of(group.content.metadata), SCALING_GROUP, group.name),
         "conditions": conditions(status_of(group).get("conditions") or (), told, now),
     }

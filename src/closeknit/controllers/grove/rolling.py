@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from closeknit.apis.closeknit_keys import TEMPLATE_REPLICAS
+from closeknit.apis.closeknit_keys import TEMPLATE, TEMPLATE_REPLICAS
 from closeknit.apis.grove_io_v1alpha1 import PodClique
-from closeknit.controllers.grove.statuses import count, is_looked_at
+from closeknit.controllers.grove.statuses import CURRENT, count, is_looked_at, status_of
 from closeknit.controllers.runtime.comparing import is_applied, is_going
 from closeknit.controllers.runtime.objects import controller_of
 from closeknit.controllers.runtime.writes import Apply, Delete, Patch, Write
@@ -36,13 +36,21 @@ def part(body: Object, found: Stored[Any] | None) -> Part:
     body = {**body, "metadata": {**metadata, "annotations": annotations}}
     ready = "readyReplicas" if body["kind"] == "PodClique" else "availableReplicas"
     known = found is not None and is_looked_at(found)
+    # A scaling group whose turn has come has another annotation, which is no new generation.
+    turned = found is not None and status_of(found).get(CURRENT) == template_of(found)
     return Part(
         body,
         found,
         body["spec"]["minAvailable"],
         count(found, ready) if known else 0,
-        count(found, "updatedReplicas") if known else 0,
+        count(found, "updatedReplicas") if known and turned else 0,
     )
+
+
+def template_of(found: Stored[Any]) -> str | None:
+    """The digest of the templates whose turn it is in a scaling group; None for a PodClique."""
+    annotations: dict[str, str] = found.content.metadata.annotations
+    return annotations.get(TEMPLATE)
 
 
 def is_there(each: Part, owner: Stored[Any]) -> bool:

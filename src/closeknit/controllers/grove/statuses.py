@@ -11,6 +11,8 @@ from closeknit.dialects.family import Condition
 from closeknit.dialects.store.objects import Stored
 
 BREACHED = "MinAvailableBreached"
+CURRENT = "currentPodCliqueSetGenerationHash"
+"""The field of a scaling group's status that says of which templates it speaks."""
 _SUFFICIENT = "SufficientReadyPods"
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _USUAL_DELAY = timedelta(hours=4)
