@@ -27,6 +27,8 @@ class Part(NamedTuple):
     ready: int
     """How many of it are ready, pods or replicas."""
     updated: int
+    current: bool
+    """Whether it is as it should be, whatever its pods are."""
 
 
 def part(body: Object, found: Stored[Any] | None) -> Part:
@@ -44,6 +46,7 @@ def part(body: Object, found: Stored[Any] | None) -> Part:
         body["spec"]["minAvailable"],
         count(found, ready) if known else 0,
         count(found, "updatedReplicas") if known and turned else 0,
+        found is not None and is_applied(Apply(body, _SCALED), found),
     )
 
 
@@ -71,8 +74,7 @@ def is_available(parts: Iterable[Part]) -> bool:
 def is_updated(parts: Iterable[Part]) -> bool:
     """Whether each part is as its template is now, all of its replicas included."""
     return all(
-        each.found is not None and _is_current(each) and each.updated >= _replicas(each.found)
-        for each in parts
+        each.found is not None and each.current and each.updated >= _replicas(each.found) for each in parts
     )
 
 
@@ -84,7 +86,7 @@ def writes(replicas: Sequence[Sequence[Part]], owner: Stored[Any], *, held: bool
     """
     available = [is_available(parts) for parts in replicas]
     outdated = [i for i, parts in enumerate(replicas) if not is_updated(parts)]
-    begun = (i for i in outdated if any(map(_is_current, replicas[i])))
+    begun = (i for i in outdated if any(each.current for each in replicas[i]))
     turn = next(begun, outdated[0] if outdated else None)
     for i, parts in enumerate(replicas):
         allowed = not held and (not available[i] or (i == turn and all(available)))
@@ -99,15 +101,11 @@ def _write(each: Part, owner: Stored[Any], *, allowed: bool) -> Iterator[Write]:
     elif not is_there(each, owner):
         # Somebody else's, or on its way out: it is made when the name is free.
         yield Delete(found.key, found.content.metadata.uid)
-    elif allowed or _is_current(each):
+    elif allowed or each.current:
         asked = int(each.body["metadata"]["annotations"][TEMPLATE_REPLICAS])
         if found.content.metadata.annotations.get(TEMPLATE_REPLICAS) != str(asked):
             yield Patch(found.key, {"spec": {"replicas": asked}}, uid=found.content.metadata.uid)
         yield Apply(each.body, _SCALED)
-
-
-def _is_current(each: Part) -> bool:
-    return each.found is not None and is_applied(Apply(each.body, _SCALED), each.found)
 
 
 def _replicas(found: Stored[Any]) -> int:

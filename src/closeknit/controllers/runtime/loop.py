@@ -172,21 +172,22 @@ class ControllerLoop:
 
     def _collect(self) -> None:
         """Put everything into the queue that has changed since the last time."""
+        now = self._clock.monotonic()
         if served := self._unserved & self.following.resources.keys():
             self._unserved -= served
             for item in list(self._wanted):
                 self._settled.pop(item, None)
-                self._queue.add(item)
+                self._queue.add(item, now)
         for key, shape in self.state.changed().items():
             found = (_Item(controller, key) for controller in self._controllers.get(shape, ()))
             for item in (*found, *self._concerned.get(key, ())):
                 self._settled.pop(item, None)
-                self._queue.add(item)
+                self._queue.add(item, now)
         for controllers in self._controllers.values():
             for controller in controllers:
                 for (key,) in self.state.view.stale(controller.observe):
                     # What cannot be observed stays stale, and is tried again after a while.
-                    self._queue.add(_Item(controller, key), urgent=False)
+                    self._queue.add(_Item(controller, key), now, urgent=False)
 
     async def _look_at_all(self, tasks: asyncio.TaskGroup) -> None:
         looks = 0
@@ -227,7 +228,7 @@ class ControllerLoop:
     def _done(self, item: _Item, observed: object, again: float | None) -> None:
         if observed is not None and self.state.get(item.key) is not None:
             self._settled[item] = (observed, again)
-        self._queue.done(item, again)
+        self._queue.done(item, self._clock.monotonic(), again)
 
     def _again(self, decision: Decision) -> float | None:
         if decision.again_at is None:
@@ -284,7 +285,7 @@ class ControllerLoop:
             at_least = max(float(each.retry_after or 0) for each in errors)
             self._queue.failed(item, self._clock.monotonic(), at_least)
         else:
-            self._queue.done(item, self._again(decision))
+            self._queue.done(item, self._clock.monotonic(), self._again(decision))
         self._wake.set()
 
     async def _send(
