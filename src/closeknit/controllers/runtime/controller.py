@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from closeknit.controllers.runtime.writes import Decision
-from closeknit.dialects.store.store import Index
+from closeknit.dialects.store.store import Entry, Index
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.keys import Key
@@ -43,3 +43,8 @@ class Operator:
     controllers: tuple[Controller[Any], ...]
     kinds: tuple[Kind, ...] = ()
     indexes: tuple[Index, ...] = ()
+    start: Callable[[Any, Sequence[Entry], Any], Awaitable[None]] | None = None
+    """What is done before the controllers begin, with the API, the settings and the log.
+
+    It raises ``InvalidError`` where they must not begin.
+    """
