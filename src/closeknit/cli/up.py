@@ -165,6 +165,9 @@ async def _serve(
     _greet(server.address, kubeconfig, state, objects)
     try:
         await started(cluster).run(told_to_stop(), [run_standins(cluster)])
+    except InvalidError as error:
+        complain(error.problems)
+        return ExitStatus.INVALID
     finally:
         await server.stop()
         await cluster.close()
