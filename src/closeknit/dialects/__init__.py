@@ -19,7 +19,15 @@ from closeknit.dialects.core.naming import group_of
 from closeknit.dialects.dynamo import DYNAMO
 from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
-from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_of, update_between
+from closeknit.dialects.inspection import (
+    ObjectStatus,
+    Pools,
+    Statuses,
+    Update,
+    pools_of,
+    statuses_of,
+    update_between,
+)
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.lone_pods import LONE_PODS
@@ -40,6 +48,7 @@ __all__ = [
     "Located",
     "ObjectStatus",
     "Origin",
+    "Pools",
     "Reading",
     "Replaced",
     "Served",
@@ -50,6 +59,7 @@ __all__ = [
     "Update",
     "compare",
     "group_of",
+    "pools",
     "read",
     "statuses",
     "translate",
@@ -98,6 +108,15 @@ def statuses(sources: Sequence[Source | Served], *, lenient: bool = False) -> St
     """
     with _collector_paused():
         return statuses_of(load(DIALECTS, sources, lenient=lenient))
+
+
+def pools(sources: Sequence[Source | Served], *, lenient: bool = False) -> Pools:
+    """OSMO's pools with their topology keys, and the nodes that lack a key's label.
+
+    Never raises for anything that a source may contain.
+    """
+    with _collector_paused():
+        return pools_of(load(DIALECTS, sources, lenient=lenient))
 
 
 def compare(

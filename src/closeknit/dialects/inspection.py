@@ -1,4 +1,4 @@
-"""Single objects without placing anything: what may not change in them, and their status."""
+"""Single objects without placing anything: what may not change in them, their status, OSMO's pools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Pool
 from closeknit.dialects.family import Condition, Event
+from closeknit.dialects.osmo.status import PoolOnNodes, pool_on_nodes
 from closeknit.dialects.reading import Loaded, gather
 from closeknit.dialects.store.view import View
 from closeknit.dialects.text.documents import Located
@@ -31,6 +33,15 @@ class Statuses:
 
     objects: tuple[ObjectStatus, ...]
     """In the order of families, kinds and documents."""
+    problems: tuple[Located, ...]
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """OSMO's pools without problems, sorted by name, and all that is wrong with the files."""
+
+    pools: tuple[PoolOnNodes, ...]
     problems: tuple[Located, ...]
     skipped: tuple[Skipped, ...]
 
@@ -63,6 +74,17 @@ def _statuses(view: View) -> Iterator[ObjectStatus]:
                 status = status_of(stored, view)
                 if status.conditions or status.events:
                     yield ObjectStatus(stored.object, family.name, status.conditions, status.events)
+
+
+def pools_of(loaded: Loaded) -> Pools:
+    """OSMO's pools; the promises are those of ``closeknit.dialects.pools``."""
+    view = loaded.view
+    found = (view.derive(pool_on_nodes, name) for name in sorted(key.name for key in view.keys(Pool)))
+    return Pools(
+        pools=tuple(each for each in found if each is not None),
+        problems=loaded.in_order(gather(loaded).problems),
+        skipped=loaded.skipped,
+    )
 
 
 def update_between(before: Loaded, after: Loaded) -> Update:

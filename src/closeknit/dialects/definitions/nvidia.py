@@ -108,7 +108,6 @@ _LIMITS: Limits = {
     osmo.TopologyKey: {"key": {"minLength": 1}, "label": NODE_LABEL_KEY},
     # OSMO has units of its own, such as GiB.
     osmo.ResourceSpec: {
-        "gpu": NOT_NEGATIVE,
         "memory": {"pattern": None},
         "storage": {"pattern": None},
     },
