@@ -207,16 +207,35 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     priority_class_name: str = ""
 
 
+class ContainerEnd(OpenWire, frozen=True, kw_only=True):
+    """How a container ended."""
+
+    exit_code: Int32 = 0
+
+
+class ContainerState(OpenWire, frozen=True, kw_only=True):
+    """What a container does; only its end is read."""
+
+    terminated: ContainerEnd | None = None
+
+
+class ContainerStatus(OpenWire, frozen=True, kw_only=True):
+    """How a container is doing."""
+
+    state: ContainerState = ContainerState()
+
+
 class PodStatus(OpenWire, frozen=True, kw_only=True):
     """How a pod is doing."""
 
     unused: ClassVar = words("""
-        conditions containerStatuses ephemeralContainerStatuses hostIP hostIPs initContainerStatuses
-        message nominatedNodeName observedGeneration podIP podIPs qosClass reason resize
-        resourceClaimStatuses startTime
+        conditions ephemeralContainerStatuses hostIP hostIPs initContainerStatuses message
+        nominatedNodeName observedGeneration podIP podIPs qosClass resize resourceClaimStatuses startTime
     """)
 
     phase: str = ""
+    reason: str = ""
+    container_statuses: list[ContainerStatus] = []
 
 
 class Pod(KubernetesObject, frozen=True, kw_only=True):

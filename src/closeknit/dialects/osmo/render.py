@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from closeknit.apis.closeknit_keys import RUN_SECONDS
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, QUEUE, SCHEDULER, SUBGROUP_LABEL
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Pool, Workflow
 from closeknit.dialects.core.kinds import new_object
@@ -52,26 +53,37 @@ def _objects(stored: Stored[Workflow], view: View) -> Iterator[dict[str, Any]]:
     workflow = view.derive(workflow_of, stored.key)
     if workflow is None:
         return
-    priority = workflow.priority
-    if priority and not view.has(Key("scheduling.k8s.io", "PriorityClass", "", class_of(priority))):
-        metadata, value = {"name": class_of(priority)}, PRIORITIES[priority]
-        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-        yield {**kind, "metadata": metadata, "value": value}
+    if (needed := priority_class(workflow, view)) is not None:
+        yield needed
     for group in open_groups(workflow, view):
         yield to_pod_group(group, workflow)
         yield from to_pods(group, workflow)
+
+
+def priority_class(workflow: ReadWorkflow, view: View) -> dict[str, Any] | None:
+    """The PriorityClass that a workflow names and that is not there."""
+    priority = workflow.priority
+    if not priority or view.has(Key("scheduling.k8s.io", "PriorityClass", "", class_of(priority))):
+        return None
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return {**kind, "metadata": {"name": class_of(priority)}, "value": PRIORITIES[priority]}
 
 
 def _queues(pool: ReadPool) -> tuple[dict[str, Any], dict[str, Any]]:
     """The queue of a pool, after the one that it hangs below, without which KAI lets nothing run in it."""
     share = pool.file.resources.gpu
     gpu = {"quota": share.guarantee, "limit": share.maximum, "overQuotaWeight": share.weight}
-    above = fitted("-".join(part for part in ("osmo-default", pool.backend.k8s_namespace) if part))
+    above = queue_above(pool)
     open_to_all = {name: dict(_UNLIMITED) for name in ("gpu", "cpu", "memory")}
     return (
         _queue(above, {"resources": open_to_all}),
         _queue(pool.queue, {"parentQueue": above, "resources": {**open_to_all, "gpu": gpu}}),
     )
+
+
+def queue_above(pool: ReadPool) -> str:
+    """The queue that those of all pools of a backend hang below."""
+    return fitted("-".join(part for part in ("osmo-default", pool.backend.k8s_namespace) if part))
 
 
 def _queue(name: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -97,6 +109,8 @@ def to_pod_group(group: TaskGroup, workflow: ReadWorkflow, without: Collection[s
     metadata: dict[str, Any] = {"name": group.pod_group, "namespace": workflow.namespace}
     if pool is not None:
         metadata["labels"] = _queue_label(pool)
+    if duration := _duration(workflow):
+        metadata["annotations"] = duration
     return new_object("scheduling.run.ai/v2alpha2", "PodGroup", metadata, spec)
 
 
@@ -145,7 +159,7 @@ def to_pods(
         metadata = {
             "name": pod_name(task, retry),
             "namespace": workflow.namespace,
-            "annotations": {GROUP_ANNOTATION: group.pod_group},
+            "annotations": {GROUP_ANNOTATION: group.pod_group, **_duration(workflow)},
             "labels": labels,
         }
         made.append(new_object("v1", "Pod", metadata, _pod_spec(task, pool)))
@@ -195,6 +209,12 @@ def _container(task: Task) -> dict[str, Any]:
         **{field: part for field, part in parts.items() if part},
         "resources": {"requests": asked, "limits": dict(asked)},
     }
+
+
+def _duration(workflow: ReadWorkflow) -> dict[str, str]:
+    """How long each task runs at most, where whoever submitted the workflow says so."""
+    annotations = workflow.stored.content.metadata.annotations
+    return {RUN_SECONDS: annotations[RUN_SECONDS]} if RUN_SECONDS in annotations else {}
 
 
 def _queue_label(pool: ReadPool | None) -> dict[str, str]:
