@@ -60,7 +60,9 @@ class Controlled:
         self.log: list[str] = []
         """What the controllers have warned about."""
         self._operators = operators
-        self._resources = {each.kind: each for each in reversed(list(resources))}
+        served = list(resources)
+        self._served = {(each.api_version, each.kind): each for each in served}
+        self._resources = {each.kind: each for each in reversed(served)}
         self._successor = FaultyApi(api)
         self._settings = Settings() if scheduler else None
         self._work: list[asyncio.Task[None]] = []
@@ -78,7 +80,8 @@ class Controlled:
     async def create(self, *objects: Mapping[str, Any]) -> None:
         """Make objects, one after the other."""
         for each in objects:
-            await self.cluster.create(self._resources[each["kind"]], _with_namespace(each, self._resources))
+            resource = self._served[each["apiVersion"], each["kind"]]
+            await self.cluster.create(resource, _with_namespace(each, self._resources))
 
     async def get(self, kind: str, name: str, namespace: str = "default") -> Object:
         """One object."""
