@@ -58,7 +58,7 @@ def workflow(
 
 
 RACKS = [node(f"{rack}-{i}", zone="z", rack=rack) for rack in ("a", "b", "c") for i in range(2)]
-TWO_RACKS = {
+TWO_RACKS: dict[str, dict[str, Any]] = {
     "g": {
         "a1": {"resource": "one"},
         "a2": {"resource": "one"},
@@ -66,7 +66,7 @@ TWO_RACKS = {
         "b2": {"resource": "two"},
     }
 }
-CHAIN = {"first": {"a": {}}, "second": {"b": {"inputs": [{"task": "a"}]}}}
+CHAIN: dict[str, dict[str, Any]] = {"first": {"a": {}}, "second": {"b": {"inputs": [{"task": "a"}]}}}
 
 
 async def told(cluster: Controlled, name: str = "w") -> str:
@@ -359,7 +359,7 @@ async def life(
     point: int | None, fault: Fault, real: KubernetesApi | None = None
 ) -> tuple[dict[str, Any], int]:
     """A workflow that is retried and goes on to its second group; what it comes to."""
-    groups = {
+    groups: dict[str, dict[str, Any]] = {
         "first": {
             "a": {"lead": True, "resource": "one", "exitActions": {"RESCHEDULE": "7"}},
             "x": {"resource": "two"},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from closeknit.controllers import osmo
+from closeknit.controllers import dynamo, osmo
 from closeknit.controllers.runtime.controller import Operator
 
-OPERATORS: dict[str, Operator] = {each.family: each for each in (osmo.OPERATOR,)}
+OPERATORS: dict[str, Operator] = {each.family: each for each in (dynamo.OPERATOR, osmo.OPERATOR)}
 """By the family's name."""
 
 

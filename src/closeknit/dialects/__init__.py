@@ -21,9 +21,11 @@ from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
 from closeknit.dialects.inspection import (
     ObjectStatus,
+    OperatorSettings,
     Pools,
     Statuses,
     Update,
+    operator_settings_of,
     pools_of,
     statuses_of,
     update_between,
@@ -47,6 +49,7 @@ __all__ = [
     "Kind",
     "Located",
     "ObjectStatus",
+    "OperatorSettings",
     "Origin",
     "Pools",
     "Reading",
@@ -59,6 +62,7 @@ __all__ = [
     "Update",
     "compare",
     "group_of",
+    "operator_settings",
     "pools",
     "read",
     "statuses",
@@ -117,6 +121,15 @@ def pools(sources: Sequence[Source | Served], *, lenient: bool = False) -> Pools
     """
     with _collector_paused():
         return pools_of(load(DIALECTS, sources, lenient=lenient))
+
+
+def operator_settings(sources: Sequence[Source]) -> OperatorSettings:
+    """What operators are installed with: OperatorConfigurations, which no cluster serves.
+
+    Never raises for anything that a source may contain.
+    """
+    with _collector_paused():
+        return operator_settings_of(load(DIALECTS, sources))
 
 
 def compare(

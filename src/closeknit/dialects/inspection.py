@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Pool
 from closeknit.dialects.family import Condition, Event
 from closeknit.dialects.osmo.status import PoolOnNodes, pool_on_nodes
-from closeknit.dialects.reading import Loaded, gather
+from closeknit.dialects.reading import Loaded, gather, kinds_of
+from closeknit.dialects.store.objects import Reported
+from closeknit.dialects.store.store import Entry
 from closeknit.dialects.store.view import View
 from closeknit.dialects.text.documents import Located
 from closeknit.dialects.wire.kinds import Skipped
 from closeknit.hub.keys import Key
+from closeknit.hub.sentences import cli as sentences
 from closeknit.hub.workload import ObjectName
 
 
@@ -44,6 +47,14 @@ class Pools:
     pools: tuple[PoolOnNodes, ...]
     problems: tuple[Located, ...]
     skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSettings:
+    """What operators are installed with, and all that is wrong with the files."""
+
+    entries: tuple[Entry, ...]
+    problems: tuple[Located, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,20 @@ def pools_of(loaded: Loaded) -> Pools:
         problems=loaded.in_order(gather(loaded).problems),
         skipped=loaded.skipped,
     )
+
+
+def operator_settings_of(loaded: Loaded) -> OperatorSettings:
+    """What operators are told in files; promises are those of ``closeknit.dialects.operator_settings``."""
+    view = loaded.view
+    nameless = dict.fromkeys(kind.shape for kind in kinds_of(view.families) if not kind.named)
+    entries = tuple(stored for shape in nameless for stored in view.of(shape))
+    known = {stored.key for stored in entries}
+    others = [
+        loaded.located(Reported(key, sentences.NO_OPERATOR_SETTINGS.at((), kind=key.kind)))
+        for key in loaded.origins
+        if key not in known and (found := view.entry(key)) is not None and found.shape not in nameless
+    ]
+    return OperatorSettings(entries, loaded.in_order(dict.fromkeys([*gather(loaded).problems, *others])))
 
 
 def update_between(before: Loaded, after: Loaded) -> Update:

@@ -16,6 +16,7 @@ import structlog
 from closeknit.controllers.instance import Controllers
 from closeknit.controllers.runtime.controller import Operator
 from closeknit.dialects.definitions import FAMILIES
+from closeknit.dialects.store.store import Entry
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import DELETE, DeleteOptions, KubernetesApi, MergePatch, Object
@@ -50,6 +51,7 @@ class Controlled:
         fault: Fault = Fault.UNSENT,
         scheduler: bool = False,
         standins: bool = False,
+        settings: Sequence[Entry] = (),
     ) -> None:
         self.cluster = api
         """For what tests do and ask themselves."""
@@ -60,6 +62,7 @@ class Controlled:
         self.log: list[str] = []
         """What the controllers have warned about."""
         self._operators = operators
+        self._operator_settings = settings
         served = list(resources)
         self._served = {(each.api_version, each.kind): each for each in served}
         self._resources = {each.kind: each for each in reversed(served)}
@@ -170,7 +173,13 @@ class Controlled:
     def _start(self, api: KubernetesApi) -> None:
         log = structlog.wrap_logger(structlog.ReturnLogger(), processors=[self._note])
         controllers = Controllers(
-            api, self._operators, identity="test", log=log, random=Random(2), clock=self.clock
+            api,
+            self._operators,
+            identity="test",
+            log=log,
+            random=Random(2),
+            clock=self.clock,
+            settings=self._operator_settings,
         )
         self._instances = [controllers]
         if self._settings is not None:
@@ -206,6 +215,7 @@ async def controlling(
     fault: Fault = Fault.UNSENT,
     scheduler: bool = False,
     standins: bool = False,
+    settings: Sequence[Entry] = (),
 ) -> AsyncIterator[Controlled]:
     """Controllers at work on a cluster with these objects: embedded and in a time that is moved, or real.
 
@@ -224,6 +234,7 @@ async def controlling(
         fault=fault,
         scheduler=scheduler,
         standins=standins,
+        settings=settings,
     )
     try:
         await made.create(*objects)
@@ -263,7 +274,7 @@ def without_chance(value: Any) -> Any:
         return {
             name: without_chance(inner)
             for name, inner in value.items()
-            if name not in _OF_THE_SERVER and not name.endswith(("Time", "Timestamp"))
+            if name not in _OF_THE_SERVER and not name.endswith(("Time", "Timestamp", "controller-uid"))
         }
     if isinstance(value, list):
         return [without_chance(each) for each in value]

@@ -123,7 +123,7 @@ def _for_kueue(view: View, stored: Stored[Any], given: Deployment, there: tuple[
     made = view.derive(batches_of, stored.key)
     if drawn.problems or made.problems:
         wrong = tuple(dict.fromkeys(map(str, (*drawn.problems, *made.problems))))
-        return Seen(stored, (), (), there, _pending(given), wrong, "Invalid")
+        return Seen(stored, (), (), there, _on_labels(view, given), wrong, "Invalid")
     wanted = tuple(_marked(owned(each, stored)) for each in made.batches)
     others = {
         found.key
@@ -133,7 +133,7 @@ def _for_kueue(view: View, stored: Stored[Any], given: Deployment, there: tuple[
     }
     if others:
         taken = tuple(f"{key.kind} {key.name} belongs to somebody else" for key in sorted(others))
-        return Seen(stored, (), (), there, _pending(given), taken, "NameTaken")
+        return Seen(stored, (), (), there, _on_labels(view, given), taken, "NameTaken")
     return Seen(stored, (), wanted, there, _on_labels(view, given), ())
 
 

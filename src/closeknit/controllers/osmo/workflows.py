@@ -38,8 +38,14 @@ from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 
 FINISHED = "Finished"
-_OUTSIDE = {"Evicted": EVICTED, "Preempting": PREEMPTED, "NodeLost": BACKEND_ERROR}
-"""By the reason of a pod's status, what happened to it."""
+_DISRUPTED = "DisruptionTarget"
+_OUTSIDE = {
+    "Evicted": EVICTED,
+    "NodeLost": BACKEND_ERROR,
+    "Preempting": PREEMPTED,
+    "PreemptionByScheduler": PREEMPTED,
+}
+"""By the reason of a pod's status or of that condition, what happened to it."""
 
 
 class Seen(NamedTuple):
@@ -115,7 +121,11 @@ def task_pod(stored: Stored[Pod]) -> TaskPod:
     """A pod, as far as it tells how its task is doing."""
     status = stored.content.status
     codes = [each.state.terminated.exit_code for each in status.container_statuses if each.state.terminated]
-    code = _OUTSIDE.get(status.reason, max(codes, default=None))
+    disrupted = {
+        each.reason for each in status.conditions if each.type == _DISRUPTED and each.status == "True"
+    }
+    happened = next((each for each in (status.reason, *disrupted) if each in _OUTSIDE), "")
+    code = _OUTSIDE.get(happened, max(codes, default=None))
     return TaskPod(
         stored.name,
         status.phase or "Pending",

@@ -69,6 +69,7 @@ class ControllerLoop:
         following: Following | None = None,
         connections: int = 32,
         schedulers: frozenset[str] = SCHEDULERS,
+        settings: Sequence[Entry] = (),
     ) -> None:
         """``following``: what is followed for others already and runs by itself; None follows anew."""
         self._api = api
@@ -79,7 +80,7 @@ class ControllerLoop:
         self._own = following is None
         self.following = following or Following(api, self._kinds, clock=clock, random=random)
         indexes = [index for each in operators for index in each.indexes]
-        self.state = ControllerState(families, self._kinds, indexes, schedulers=schedulers)
+        self.state = ControllerState(families, self._kinds, indexes, schedulers=schedulers, settings=settings)
         self._controllers: dict[type[Any], list[Controller[Any]]] = {}
         for controller in (each for operator in operators for each in operator.controllers):
             self._controllers.setdefault(controller.shape, []).append(controller)
