@@ -2,6 +2,7 @@
 PYTHON ?= python3
 N ?= 20000
 SEED ?= 1
+MINUTES ?= 30
 WORKERS ?= 2
 # Tests that ask a real control plane mostly wait for it.
 E2E_WORKERS ?= 4
@@ -14,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format oracle planted fuzz bench bench-kube bench-e2e rules e2e requirements cluster clean
+.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e rules e2e requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +42,10 @@ test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not e2e" $(ARGS) || test $$? -eq 5
 	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not e2e" --hypothesis-profile=explore \
 		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
+
+storm: $(READY) ## let it storm over an embedded cluster for MINUTES of its own time (MINUTES=30 SEED=1)
+	STORM_MINUTES=$(MINUTES) STORM_SEED=$(SEED) \
+		$(BIN)/python -m pytest -n $(WORKERS) -rP -m "slow and not e2e" tests/scenario/test_storm.py $(ARGS)
 
 check: $(READY) ## lint, formatting, types and import rules
 	$(BIN)/ruff check $(SOURCES)
