@@ -53,14 +53,14 @@ format: $(READY) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix $(SOURCES)
 
 oracle: $(READY) ## compare the engine with the exact oracle on N random requests (N=20000 SEED=1)
-	$(BIN)/python -m closeknit.testing.oracle_run -n $(N) --seed $(SEED) $(ARGS)
+	$(BIN)/python -m tests.trials.oracle_run -n $(N) --seed $(SEED) $(ARGS)
 
 planted: N = 500
 planted: $(READY) ## the same on N larger requests that are placeable by construction (N=500 SEED=1)
-	$(BIN)/python -m closeknit.testing.oracle_run --planted -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
+	$(BIN)/python -m tests.trials.oracle_run --planted -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
-	$(BIN)/python -m closeknit.testing.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
+	$(BIN)/python -m tests.trials.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)

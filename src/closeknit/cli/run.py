@@ -114,8 +114,9 @@ async def _run(
     log_format: LogFormat | None,
 ) -> ExitStatus:
     from closeknit.kube.rest import connect
+    from closeknit.live.leadership import LeaseName
     from closeknit.scheduler.health import HealthServer
-    from closeknit.scheduler.instance import Instance, LeaseName
+    from closeknit.scheduler.instance import Instance
 
     log = logger(log_format)
     identity = f"{socket.gethostname()}-{os.getpid()}-{SystemRandom().getrandbits(32):08x}"

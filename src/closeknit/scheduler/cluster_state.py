@@ -24,6 +24,7 @@ from closeknit.dialects.ownership import CLAIM, Claim, pods_by_claim
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Kind
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
@@ -31,6 +32,7 @@ from closeknit.hub.nodes import Node
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
+from closeknit.live.entries import entry_of, safely
 from closeknit.scheduler.changes import Change
 from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 
@@ -140,6 +142,13 @@ class ClusterState:
         return [held for pod in pods if (held := self._tracked.holding(pod)) is not None]
 
     # --------------------------------------------------------------------------------------- changes
+
+    def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:
+        """What the server says of an object; None where it has gone."""
+        if obj is None:
+            self.remove(key)
+        else:
+            self.put(safely(entry_of, kind, api_version, key, obj))
 
     def put(self, entry: Entry) -> None:
         """An object as the server says that it is."""

@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from random import Random
 
 from closeknit.apis.meta_v1 import ObjectMeta
@@ -18,13 +17,15 @@ from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.events import Recorder
-from closeknit.kube.leases import Lease, LostLeaseError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
+from closeknit.live.following import Following
+from closeknit.live.leadership import Leadership, LeaseName
+from closeknit.live.log import Log
 from closeknit.scheduler.health import Probes
 from closeknit.scheduler.loop import Scheduler, Settings
 from closeknit.scheduler.metrics import Metrics, Readings
-from closeknit.scheduler.observing import Log, Observer
+from closeknit.scheduler.observing import Observer
 from closeknit.scheduler.reporting import Reporter
 from closeknit.scheduler.snapshot import snapshot
 
@@ -35,14 +36,6 @@ _FAREWELL = 5.0
 """Seconds for the last reports and events."""
 _STUCK = 60.0
 """A scheduler that was not heard of for so many seconds should be restarted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseName:
-    """Which lease says who works."""
-
-    namespace: str
-    name: str
 
 
 class Instance:
@@ -58,16 +51,16 @@ class Instance:
         random: Random,
         lease: LeaseName | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        following: Following | None = None,
     ) -> None:
         self._api = api
         self._settings = settings
         self._identity = identity
         self._log = log
         self._random = random
-        self._lease_name = lease
         self._clock = clock
-        self._stopping = False
-        self._waiting: asyncio.Task[None] | None = None
+        self._following = following
+        self._leadership = Leadership(api, lease, identity=identity, log=log, random=random, clock=clock)
         self._scheduler: Scheduler | None = None
         self._reporter: Reporter | None = None
         self._recorder: Recorder | None = None
@@ -84,43 +77,14 @@ class Instance:
 
     async def run(self) -> None:
         """Work until ``stop`` was called and what was under way is settled."""
-        while not self._stopping:
-            try:
-                await self._hold()
-            except LostLeaseError as error:
-                # Whoever holds it now has read the cluster as it is; so does this one when its turn comes.
-                self._log.warning("lease lost", why=str(error))
+        await self._leadership.lead(self._schedule)
         self._log.info("stopped")
 
     def stop(self) -> None:
         """Decide nothing more, let bindings under way settle, and end."""
-        self._stopping = True
+        self._leadership.stop()
         if self._scheduler is not None:
             self._scheduler.stop()
-        elif self._waiting is not None:
-            self._waiting.cancel()
-
-    async def _hold(self) -> None:
-        if self._lease_name is None:
-            await self._schedule()
-            return
-        lease = Lease(
-            self._api,
-            self._lease_name.name,
-            namespace=self._lease_name.namespace,
-            identity=self._identity,
-            random=self._random,
-            clock=self._clock,
-        )
-        self._log.info("waiting for the lease", lease=f"{self._lease_name.namespace}/{self._lease_name.name}")
-        self._waiting = asyncio.ensure_future(lease.hold(self._schedule))
-        try:
-            await self._waiting
-        except asyncio.CancelledError:
-            if not self._stopping:
-                raise
-        finally:
-            self._waiting = None
 
     async def _schedule(self) -> None:
         """Schedule with everything made anew, since what was known before may be out of date."""
@@ -145,10 +109,9 @@ class Instance:
             reporter=None if self._settings.dry_run else reporter,
             observer=self._observer,
             clock=self._clock,
+            following=self._following,
         )
         self._scheduler, self._reporter, self._recorder = scheduler, reporter, recorder
-        if self._stopping:
-            return
         self._log.info(
             "scheduling", schedulers=sorted(self._settings.schedulers), dry_run=self._settings.dry_run
         )
@@ -198,7 +161,7 @@ class Instance:
 
     def _not_ready(self) -> str | None:
         if self._scheduler is None:
-            return None if self._waiting is not None else "The scheduler has not started."
+            return None if self._leadership.waiting else "The scheduler has not started."
         unread = sorted(
             kind for kind, fresh in self._scheduler.following.freshness().items() if not fresh.synced
         )

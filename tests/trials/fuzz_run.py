@@ -24,8 +24,8 @@ from closeknit.dialects import TARGETS, Located, Reading, Source, read, translat
 from closeknit.engine import Engine
 from closeknit.engine.budget import Budget
 from closeknit.hub.outcome import Placed
-from closeknit.testing.mutations import SEEDS, Example, examples, mutant
-from closeknit.testing.runs import options, say, trials
+from tests.trials.mutations import SEEDS, Example, examples, mutant
+from tests.trials.runs import options, say, trials
 
 _SECONDS = 60
 """A trial that takes longer is stuck."""

@@ -11,11 +11,11 @@ import pytest
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable, Wishes
 from closeknit.hub.request import Request
-from closeknit.testing import oracle_run
 from closeknit.testing.builders import pods, request
 from closeknit.testing.drawings import parse
-from closeknit.testing.runs import seed_of
-from closeknit.testing.trial import Trial, decided, instance_of, judged
+from tests.trials import oracle_run
+from tests.trials.runs import seed_of
+from tests.trials.trial import Trial, decided, instance_of, judged
 
 CLUSTER = parse("""
     r1

@@ -1,4 +1,4 @@
-"""Runs the engine against the exact oracle: ``python -m closeknit.testing.oracle_run -n 20000 --seed 1``.
+"""Runs the engine against the exact oracle: ``python -m tests.trials.oracle_run -n 20000 --seed 1``.
 
 Every failure is printed with the seed of its instance. ``--only SEED`` shows that one instance with the
 engine's outcome and what the oracle knows better; ``--shrink`` also looks for the smallest one that fails so.
@@ -17,9 +17,9 @@ from functools import partial
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.request import Request
 from closeknit.testing import drawings
-from closeknit.testing.runs import options, say, trials
-from closeknit.testing.shrink import shrunk
-from closeknit.testing.trial import Trial, decided, instance_of, judged
+from tests.trials.runs import options, say, trials
+from tests.trials.shrink import shrunk
+from tests.trials.trial import Trial, decided, instance_of, judged
 
 LEAST_OPTIMAL = 99.5
 """Percent of placements that must be optimal."""

@@ -13,8 +13,8 @@ from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable, Wishe
 from closeknit.hub.request import Request
 from closeknit.testing import check, oracle
 from closeknit.testing.meaning import Scene, Spread, order, wishes_of
-from closeknit.testing.planted import Planted, planted_instance
 from closeknit.testing.random_requests import random_instance
+from tests.trials.planted import Planted, planted_instance
 
 
 @dataclass(frozen=True, slots=True)

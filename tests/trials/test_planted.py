@@ -9,10 +9,10 @@ import pytest
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Outcome, Unplaceable
 from closeknit.hub.request import Group, Request, problems
-from closeknit.testing import oracle_run
 from closeknit.testing.meaning import Scene, broken
-from closeknit.testing.planted import planted_instance
-from closeknit.testing.trial import judged
+from tests.trials import oracle_run
+from tests.trials.planted import planted_instance
+from tests.trials.trial import judged
 
 
 @pytest.mark.parametrize("seed", range(40))

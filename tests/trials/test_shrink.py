@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from closeknit.hub.request import problems
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import draw, parse
-from closeknit.testing.shrink import Instance, shrunk, smaller
 from closeknit.testing.strategies import random_instance
+from tests.trials.shrink import Instance, shrunk, smaller
 
 
 def test_what_does_not_matter_is_taken_away() -> None:
