@@ -1,7 +1,7 @@
 """Who may ask the server, how often, and what a browser may do with its pages.
 
 On loopback anybody on the machine may ask. Elsewhere a token is needed, and the server speaks TLS. A Host
-header with a name that is not ours is refused, since a page from elsewhere can make a browser ask any address.
+header with a name that is not ours is refused: a page from elsewhere could make a browser ask any address.
 """
 
 from __future__ import annotations

@@ -55,7 +55,6 @@ class MapServer:
         self._openapi = msgspec.json.encode(document())
         self._static = _static()
         self._runner: web.AppRunner | None = None
-        self._refreshing: asyncio.Task[None] | None = None
 
     @property
     def address(self) -> str:
@@ -76,13 +75,13 @@ class MapServer:
         site = web.TCPSite(self._runner, self._host, self._port, ssl_context=self._tls)
         await site.start()
         self._port = self._runner.addresses[0][1]
-        self._refreshing = asyncio.create_task(self._stream.run(self.changed))
+
+    async def tell(self) -> None:
+        """Keep the map up to date and tell its readers, until cancelled."""
+        await self._stream.run(self.changed)
 
     async def stop(self) -> None:
         """Let go of all readers."""
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-            await asyncio.gather(self._refreshing, return_exceptions=True)
         if self._runner is not None:
             await self._runner.cleanup()
 

@@ -5,6 +5,8 @@ Large lists are columns, one list for each field, because a browser takes them i
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 
@@ -213,7 +215,7 @@ class GroupRow(Document, frozen=True, kw_only=True):
 class Explanation(Document, frozen=True, kw_only=True):
     """What would become of a workload on the cluster as it is."""
 
-    outcome: dict[str, object]
+    outcome: dict[str, Any]
     """As ``closeknit plan -o json`` has it."""
     sentences: list[str]
 

@@ -1,4 +1,4 @@
-"""What would become of workloads on the cluster as it is, in JSON and in sentences; asking changes nothing."""
+"""What would become of workloads on the cluster as it is, in JSON and in words; asking changes nothing."""
 
 from __future__ import annotations
 

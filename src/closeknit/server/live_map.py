@@ -30,10 +30,11 @@ NO_TOPOLOGY = Topology("", ())
 class LiveMap:
     """What a cluster looks like. ``refresh`` takes in what the state was told since."""
 
-    def __init__(self, state: ClusterState, *, time: Callable[[], float]) -> None:
+    def __init__(self, state: ClusterState, *, time: Callable[[], float], generation: int = 0) -> None:
+        """``generation``: where to begin, so that a reader can tell one process from the next."""
         self.state = state
         self._time = time
-        self.generation = 0
+        self.generation = generation
         self.usage = Usage("cpu")
         self._trees: dict[str, Tree] = {}
         self._ids: dict[str, int] = {}
