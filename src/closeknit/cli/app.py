@@ -28,6 +28,7 @@ from closeknit.cli.topology import topology
 from closeknit.cli.translate import translate
 from closeknit.cli.up import up
 from closeknit.cli.validate import validate
+from closeknit.cli.web import web
 from closeknit.scheduler.wording import printable
 
 DEBUG = "CLOSEKNIT_DEBUG"
@@ -116,6 +117,7 @@ _EXAMPLES = (
         delete,
         ("closeknit delete podgroup sample1 -n team-a --wait", "closeknit delete -f workloads/"),
     ),
+    (web, ("closeknit web --context training", "closeknit web --kubeconfig closeknit.kubeconfig --port 0")),
     (up, ("closeknit up", "closeknit up --nodes zone=2,block=4,rack=8,host=16 --state cluster.db")),
 )
 for _command, _lines in _EXAMPLES:

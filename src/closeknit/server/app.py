@@ -127,6 +127,7 @@ class MapServer:
                 self._allow(request, self._costly)
             body = await request.read() if route.method == "POST" else b""
             asked = Asked(path=dict(request.match_info), query=dict(request.query), body=body)
+            self._api.live.refresh()
             return _json(request, msgspec.json.encode(route.answer(self._api, asked)))
 
         return answer

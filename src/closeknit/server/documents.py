@@ -60,10 +60,11 @@ class WorkloadRow(Document, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     namespace: str = ""
     kind: str = ""
-    """Empty for what holds resources and is nothing that is scheduled here."""
     dialect: str = ""
     queue: str = ""
     priority: int = 0
+    foreign: bool = False
+    """Whether it only holds resources, and others schedule it."""
     state: str = "running"
     """``running``, ``pending`` or ``invalid``."""
     pods: int = 0

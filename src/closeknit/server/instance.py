@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from random import Random
 
@@ -11,6 +12,7 @@ from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
 from closeknit.live.following import Following, kinds_read
 from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.server.access import Access
 from closeknit.server.app import MapServer
 from closeknit.server.live_map import LiveMap
 
@@ -28,6 +30,8 @@ class MapInstance:
         random: Random,
         host: str = "127.0.0.1",
         port: int = 0,
+        access: Access | None = None,
+        tls: ssl.SSLContext | None = None,
         following: Following | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -36,7 +40,7 @@ class MapInstance:
         self._following = following or Following(api, self._kinds, clock=clock, random=random)
         self.state = ClusterState()
         self.live = LiveMap(self.state, time=time.time, generation=int(time.time()))
-        self.server = MapServer(self.live, host=host, port=port)
+        self.server = MapServer(self.live, host=host, port=port, access=access, tls=tls)
 
     async def run(self) -> None:
         """Follow and serve. ``server.start`` comes first, so that its address is known."""

@@ -43,10 +43,16 @@ class LiveMap:
         self._row_versions: dict[int, int] = {}
         """By number, the version in which a row last changed; the latest come last."""
         self._units: dict[str, Workload] = {}
+        self._names: dict[Key, str] = {}
+        """By unit, the name under which it holds something."""
         self._touched: set[str] = set()
         self._holders: dict[str, int] = {}
         """By name, how many pods hold something."""
         self._moved = True
+        for holding in state.all_holdings():
+            self._pod_changed(None, holding)
+        for key, unit in state.units.items():
+            self._unit_changed(key, unit)
         state.listen(self._pod_changed, self._nodes_changed)
 
     @property
@@ -61,33 +67,31 @@ class LiveMap:
         for holding, sign in ((before, -1), (after, 1)):
             if holding is not None:
                 self._touched.add(holding.workload)
+                self._ids.setdefault(holding.workload, len(self._ids))
                 self._holders[holding.workload] = self._holders.get(holding.workload, 0) + sign * holding.pods
 
     def _nodes_changed(self) -> None:
         self._moved = True
 
-    def refresh(self) -> bool:
-        """Take in what has changed; returns whether there is a new version or generation."""
+    def refresh(self) -> None:
+        """Take in what has changed, as a new version or generation."""
         for key, unit in self.state.news().units.items():
             self._unit_changed(key, unit)
         if self._moved:
             self._begin()
-            return True
-        if not self._touched:
-            return False
-        self.usage.close(self._time())
-        self._renew(self._touched)
-        self._touched = set()
-        return True
+        elif self._touched:
+            self.usage.close(self._time())
+            self._renew(self._touched)
+            self._touched = set()
 
     def _unit_changed(self, key: Key, unit: Workload | None) -> None:
-        name = holder_of(key) if unit is None or unit.request is None else unit.request.name
-        if unit is None:
-            known = [each for each, found in self._units.items() if found.object.key == key]
-            for each in known:
-                del self._units[each]
-                self._touched.add(each)
-        else:
+        if (before := self._names.pop(key, None)) is not None:
+            del self._units[before]
+            self._touched.add(before)
+        if unit is not None:
+            # Without a request nothing says under which name it would hold something.
+            name = unit.request.name if unit.request is not None else holder_of(key)
+            self._names[key] = name
             self._units[name] = unit
             self._touched.add(name)
 
@@ -124,8 +128,12 @@ class LiveMap:
     def _row(self, number: int, name: str) -> WorkloadRow | None:
         unit, pods = self._units.get(name), self._holders.get(name, 0)
         if unit is None:
-            namespace, _, own = name.rpartition("/")
-            return WorkloadRow(id=number, name=own, namespace=namespace, pods=pods) if pods > 0 else None
+            if pods <= 0:
+                return None
+            # A holder that no family knows has its kind in front of its name.
+            whose, _, own = name.rpartition("/")
+            kind, _, namespace = whose.rpartition(" ")
+            return WorkloadRow(id=number, name=own, namespace=namespace, kind=kind, foreign=True, pods=pods)
         request = unit.request
         still_open = sum(each.open for each in request.root.pod_sets()) if request is not None else 0
         state = "invalid" if unit.problems or request is None else "pending" if still_open else "running"
@@ -252,8 +260,7 @@ class LiveMap:
 
     def row(self, unit: Workload) -> WorkloadRow:
         """The row of a unit."""
-        name = unit.request.name if unit.request is not None else holder_of(unit.object.key)
-        return self._rows[self._ids[name]]
+        return self._rows[self._ids[self._names[unit.object.key]]]
 
     def waiting(self) -> list[Workload]:
         """The units that wait, in the order in which they will be tried."""

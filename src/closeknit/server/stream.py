@@ -33,10 +33,14 @@ class Stream:
 
     async def run(self, changed: asyncio.Event) -> None:
         """Refresh the map whenever something was told, and wake the readers, until cancelled."""
+        seen = (0, 0)
         while True:
             await changed.wait()
             changed.clear()
-            if self._live.refresh():
+            self._live.refresh()
+            # Whoever asks for the map refreshes it too.
+            if seen != (self._live.generation, self._live.version):
+                seen = (self._live.generation, self._live.version)
                 self._news.set()
                 self._news = asyncio.Event()
             await asyncio.sleep(_PAUSE)

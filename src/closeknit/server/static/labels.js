@@ -1,6 +1,7 @@
 // Names on the map, and frames around what an explanation speaks of.
 
 import { THEMES } from "./colors.js";
+import { headOf } from "./layout.js";
 
 export function drawLabels(canvas, picture, view, ratio, marks) {
   const context = canvas.getContext("2d"), { model, layout } = picture, theme = THEMES[picture.theme];
@@ -14,7 +15,7 @@ export function drawLabels(canvas, picture, view, ratio, marks) {
     const x = (layout.x[i] - view.x) * view.scale, y = (layout.y[i] - view.y) * view.scale;
     const w = layout.w[i] * view.scale, h = layout.h[i] * view.scale;
     if (x > width || y > height || x + w < 0 || y + h < 0) { i = picture.ends[i] - 1; continue; }
-    const head = (1.5 + (levels.length - domains.level[i]) * .9) * view.scale;
+    const head = headOf(levels.length, domains.level[i]) * view.scale;
     if (head < 9 || w < 30) continue;
     const size = Math.min(16, head * .75);
     context.font = `${domains.level[i] === 0 ? 600 : 400} ${size}px system-ui, sans-serif`;

@@ -4,6 +4,9 @@ const GAP = 1;
 const ASPECT = 1.6;
 export const MOST_CELLS = 64;
 
+// How high the line with a domain's name is.
+export const headOf = (depth, level) => .8 + (depth - level) * .6;
+
 export function laidOut(map) {
   const { domains, nodes } = map;
   const count = domains.name.length, hosts = nodes.name.length;
@@ -38,8 +41,8 @@ export function laidOut(map) {
     const boxes = [];
     for (const child of children[i]) boxes.push({ domain: child, w: sizes[child + 1].w, h: sizes[child + 1].h });
     for (const node of inside[i]) boxes.push({ node, w: box.w + GAP * .5, h: box.h + GAP * .5 });
-    const head = i === 0 ? 0 : 1.5 + (depth - level) * .9;
-    const pad = i === 0 ? 2 : GAP * (1 + (depth - level - 1) * .5);
+    const head = i === 0 ? 0 : headOf(depth, level);
+    const pad = i === 0 ? 1.5 : .6 + (depth - level - 1) * .3;
     const packed = shelves(boxes, pad);
     places[i] = { boxes, head, pad };
     sizes[i] = { w: packed.w + 2 * pad, h: packed.h + 2 * pad + head };

@@ -157,7 +157,7 @@ async function pick(row) {
   picture.selected = row.id;
   marks = [];
   repaint();
-  remember("workload", row.kind ? linkOf(row) : "");
+  remember("workload", row.foreign ? "" : linkOf(row));
   const nodes = model.nodesOf(row.id);
   if (nodes.length) around(nodes);
   try {
@@ -213,7 +213,6 @@ function unpick() {
   marks = [];
   remember("workload", "");
   panel.close();
-  resize();
   repaint();
 }
 
@@ -264,12 +263,10 @@ at("search").addEventListener("submit", (event) => {
 at("show-workloads").addEventListener("click", () => {
   const rows = [...model.workloads.values()].sort((a, b) => titleOf(a).localeCompare(titleOf(b)));
   panel.list("Workloads", rows.slice(0, 300), rows.length);
-  resize(); redraw();
 });
 at("show-queue").addEventListener("click", async () => {
   const { items, total } = await ask("queue?limit=300");
   panel.list("Waiting, in the order in which they will be tried", items, total);
-  resize(); redraw();
 });
 at("show-plan").addEventListener("click", () => {
   panel.plan(async (text) => {
@@ -278,7 +275,6 @@ at("show-plan").addEventListener("click", () => {
     for (const { outcome } of plan.outcomes) mark(outcome);
     return plan;
   });
-  resize(); redraw();
 });
 at("close").addEventListener("click", unpick);
 at("fit").addEventListener("click", () => { camera.fit(); rememberPlace(); });
@@ -297,7 +293,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape") unpick();
   else if (event.key === "/" && !["INPUT", "TEXTAREA"].includes(document.activeElement.tagName)) { event.preventDefault(); at("find").focus(); }
 });
-addEventListener("resize", () => { if (model) { resize(); redraw(); } });
+new ResizeObserver(() => { if (model) { resize(); redraw(); } }).observe(at("map"));
 
 function theme(name) {
   picture.theme = name;
@@ -327,7 +323,7 @@ at("save-svg").addEventListener("click", () => save(new Blob([svgOf(picture, cam
 function restore() {
   const link = state.get("workload");
   if (!link) return;
-  const row = [...model.workloads.values()].find((each) => each.kind && linkOf(each) === link);
+  const row = [...model.workloads.values()].find((each) => !each.foreign && linkOf(each) === link);
   if (row) pick(row);
 }
 

@@ -9,6 +9,8 @@ export function made(tag, text, ...inner) {
   return element;
 }
 
+const HEADINGS = { running: "Where it is", pending: "What would happen now", invalid: "What is wrong" };
+const counted = (pods) => `${pods} pod${pods === 1 ? "" : "s"}`;
 const quiet = (tag, text) => { const element = made(tag, text); element.className = "quiet"; return element; };
 
 export class Panel {
@@ -45,15 +47,15 @@ export class Panel {
 
   async workload(row, ask) {
     this.show(made("h2", titleOf(row)), quiet("p", "Asking"));
-    if (!row.kind) {
-      this.show(made("h2", titleOf(row)), quiet("p", `${row.pods} pods that others scheduled.`));
+    if (row.foreign) {
+      this.show(made("h2", titleOf(row)), quiet("p", `${row.kind || "Something"} with ${counted(row.pods ?? 0)} that others scheduled.`));
       return null;
     }
     const base = `workloads/${linkOf(row)}`;
-    const [found, told] = await Promise.all([ask(base), row.state === "running" ? null : ask(`${base}/explain`)]);
+    const [found, told] = await Promise.all([ask(base), ask(`${base}/explain`)]);
     const parts = [made("h2", titleOf(row)), quiet("p", heading(row))];
     for (const owner of row.madeFor ?? []) parts.push(quiet("p", `made for ${owner}`));
-    if (told) parts.push(made("h3", row.state === "invalid" ? "What is wrong" : "What would happen now"), ...told.sentences.map((text) => made("p", text)));
+    if (told) parts.push(made("h3", HEADINGS[row.state ?? "running"]), ...told.sentences.map((text) => made("p", text)));
     if (found.groups.length) parts.push(made("h3", "Groups"), groupTree(found));
     parts.push(made("h3", `Pods (${found.pods.length})`), made("ul", "", ...found.pods.slice(0, 200).map((pod) => made("li", pod.node ? `${pod.name} on ${pod.node}` : `${pod.name}, no node yet`))));
     this.show(...parts);
@@ -106,7 +108,7 @@ function groupTree({ groups, pods }) {
     const asks = [group.required && `requires one ${group.required}`, group.preferred && `prefers one ${group.preferred}`].filter(Boolean);
     const there = pods.filter((pod) => pod.group === group.name && pod.node).length;
     const inner = made("ul");
-    const words = `${group.name}: ${group.pods} pods${there ? `, ${there} on nodes` : ""}${asks.length ? `; ${asks.join(", ")}` : ""}`;
+    const words = `${group.name}: ${counted(group.pods)}${there ? `, ${there} on nodes` : ""}${asks.length ? `; ${asks.join(", ")}` : ""}`;
     (items.get(group.parent) ?? root).append(made("li", words, inner));
     items.set(group.name, inner);
   }
@@ -114,7 +116,7 @@ function groupTree({ groups, pods }) {
 }
 
 function heading(row) {
-  const parts = [`${row.kind}, ${row.state ?? "running"}`, `${row.pods ?? 0} pods on nodes`];
+  const parts = [`${row.kind}, ${row.state ?? "running"}`, `${counted(row.pods ?? 0)} on nodes`];
   if (row.open) parts.push(`${row.open} waiting`);
   if (row.queue) parts.push(`queue ${row.queue}`);
   if (row.priority) parts.push(`priority ${row.priority}`);
@@ -122,5 +124,5 @@ function heading(row) {
 }
 
 export function described(row) {
-  return `${titleOf(row)} ${row.kind ? `(${heading(row)})` : `(${row.pods ?? 0} pods of others)`}`;
+  return `${titleOf(row)} (${row.foreign ? `${row.kind || "something"} of others, ${counted(row.pods ?? 0)}` : heading(row)})`;
 }

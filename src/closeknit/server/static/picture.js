@@ -62,7 +62,7 @@ export class Picture {
     let color = this.known.get(workload);
     if (color === undefined) {
       const row = this.model.workloads.get(workload);
-      if (!row?.kind) color = this.colors.other;
+      if (!row || row.foreign) color = this.colors.other;
       else if (this.colorBy === "queue") color = row.queue ? hue(hash(row.queue) % 997, this.colors.lightness) : this.colors.other;
       else if (this.colorBy === "priority") color = ramp(Math.log10(1 + Math.max(0, row.priority)) / 9, this.colors.lightness);
       else color = hue(workload, this.colors.lightness);

@@ -1,6 +1,7 @@
 // The part of the map that is shown, as an SVG document.
 
 import { css } from "./colors.js";
+import { headOf } from "./layout.js";
 
 const MOST_NODES = 20000;
 
@@ -14,7 +15,7 @@ export function svgOf(picture, view, width, height) {
     const x = (layout.x[i] - view.x) * view.scale, y = (layout.y[i] - view.y) * view.scale;
     const w = layout.w[i] * view.scale, h = layout.h[i] * view.scale;
     if (outside(x, y, w, h)) continue;
-    const level = model.map.domains.level[i], head = (1.5 + (model.map.levels.length - level) * .9) * view.scale;
+    const level = model.map.domains.level[i], head = headOf(model.map.levels.length, level) * view.scale;
     box(x, y, w, h, colors.shades[Math.min(level, colors.shades.length - 1)], ` stroke="${css(colors.line)}"`);
     if (head >= 9) parts.push(`<text x="${(x + 4).toFixed(1)}" y="${(y + head * .7).toFixed(1)}" font-size="${Math.min(16, head * .75).toFixed(1)}" font-family="system-ui, sans-serif" fill="${css(colors.line)}">${escaped(model.map.domains.name[i])}</text>`);
   }
