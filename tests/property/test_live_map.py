@@ -37,8 +37,8 @@ class Browser:
             return
         update = live.update(self.version)
         self.version = update.version
-        for node in update.nodes:
-            self.held[node.node] = {workload: (amount, pods) for workload, amount, pods in node.held}
+        for node, held in update.nodes:
+            self.held[node] = {workload: (amount, pods) for workload, amount, pods in held}
         self.rows.update({row.id: row for row in update.workloads})
         for number in update.gone:
             self.rows.pop(number, None)

@@ -98,7 +98,7 @@ class Instance:
             resource=self._resource,
             random=self._random,
             pods=self._waiting_pods,
-            busy=lambda: self._in_flight() > 0,
+            busy=lambda: self._scheduler is not None and self._scheduler.binder.busy,
             clock=self._clock,
         )
         scheduler = Scheduler(

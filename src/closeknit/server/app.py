@@ -17,7 +17,7 @@ from closeknit.server.api import Api, Asked, RefusedError
 from closeknit.server.documents import ProblemDocument
 from closeknit.server.live_map import LiveMap
 from closeknit.server.openapi import PROBLEM_TYPE, document
-from closeknit.server.routes import ROOT, ROUTES, Route
+from closeknit.server.routes import EVENTS, ROOT, ROUTES, Route, checked
 from closeknit.server.stream import Stream
 
 LARGEST_BODY = 1 << 20
@@ -126,7 +126,8 @@ class MapServer:
             if route.costly:
                 self._allow(request, self._costly)
             body = await request.read() if route.method == "POST" else b""
-            asked = Asked(path=dict(request.match_info), query=dict(request.query), body=body)
+            query = checked(route.parameters, request.query)
+            asked = Asked(path=dict(request.match_info), query=query, body=body)
             self._api.live.refresh()
             return _json(request, msgspec.json.encode(route.answer(self._api, asked)))
 
@@ -135,10 +136,10 @@ class MapServer:
     async def _events(self, request: web.Request) -> web.StreamResponse:
         if self._stream.full:
             raise RefusedError(503, "Service Unavailable", "Too many readers listen already.")
-        asked = Asked(path={}, query=dict(request.query))
+        asked = Asked(path={}, query=checked(EVENTS, request.query))
         topology = self._api.map_of(asked)
-        generation = asked.number("generation", self._api.live.generation, 10**12)
-        version = asked.number("version", 0, 10**12)
+        generation = asked.number("generation", self._api.live.generation)
+        version = asked.number("version", 0)
         return await self._stream.tell(request, topology, generation, version)
 
     async def _described(self, request: web.Request) -> web.StreamResponse:

@@ -93,14 +93,6 @@ class MapDocument(Document, frozen=True, kw_only=True):
     workloads: list[WorkloadRow]
 
 
-class NodeUpdate(Document, frozen=True, kw_only=True):
-    """What is held on one node now."""
-
-    node: int
-    held: list[tuple[int, int, int]]
-    """Workload, amount and pods."""
-
-
 class StepRow(Document, frozen=True, kw_only=True):
     """What one workload took or gave back at one moment."""
 
@@ -118,7 +110,8 @@ class Update(Document, frozen=True, kw_only=True):
     generation: int
     version: int
     time: float
-    nodes: list[NodeUpdate]
+    nodes: list[tuple[int, list[tuple[int, int, int]]]]
+    """Nodes that changed, each with workload, amount and pods of all that is held there now."""
     workloads: list[WorkloadRow]
     gone: list[int]
     """Workloads that are there no longer."""

@@ -14,7 +14,6 @@ from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.server.documents import (
     Holdings,
     MapDocument,
-    NodeUpdate,
     StepRow,
     Timeline,
     Update,
@@ -210,9 +209,9 @@ class LiveMap:
         """What is different from a version of this generation."""
         shown = self.tree(topology)
         nodes = [
-            NodeUpdate(
-                node=shown.place[name],
-                held=[
+            (
+                shown.place[name],
+                [
                     (self._ids[workload], share.amount, share.pods)
                     for workload, share in self.usage.on(name).items()
                 ],

@@ -11,7 +11,6 @@ import msgspec
 from closeknit.server.documents import ProblemDocument
 from closeknit.server.routes import ROOT, ROUTES, Route
 
-MANIFEST_TYPES = ("application/yaml", "application/json")
 PROBLEM_TYPE = "application/problem+json"
 _REFUSALS = {
     "400": "Something about the request makes no sense.",
@@ -75,6 +74,7 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.method == "POST":
         operation["requestBody"] = {
             "required": True,
-            "content": {kind: {"schema": {"type": "string"}} for kind in MANIFEST_TYPES[:1]},
+            # What is wrong with a manifest is told in the answer.
+            "content": {"application/yaml": {"schema": {}}},
         }
     return operation

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from closeknit.server.api import MOST_ITEMS, STATES, Api, Asked
+from closeknit.server.api import Api, Asked, RefusedError
 from closeknit.server.documents import (
     Document,
     Explanation,
@@ -20,6 +20,8 @@ from closeknit.server.documents import (
 )
 
 ROOT = "/api/v1"
+MOST_ITEMS = 10_000
+STATES = ("running", "pending", "invalid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,23 @@ class Parameter:
     name: str
     says: str
     schema: dict[str, Any]
+
+    def check(self, written: str) -> None:
+        """Refuse what the schema does not allow."""
+        most = self.schema.get("maximum")
+        if most is not None:
+            digits = written.isascii() and written.isdecimal() and len(written) <= len(str(most))
+            if not digits or int(written) > most:
+                _refuse(f"The parameter {self.name} must be a whole number from 0 to {most}.")
+        elif (allowed := self.schema.get("enum")) is not None:
+            if written not in allowed:
+                _refuse(f"The parameter {self.name} must be one of {', '.join(allowed)}.")
+        elif len(written) > self.schema["maxLength"]:
+            _refuse(f"The parameter {self.name} may have {self.schema['maxLength']} characters at most.")
+
+
+def _refuse(detail: str) -> NoReturn:
+    raise RefusedError(400, "Bad Request", detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +64,16 @@ class Route:
     """Whether the engine is asked, so that nobody may ask often."""
 
 
+def checked(parameters: Iterable[Parameter], query: Mapping[str, str]) -> dict[str, str]:
+    """The parameters of a query that are known."""
+    known = {each.name: each for each in parameters if each.name in query}
+    for name, parameter in known.items():
+        parameter.check(query[name])
+    return {name: query[name] for name in known}
+
+
 _TEXT = {"type": "string", "maxLength": 253}
+_COUNT = {"type": "integer", "minimum": 0, "maximum": 10**12}
 TOPOLOGY = Parameter("topology", "The name of a topology; the first one where it is left out.", _TEXT)
 _PAGE = (
     Parameter("offset", "How many to pass over.", {"type": "integer", "minimum": 0, "maximum": 10**9}),
@@ -53,6 +81,13 @@ _PAGE = (
 )
 _NAME = Parameter("name", "Only those whose name contains this.", _TEXT)
 _UNIT = "/workloads/{kind}/{namespace}/{name}"
+
+EVENTS = (
+    TOPOLOGY,
+    Parameter("generation", "The generation of the map that was read.", _COUNT),
+    Parameter("version", "The version that was read; what came after it is told.", _COUNT),
+)
+"""What the stream of changes takes; it is no document, so OpenAPI does not describe it."""
 
 ROUTES = (
     Route(

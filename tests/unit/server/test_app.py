@@ -178,7 +178,7 @@ async def test_a_reader_is_told_what_changes_and_when_to_read_all_again() -> Non
             server.changed.set()
             assert (await stream.content.readline()).strip() == b"event: update"
             update = json.loads((await stream.content.readline()).removeprefix(b"data: "))
-            assert sorted((node["node"], len(node["held"])) for node in update["nodes"]) == [(2, 1), (3, 0)]
+            assert sorted((node, len(held)) for node, held in update["nodes"]) == [(2, 1), (3, 0)]
             await stream.content.readline()
             state.remove(entry(pod("alone")).key)
             state.put(entry(node("n9")))

@@ -19,10 +19,10 @@ export class Model {
     this.version = update.version;
     for (const row of update.workloads) this.workloads.set(row.id, row);
     for (const id of update.gone) this.workloads.delete(id);
-    for (const { node, held } of update.nodes) this.held[node] = held;
+    for (const [node, held] of update.nodes) this.held[node] = held;
     this.steps.push(...update.steps);
     if (this.steps.length > 4000) this.steps.splice(0, this.steps.length - 4000);
-    return update.nodes.map((each) => each.node);
+    return update.nodes.map(([node]) => node);
   }
 
   // Show the cluster as it was after the first `count` steps; all of them for now.
