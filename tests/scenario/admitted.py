@@ -18,6 +18,7 @@ from closeknit.admission.embedded import admit
 from closeknit.admission.instance import Admission, Settings, following_for
 from closeknit.admission.keeping import InMemory
 from closeknit.admission.registration import MUTATING, VALIDATING
+from closeknit.admission.reviewed import REVIEWED
 from closeknit.admission.reviewer import Reviewer
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.kube.clock import SYSTEM_CLOCK
@@ -92,8 +93,7 @@ async def describe(api: KubernetesApi) -> None:
 async def embedded(*families: str) -> AsyncIterator[EmbeddedCluster]:
     """An embedded cluster that reviews writes."""
     cluster = EmbeddedCluster(DEFINITIONS)
-    chosen = {"families": families} if families else {}
-    reviewer = Reviewer(cluster, operators={OPERATOR}, **chosen)
+    reviewer = Reviewer(cluster, families=families or tuple(REVIEWED), operators={OPERATOR})
     admit(cluster, reviewer)
     async with following_for(reviewer, cluster, SYSTEM_CLOCK, Random(1)) as synced:
         await synced

@@ -14,6 +14,7 @@ from closeknit.admission.registration import Renewal, install
 from closeknit.admission.reviewer import FAMILIES, Reviewer
 from closeknit.admission.server import Webhook
 from closeknit.admission.webhooks import NAME, Endpoint, configurations
+from closeknit.dialects.store.store import Entry
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.errors import ApiError
 from closeknit.kube.port import KubernetesApi
@@ -29,6 +30,8 @@ class Settings:
     """Those that are managed; of the others nothing is reviewed."""
     operators: frozenset[str] = frozenset()
     """The users who may change what operators have made."""
+    configured: tuple[Entry, ...] = ()
+    """What operators are told in files, and no cluster serves."""
     host: str = "127.0.0.1"
     port: int = 0
     name: str = NAME
@@ -57,7 +60,9 @@ class Admission:
         self._clock = clock
         self._renewal = Renewal(api, keeper, name=settings.name, clock=clock, random=random, log=log)
         self._webhook: Webhook | None = None
-        self.reviewer = Reviewer(api, families=settings.families, operators=settings.operators)
+        self.reviewer = Reviewer(
+            api, families=settings.families, operators=settings.operators, settings=settings.configured
+        )
 
     @property
     def port(self) -> int:

@@ -7,7 +7,7 @@ moment ago may not have been heard of yet, so before anything is refused, what t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -43,12 +43,16 @@ class Reviewer:
         *,
         families: Collection[str] = tuple(FAMILIES),
         operators: Collection[str] = (),
+        settings: Iterable[Entry] = (),
     ) -> None:
+        """``settings`` are taken into account though no cluster serves them: operators' configurations."""
         self._api = api
         self.families = tuple(name for name in FAMILIES if name in families)
         self._operators = frozenset(operators)
         indexes = [pods_by_claim(DIALECTS), *(index for family in DIALECTS for index in family.indexes)]
         self._view = View(Store(indexes), DIALECTS, lenient=True)
+        for entry in settings:
+            self._view.put(entry)
         self.kinds = tuple(
             dict.fromkeys(kind for family in FAMILIES.values() for kind in family.describing if kind.named)
         )
@@ -57,10 +61,6 @@ class Reviewer:
         """By group and kind, what is followed."""
         self.synced = False
         """Whether all that there was has been heard of."""
-
-    def configure(self, entry: Entry) -> None:
-        """Take something into account that no cluster serves, such as an operator's configuration."""
-        self._view.put(entry)
 
     def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:
         """An object has changed, or gone."""

@@ -17,7 +17,16 @@ import typer
 from closeknit.cli import webhook
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import LogFormat, logger
-from closeknit.cli.working import Controlling, External, Scheduling, Workers, require_families, told_to_stop
+from closeknit.cli.working import (
+    Controlling,
+    External,
+    OperatorConfig,
+    Scheduling,
+    Workers,
+    operator_settings,
+    require_families,
+    told_to_stop,
+)
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
@@ -55,6 +64,7 @@ def run(
     scheduler: Scheduling = True,
     controllers: Controlling = True,
     external: External = [],  # noqa: B006 (Typer copies it)
+    operator_config: OperatorConfig = [],  # noqa: B006
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Schedule, log and count; write nothing, so without controllers."),
@@ -109,6 +119,7 @@ def run(
             operators=operator_users,
         )
         reviewing.check()
+        configured = operator_settings(operator_config)
         if not scheduler and not controllers and not webhook_port:
             raise InvalidError([sentences.NOTHING_TO_RUN.at((Verbatim("--no-scheduler"),))])
     namespace = lease_namespace or access.namespace or "default"
@@ -123,9 +134,10 @@ def run(
             scheduling=settings if scheduler else None,
             external=external if controllers and not dry_run else None,
             lease_namespace=namespace,
-            admission=reviewing.admission(api, access.namespace or namespace, external, log)
+            admission=reviewing.admission(api, access.namespace or namespace, external, configured, log)
             if webhook_port and not dry_run
             else None,
+            settings=configured,
         )
 
     work = _run(access, connections + _CONNECTIONS, workers, (health_host, health_port))
@@ -174,6 +186,9 @@ async def _run(
                 await workers.run(told)
             elif not told.is_set():
                 return ExitStatus.INVALID
+        except InvalidError as error:
+            complain(error.problems)
+            return ExitStatus.INVALID
         finally:
             await server.stop()
     return ExitStatus.DONE

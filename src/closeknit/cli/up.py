@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated
@@ -21,9 +21,11 @@ from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_dra
 from closeknit.cli.working import (
     Controlling,
     External,
+    OperatorConfig,
     Scheduling,
     Workers,
     managed_families,
+    operator_settings,
     require_families,
     told_to_stop,
 )
@@ -36,6 +38,7 @@ from closeknit.hub.sentences import cli as sentences
 from closeknit.scheduler.wording import counted, printable
 
 if TYPE_CHECKING:
+    from closeknit.dialects.store.store import Entry
     from closeknit.kube.embedded.cluster import EmbeddedCluster
 
 _SAMPLE = "zone=2,rack=2,host=4"
@@ -71,9 +74,14 @@ def up(
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="The port on loopback. Left out: a free one.")
     ] = 0,
+    map_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, metavar="N", help="The port of the live map. Left out: a free one."),
+    ] = None,
     scheduler: Scheduling = True,
     controllers: Controlling = True,
     external: External = [],  # noqa: B006 (Typer copies it)
+    operator_config: OperatorConfig = [],  # noqa: B006
 ) -> None:
     """Serve an embedded Kubernetes cluster on loopback, until Ctrl-C.
 
@@ -89,6 +97,7 @@ def up(
         ]
         _require_ours(kubeconfig)
         require_families(external)
+        configured = operator_settings(operator_config)
 
     def workers(cluster: EmbeddedCluster) -> Workers:
         from closeknit.scheduler.loop import Settings
@@ -99,11 +108,20 @@ def up(
             log=logger(None),
             scheduling=Settings() if scheduler else None,
             external=external if controllers else None,
+            settings=configured,
         )
 
     try:
         managed = managed_families(external, controllers=controllers)
-        status = asyncio.run(_serve(objects, state, kubeconfig, port, workers, managed=managed))
+        work = _serve(
+            objects,
+            state,
+            kubeconfig,
+            (port, map_port or 0),
+            workers,
+            admission=lambda cluster: _admission(cluster, managed, configured),
+        )
+        status = asyncio.run(work)
     finally:
         # Nobody listens any more where it points.
         kubeconfig.unlink(missing_ok=True)
@@ -145,10 +163,10 @@ async def _serve(
     objects: list[Manifest],
     state: Path | None,
     kubeconfig: Path,
-    port: int,
+    ports: tuple[int, int],
     started: Callable[[EmbeddedCluster], Workers],
     *,
-    managed: Collection[str],
+    admission: Callable[[EmbeddedCluster], AbstractAsyncContextManager[None]],
 ) -> ExitStatus:
     from closeknit.kube.embedded.cluster import EmbeddedCluster
     from closeknit.kube.embedded.loading import load
@@ -161,14 +179,18 @@ async def _serve(
         complain([sentences.UNUSABLE_STATE.at((Verbatim("--state"),), reason=str(error))])
         return ExitStatus.INVALID
     cluster = EmbeddedCluster(definitions, keeper=keeper)
-    async with _admission(cluster, managed):
+    async with admission(cluster):
         refused = await load(cluster, sorted(objects, key=lambda one: one.get("kind") not in DESCRIBING))
         if refused:
             complain(refused)
             await cluster.close()
             return ExitStatus.INVALID
         status = await _listen(
-            cluster, port, kubeconfig, started, lambda address: _greet(address, kubeconfig, state, objects)
+            cluster,
+            ports,
+            kubeconfig,
+            started,
+            lambda address, map_address: _greet(address, map_address, kubeconfig, state, objects),
         )
     if status is ExitStatus.DONE:
         kept = f" {printable(str(state))} keeps it." if state else ""
@@ -177,14 +199,16 @@ async def _serve(
 
 
 @asynccontextmanager
-async def _admission(cluster: EmbeddedCluster, families: Collection[str]) -> AsyncIterator[None]:
+async def _admission(
+    cluster: EmbeddedCluster, families: Collection[str], settings: Iterable[Entry]
+) -> AsyncIterator[None]:
     """Review writes by the rules of these families, once all that there is was read."""
     from closeknit.admission.embedded import admit
     from closeknit.admission.instance import following_for
     from closeknit.admission.reviewer import Reviewer
     from closeknit.kube.clock import SYSTEM_CLOCK
 
-    reviewer = Reviewer(cluster, families=families, operators={OPERATOR})
+    reviewer = Reviewer(cluster, families=families, operators={OPERATOR}, settings=settings)
     # The dice spread calls in time, and guard nothing.
     async with following_for(reviewer, cluster, SYSTEM_CLOCK, Random()) as synced:  # noqa: S311
         await synced
@@ -194,40 +218,51 @@ async def _admission(cluster: EmbeddedCluster, families: Collection[str]) -> Asy
 
 async def _listen(
     cluster: EmbeddedCluster,
-    port: int,
+    ports: tuple[int, int],
     kubeconfig: Path,
     started: Callable[[EmbeddedCluster], Workers],
-    greet: Callable[[str], None],
+    greet: Callable[[str, str], None],
 ) -> ExitStatus:
     from closeknit.kube.embedded.http.server import Server
     from closeknit.kube.standins import run_standins
+    from closeknit.server.instance import MapInstance
 
-    server = Server(cluster, port=port)
+    own = cluster.acting_as(OPERATOR)
+    working = started(own)
+    server = Server(cluster, port=ports[0])
+    # The dice spread calls in time, and guard nothing.
+    shown = MapInstance(own, random=Random(), port=ports[1], following=working.following)  # noqa: S311
     try:
         await server.start()
+        await shown.server.start()
         server.write_kubeconfig(kubeconfig)
     except OSError as error:
         complain([sentences.CANNOT_BE_SERVED.at(reason=str(error.strerror or error))])
+        await shown.server.stop()
         await server.stop()
         await cluster.close()
         return ExitStatus.INVALID
-    greet(server.address)
+    greet(server.address, shown.server.address)
     try:
-        own = cluster.acting_as(OPERATOR)
-        await started(own).run(told_to_stop(), [run_standins(own)])
+        await working.run(told_to_stop(), [run_standins(own), shown.run()])
+    except InvalidError as error:
+        complain(error.problems)
+        return ExitStatus.INVALID
     finally:
+        await shown.server.stop()
         await server.stop()
         await cluster.close()
     return ExitStatus.DONE
 
 
-def _greet(address: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
+def _greet(address: str, picture: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
     number = sum(one.get("kind") == "Node" for one in objects)
     file = printable(str(kubeconfig))
     lines = [
         f"An embedded Kubernetes cluster listens on {address}"
         + (f", with {counted(number, 'node')}." if number else "."),
         "Its state is in memory." if state is None else f"Its state is in {printable(str(state))}.",
+        f"Its live map is on {picture}",
         "In another terminal:",
         f"  export KUBECONFIG={file}",
         "  closeknit topology --context closeknit",

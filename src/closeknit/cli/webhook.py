@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -18,6 +18,7 @@ from closeknit.hub.sentences import cli as sentences
 if TYPE_CHECKING:
     from closeknit.admission.instance import Admission
     from closeknit.admission.keeping import Keeper
+    from closeknit.dialects.store.store import Entry
     from closeknit.kube.port import KubernetesApi
     from closeknit.live.log import Log
 
@@ -88,7 +89,14 @@ class Webhook:
         if self.url and (url.scheme != "https" or not url.hostname):
             raise InvalidError([sentences.NO_WEBHOOK_URL.at((Verbatim("--webhook-url"),), url=self.url)])
 
-    def admission(self, api: KubernetesApi, namespace: str, external: Collection[str], log: Log) -> Admission:
+    def admission(
+        self,
+        api: KubernetesApi,
+        namespace: str,
+        external: Collection[str],
+        configured: Sequence[Entry],
+        log: Log,
+    ) -> Admission:
         """Admission of all families but those that somebody else looks after."""
         from closeknit.admission.instance import Admission, Settings
         from closeknit.admission.reviewer import FAMILIES
@@ -100,6 +108,7 @@ class Webhook:
             port=self.port,
             name=self.configuration,
             url=self.url.rstrip("/"),
+            configured=tuple(configured),
         )
         # The dice spread calls in time, and guard nothing.
         return Admission(api, settings, self._keeper(api, namespace), log=log, random=Random())  # noqa: S311

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Collection, Coroutine, Iterable, Iterator
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from closeknit.cli.exits import ExitStatus, complain
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
@@ -17,6 +18,7 @@ from closeknit.hub.sentences import cli as sentences
 if TYPE_CHECKING:
     from closeknit.admission.instance import Admission
     from closeknit.controllers.instance import Controllers
+    from closeknit.dialects.store.store import Entry
     from closeknit.kube.port import KubernetesApi
     from closeknit.live.log import Log
     from closeknit.scheduler.health import Probes
@@ -44,6 +46,31 @@ External = Annotated[
         help="A family whose own operator runs there: kai, grove, dynamo, osmo or kueue. May repeat.",
     ),
 ]
+
+
+OperatorConfig = Annotated[
+    list[str],
+    typer.Option(
+        "--operator-config",
+        metavar="FILE",
+        help="A file with an OperatorConfiguration of Grove or Dynamo, as its operator is installed with."
+        " May repeat.",
+    ),
+]
+
+
+def operator_settings(files: Sequence[str]) -> Sequence[Entry]:
+    """What operators are told in files; the command ends where something is wrong with them."""
+    if not files:
+        return ()
+    from closeknit import dialects
+    from closeknit.cli.loading import sources_of
+
+    found = dialects.operator_settings(tuple(sources_of(files)))
+    if found.problems:
+        complain(found.problems)
+        raise typer.Exit(ExitStatus.INVALID)
+    return found.entries
 
 
 def require_families(external: Collection[str]) -> None:
@@ -79,6 +106,7 @@ class Workers:
         external: Collection[str] | None,
         lease_namespace: str = "",
         admission: Admission | None = None,
+        settings: Sequence[Entry] = (),
     ) -> None:
         """``scheduling``, ``external`` and ``admission`` are None for a process that does not do it.
 
@@ -127,6 +155,7 @@ class Workers:
                 random=dice,
                 lease=lease(CONTROLLERS_LEASE),
                 following=self.following,
+                settings=settings,
             )
 
     async def run(self, told: asyncio.Event, beside: Iterable[Coroutine[Any, Any, None]] = ()) -> None:
