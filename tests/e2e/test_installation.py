@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, MutableMapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,21 +17,34 @@ import yaml
 from closeknit.admission.instance import Admission, Settings
 from closeknit.admission.keeping import InSecret
 from closeknit.admission.registration import MUTATING, VALIDATING
+from closeknit.controllers.instance import Controllers
+from closeknit.controllers.operators import managed
 from closeknit.kube.clock import SYSTEM_CLOCK
 from closeknit.kube.errors import ApiError, ForbiddenError
 from closeknit.kube.port import KubernetesApi, MergePatch
-from closeknit.kube.resources import SECRETS
+from closeknit.kube.resources import NODES, PODS, SECRETS
 from closeknit.kube.rest import connect, load_access
+from closeknit.live.leadership import LeaseName
+from closeknit.scheduler.instance import Instance
+from closeknit.scheduler.loop import Settings as SchedulerSettings
 from closeknit.testing.control_plane import ControlPlane, GoMissingError
 from closeknit.testing.control_plane.programs import helm
 from closeknit.testing.rendered import MANIFESTS, NAMESPACE, ChartError, manifests, rendered
+from tests.scenario import bound
 from tests.scenario.admitted import free_port, resource_of
-from tests.scenario.test_admission import kai_topology, named, pod_group
+from tests.scenario.test_admission import clique_set, kai_topology, named, pod_group
+from tests.unit.scheduler.objects import node, pod
 
 pytestmark = pytest.mark.e2e
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CHART = DEPLOY / "chart"
 Json = dict[str, Any]
+TOPOLOGY: Json = {
+    "apiVersion": "kai.scheduler/v1alpha1",
+    "kind": "Topology",
+    "metadata": {"name": "r"},
+    "spec": {"levels": [{"nodeLabel": "rack"}]},
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -193,3 +207,95 @@ async def _said(api: KubernetesApi) -> str:
     except ApiError as error:
         return str(error)
     return ""
+
+
+async def test_the_scheduler_needs_nothing_but_its_role(installed: ControlPlane) -> None:
+    """It holds its lease, binds a gang, and tells why another one waits."""
+    async with _as(installed, "scheduler") as api, _as(installed) as own:
+        await _stand_aside(own)
+        await own.create(resource_of(TOPOLOGY), TOPOLOGY)
+        for name in ("n0", "n1"):
+            await own.create(NODES, node(name, 4, rack="r"))
+        for group, pods in (("fits", 2), ("waits", 9)):
+            wanted = named(
+                pod_group(
+                    f"{{minMember: {pods}, topologyConstraint: {{topology: r, requiredTopologyLevel: rack}}}}"
+                )
+            )
+            wanted["metadata"]["name"] = group
+            await own.create(resource_of(wanted), wanted)
+            for i in range(pods):
+                await own.create(PODS, pod(f"{group}-{i}", group, gpus=1))
+        scheduler = Instance(
+            api,
+            SchedulerSettings(),
+            identity="e2e",
+            log=structlog.wrap_logger(structlog.ReturnLogger()),
+            random=Random(1),
+            lease=LeaseName(namespace=NAMESPACE, name="closeknit-scheduler"),
+        )
+        running = asyncio.create_task(scheduler.run())
+        try:
+            waiting = await bound.told(own, "waits", "Unschedulable", seconds=60)
+            assert waiting["status"] == "False"
+            nodes = await bound.nodes_of(own)
+            assert all(nodes[f"fits-{i}"] for i in range(2))
+        finally:
+            scheduler.stop()
+            await running
+
+
+async def test_the_controllers_need_nothing_but_their_role(installed: ControlPlane) -> None:
+    """They hold their lease, and make the gang and the pods of a PodCliqueSet."""
+    async with _as(installed, "controllers") as api, _as(installed) as own:
+        await _stand_aside(own)
+        warnings: list[str] = []
+
+        def note(_: Any, method: str, facts: MutableMapping[str, Any]) -> str:
+            if method == "warning":
+                warnings.append(str(facts))
+            return ""
+
+        controllers = Controllers(
+            api,
+            managed(),
+            identity="e2e",
+            log=structlog.wrap_logger(structlog.ReturnLogger(), processors=[note]),
+            random=Random(1),
+            lease=LeaseName(namespace=NAMESPACE, name="closeknit-controllers"),
+        )
+        running = asyncio.create_task(controllers.run())
+        try:
+            wanted = named(clique_set())
+            await own.create(resource_of(wanted), wanted)
+            async with asyncio.timeout(60):
+                while True:
+                    pods = (await own.list(PODS)).items
+                    made = [
+                        each
+                        for each in pods
+                        if each["metadata"]["name"].startswith(wanted["metadata"]["name"])
+                    ]
+                    if len(made) == 2:
+                        break
+                    await asyncio.sleep(0.2)
+        finally:
+            controllers.stop()
+            await running
+    assert not [each for each in warnings if "forbidden" in each.lower()]
+
+
+@asynccontextmanager
+async def _as(plane: ControlPlane, component: str = "") -> AsyncIterator[KubernetesApi]:
+    """The API as a component's account sees it, or as an administrator."""
+    user = plane.accounts[component] if component else plane.admin
+    access = load_access(kubeconfig=str(plane.kubeconfig_of(user)))
+    async with connect(access, component=component or "e2e") as api:
+        yield api
+
+
+async def _stand_aside(api: KubernetesApi) -> None:
+    """Ask no webhook any more, since none listens."""
+    for resource in (MUTATING, VALIDATING):
+        await api.patch(resource, "closeknit", MergePatch({"webhooks": []}))
+    await asyncio.sleep(1)
