@@ -60,7 +60,9 @@ class Controlled:
         self.log: list[str] = []
         """What the controllers have warned about."""
         self._operators = operators
-        self._resources = {each.kind: each for each in reversed(list(resources))}
+        known = list(reversed(list(resources)))
+        self._resources = {each.kind: each for each in known}
+        self._exact = {(each.api_version, each.kind): each for each in known}
         self._successor = FaultyApi(api)
         self._settings = Settings() if scheduler else None
         self._work: list[asyncio.Task[None]] = []
@@ -78,7 +80,8 @@ class Controlled:
     async def create(self, *objects: Mapping[str, Any]) -> None:
         """Make objects, one after the other."""
         for each in objects:
-            await self.cluster.create(self._resources[each["kind"]], _with_namespace(each, self._resources))
+            resource = self._exact[each["apiVersion"], each["kind"]]
+            await self.cluster.create(resource, _with_namespace(each, resource))
 
     async def get(self, kind: str, name: str, namespace: str = "default") -> Object:
         """One object."""
@@ -267,7 +270,7 @@ def without_chance(value: Any) -> Any:
     return value
 
 
-def _with_namespace(body: Mapping[str, Any], resources: Mapping[str, Resource]) -> Mapping[str, Any]:
-    if not resources[body["kind"]].namespaced:
+def _with_namespace(body: Mapping[str, Any], resource: Resource) -> Mapping[str, Any]:
+    if not resource.namespaced:
         return body
     return {**body, "metadata": {"namespace": "default", **body["metadata"]}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from random import Random
@@ -81,7 +81,9 @@ class ControllerLoop:
         indexes = [index for each in operators for index in each.indexes]
         self.state = ControllerState(families, self._kinds, indexes, schedulers=schedulers)
         self._controllers: dict[type[Any], list[Controller[Any]]] = {}
-        for controller in (each for operator in operators for each in operator.controllers):
+        self._planners = [each.planner(random) for each in operators if each.planner is not None]
+        planning = [each.controller for each in self._planners]
+        for controller in (*planning, *(each for operator in operators for each in operator.controllers)):
             self._controllers.setdefault(controller.shape, []).append(controller)
         self._queue: WorkQueue[_Item] = WorkQueue(random)
         self._concerned: dict[Key, dict[_Item, None]] = {}
@@ -146,11 +148,20 @@ class ControllerLoop:
         if self._wake.is_set():
             await asyncio.sleep(0)
             return
-        time = self._queue.next_time()
+        time = min(self._due(), default=None)
         if time is None:
             await self._wake.wait()
         else:
             await self._within(time - self._clock.monotonic(), self._wake.wait())
+
+    def _due(self) -> Iterator[float]:
+        """When something is to be looked at though nothing changes."""
+        if (time := self._queue.next_time()) is not None:
+            yield time
+        now = self._clock.now()
+        for planner in self._planners:
+            if (planned := planner.next_time(now)) is not None:
+                yield self._clock.monotonic() + max((planned - now).total_seconds(), 0.0)
 
     async def _within(self, seconds: float, work: Coroutine[Any, Any, Any]) -> bool:
         """Wait for some work for so many seconds at most; whether it was done by then."""
@@ -168,7 +179,11 @@ class ControllerLoop:
 
     def _collect(self) -> None:
         """Put everything into the queue that has changed since the last time."""
-        for key, shape in self.state.changed().items():
+        changed = self.state.changed()
+        for planner in self._planners:
+            for key in planner.look(self.state.view, changed, self._clock.now()):
+                self._queue.add(_Item(planner.controller, key))
+        for key, shape in changed.items():
             for controller in self._controllers.get(shape, ()):
                 self._queue.add(_Item(controller, key))
             for item in self._concerned.get(key, ()):
