@@ -98,7 +98,7 @@ class Instance:
             resource=self._resource,
             random=self._random,
             pods=self._waiting_pods,
-            busy=lambda: self._in_flight() > 0,
+            busy=lambda: self._scheduler is not None and self._scheduler.binder.busy,
             clock=self._clock,
         )
         scheduler = Scheduler(
@@ -139,7 +139,7 @@ class Instance:
     def probes(self) -> Probes:
         """What an operator may ask."""
         return Probes(
-            alive=self._not_alive,
+            alive=lambda: not_alive(self._scheduler.following) if self._scheduler is not None else None,
             ready=self._not_ready,
             metrics=self.metrics.written,
             snapshot=self._snapshot,
@@ -154,10 +154,6 @@ class Instance:
     def idle(self) -> bool:
         """Whether nothing is under way, and nothing was told that was not looked at."""
         return self._scheduler is None or self._scheduler.idle
-
-    def _not_alive(self) -> str | None:
-        behind = self._behind()
-        return f"Nothing was heard of the API server for {behind:.0f} s." if behind > _STUCK else None
 
     def _not_ready(self) -> str | None:
         if self._scheduler is None:
@@ -190,7 +186,7 @@ class Instance:
     def _behind(self) -> float:
         if self._scheduler is None:
             return 0.0
-        return max((each.behind for each in self._scheduler.following.freshness().values()), default=0.0)
+        return behind(self._scheduler.following)
 
     def _queue_depth(self) -> Mapping[str, int]:
         return Counter(self._reporter.reasons()) if self._reporter is not None else {}
@@ -210,3 +206,14 @@ class Instance:
             "refused": self._reporter.refused,
             "dropped-events": self._recorder.dropped,
         }
+
+
+def behind(following: Following) -> float:
+    """For how many seconds changes may have been missed."""
+    return max((each.behind for each in following.freshness().values()), default=0.0)
+
+
+def not_alive(following: Following) -> str | None:
+    """Why a process that follows a cluster should be restarted; None while it need not."""
+    seconds = behind(following)
+    return f"Nothing was heard of the API server for {seconds:.0f} s." if seconds > _STUCK else None

@@ -69,10 +69,7 @@ def with_conditions(
     """All conditions of a Workload, with these among them."""
     generation = int(workload.written["metadata"].get("generation", 0)) or None
     before = status_of(workload).get("conditions") or ()
-    cut = (
-        Condition(each.type, each.status, each.reason, each.message[:LONGEST_MESSAGE])
-        for each in wanted
-    )
+    cut = (Condition(each.type, each.status, each.reason, each.message[:LONGEST_MESSAGE]) for each in wanted)
     return conditions(before, cut, now, generation=generation)
 
 

@@ -38,11 +38,17 @@ def owed(view: View, node: str) -> tuple[Holding, ...]:
     made = []
     for each in view.of(DaemonSet):
         read = read_template(each.content.spec.template.spec)
-        if read.problems or not read.shape.resources or view.found(_BY_DAEMON_SET, (each.content.metadata.uid, node)):
+        if (
+            read.problems
+            or not read.shape.resources
+            or view.found(_BY_DAEMON_SET, (each.content.metadata.uid, node))
+        ):
             continue
         if _runs_on(read.shape.filter, hub_node(stored.content, [])):
             shape = read.shape
-            made.append(Holding(f"DaemonSet {each.namespace}/{each.name}", node, shape.resources, 1, shape.host_ports))
+            made.append(
+                Holding(f"DaemonSet {each.namespace}/{each.name}", node, shape.resources, 1, shape.host_ports)
+            )
     return tuple(made)
 
 

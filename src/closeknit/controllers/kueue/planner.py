@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from closeknit.apis import core_v1
@@ -67,6 +67,12 @@ class AdmissionPlanner:
         """By Workload, what is held for it, under keys that are made up."""
         self._paid: dict[Key, Sequence[Charge]] = {}
         self._intents: dict[Key, Intent] = {}
+        self._preempting: dict[Key, frozenset[Key]] = {}
+        """By Workload for which others have to go, those that were told to."""
+        self._parked: dict[Key, Workload] = {}
+        """Who stands behind one of them, and is not tried before it."""
+        self._leaving: dict[Key, Holding] = {}
+        """What pods hold that are going."""
         self._lines: dict[str, dict[Key, Workload]] = {}
         """By ClusterQueue in which nobody is passed, who waits there."""
         self._changes: list[Change] = []
@@ -75,7 +81,8 @@ class AdmissionPlanner:
     def next_time(self, now: datetime) -> datetime | None:
         """When somebody may be tried again."""
         time = self._queue.next_time(now.timestamp())
-        return datetime.fromtimestamp(time, UTC) if time is not None else None
+        # A time is cut to microseconds, and must not lie before the moment that is meant.
+        return datetime.fromtimestamp(time, UTC) + timedelta(milliseconds=1) if time is not None else None
 
     def look(self, view: View, changed: Mapping[Key, type[Any]], now: datetime) -> Iterable[Key]:
         """Take in what has changed, and decide who can be decided."""
@@ -89,7 +96,9 @@ class AdmissionPlanner:
         self._changes = []
         if changes:
             self._queue.wake(changes, self._tracked.engine)
+        self._try_preemptors()
         self._admit_next(view, now)
+        self._try_preemptors()
         return self._told
 
     def _decide(self, observed: Observed, now: datetime) -> Decision:
@@ -111,9 +120,16 @@ class AdmissionPlanner:
         nodes.update((name, None) for (name,) in view.stale(daemons.owed))
         for name in nodes:
             owed = view.derive(daemons.owed, name)
-            self._hold(Key("", "Node", "", name), {_made_up("daemons", name, i): held for i, held in enumerate(owed)})
+            self._hold(
+                Key("", "Node", "", name), {_made_up("daemons", name, i): held for i, held in enumerate(owed)}
+            )
         for key in pods:
-            self._tracked.set_pod(key, view.derive(pod_holding, key))
+            held = view.derive(pod_holding, key)
+            self._tracked.set_pod(key, held)
+            stored = view.get(key)
+            self._leaving.pop(key, None)
+            if held is not None and stored is not None and stored.content.metadata.deletion_timestamp:
+                self._leaving[key] = held
 
     def _take_in(self, view: View, key: Key) -> None:
         """Book what a Workload has, or let it wait."""
@@ -199,6 +215,7 @@ class AdmissionPlanner:
 
     def _leave_queue(self, key: Key) -> None:
         self._queue.remove(key)
+        self._parked.pop(key, None)
         for name, line in self._lines.items():
             if line.pop(key, None) is not None:
                 self._offer_first(name)
@@ -216,7 +233,12 @@ class AdmissionPlanner:
             if not isinstance(waiting, Nominated):
                 self._queue.remove(key)
                 continue
+            if self._is_behind(key):
+                self._queue.remove(key)
+                self._parked[key] = workload
+                continue
             self._told[key] = None
+            self._preempting.pop(key, None)
             verdict = decide(self._tracked.engine, self._tracked.topologies, workload, self._accounts)
             if isinstance(verdict.outcome, Placed):
                 self._admit(view, key, waiting, verdict)
@@ -263,34 +285,77 @@ class AdmissionPlanner:
     # ------------------------------------------------------------------------------------- preempting
 
     def _preempt(self, view: View, key: Key, waiting: Nominated, now: float) -> int:
-        """Evict Workloads of lower priority from the same ClusterQueue; how many have to go."""
+        """Evict Workloads of lower priority from the same ClusterQueue; how many have to go.
+
+        Until they have gone, nobody behind it in that queue is admitted.
+        """
         assert waiting.queue is not None
         policy = _policy(view, waiting.queue.name).preempts
-        leaving = sum(
-            isinstance(each, Evict) and each.preemptor == key for each in self._intents.values()
-        )
-        if leaving or policy == "Never":
-            return leaving
-        running = list(self._candidates(waiting, policy))
+        if policy == "Never":
+            return 0
+        if self._fits_soon(waiting):
+            self._preempting[key] = frozenset()
+            return 0
         plan = displacement(
             self._tracked.engine,
             self._tracked.topologies,
             waiting.workload,
-            running,
+            list(self._candidates(waiting, policy)),
             accounts=self._accounts,
             now=now,
         )
-        for each in plan.victims if plan is not None else ():
-            victim = each.workload.object.key
-            uid = waiting.queued.stored.content.metadata.uid
-            self._intents[victim] = Evict(
-                "Preempted",
-                f"Preempted to accommodate a workload (UID: {uid}) due to prioritization in the ClusterQueue",
-                "InClusterQueue",
-                key,
-            )
+        if plan is None:
+            return 0
+        uid = waiting.queued.stored.content.metadata.uid
+        why = f"Preempted to accommodate a workload (UID: {uid}) due to prioritization in the ClusterQueue"
+        for victim in (each.workload.object.key for each in plan.victims):
+            self._intents[victim] = Evict("Preempted", why, "InClusterQueue")
             self._told[victim] = None
-        return len(plan.victims) if plan is not None else 0
+        self._preempting[key] = frozenset(each.workload.object.key for each in plan.victims)
+        return len(plan.victims)
+
+    def _fits_soon(self, waiting: Nominated) -> bool:
+        """Whether a Workload fits as soon as pods have gone that are going already."""
+        engine = self._tracked.engine
+        if not self._leaving:
+            return False
+        with engine.fork():
+            for each in self._leaving.values():
+                if each.node in self._tracked.nodes:
+                    engine.release_pods(each)
+            verdict = decide(
+                engine, self._tracked.topologies, waiting.workload, self._accounts, explained=False
+            )
+        return isinstance(verdict.outcome, Placed)
+
+    def _try_preemptors(self) -> None:
+        """Try those again for whom others have gone, and let nobody wait behind those who wait no more."""
+        for key, victims in list(self._preempting.items()):
+            waiting = self._units.get(key)
+            if not isinstance(waiting, Nominated) or isinstance(self._intents.get(key), Admit):
+                del self._preempting[key]
+            elif victims and not any(isinstance(self._units.get(each), Reservation) for each in victims):
+                self._preempting[key] = frozenset()
+                self._queue.remove(key)
+                self._queue.put(waiting.workload)
+        for key, workload in list(self._parked.items()):
+            if not self._is_behind(key):
+                del self._parked[key]
+                self._queue.put(workload)
+
+    def _is_behind(self, key: Key) -> bool:
+        """Whether a Workload stands behind one in its queue for which others have to go."""
+        mine = self._units.get(key)
+        if not isinstance(mine, Nominated) or mine.queue is None:
+            return False
+        firsts = (each for each in self._preempting if each != key)
+        return any(
+            isinstance(first := self._units.get(each), Nominated)
+            and first.queue is not None
+            and first.queue.name == mine.queue.name
+            and order(first.workload) < order(mine.workload)
+            for each in firsts
+        )
 
     def _candidates(self, waiting: Nominated, policy: str) -> Iterator[Running]:
         assert waiting.queue is not None
@@ -323,7 +388,9 @@ class AdmissionPlanner:
         if not isinstance(verdict.outcome, Placed) or way is None:
             self._intents[lost.key] = evict
             return
-        kept = {name: held for name, held in self._held.get(lost.key, {}).items() if held.node not in lost.lost}
+        kept = {
+            name: held for name, held in self._held.get(lost.key, {}).items() if held.node not in lost.lost
+        }
         self._hold_placed(lost.key, verdict, kept)
         admission = admission_object(found, way, verdict.outcome, view)
         self._intents[lost.key] = Admit(found.queue.name, admission)

@@ -127,9 +127,7 @@ def _observed(
     holding = [each for each in shares if each.queue]
     counts = (len(shares) - len(holding), len(holding), sum(each.admitted for each in shares))
     admitted = [each for each in holding if each.admitted]
-    reserved, used = (
-        tuple(_flavors(some, nominal, borrowing=borrowing)) for some in (holding, admitted)
-    )
+    reserved, used = (tuple(_flavors(some, nominal, borrowing=borrowing)) for some in (holding, admitted))
     return Observed(stored, active, counts, reserved, used)
 
 

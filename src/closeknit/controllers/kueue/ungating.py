@@ -58,7 +58,10 @@ def observe(view: View, key: Key) -> tuple[PodSetPods, ...]:
     for pod in view.found(BY_WORKLOAD, key):
         if pod.content.status.phase not in ("Succeeded", "Failed"):
             pods.setdefault(pod.content.metadata.labels.get(keys.POD_SET, ""), []).append(pod)
-    admission, sets = stored.content.status.admission, {each.name: each for each in stored.content.spec.pod_sets}
+    admission, sets = (
+        stored.content.status.admission,
+        {each.name: each for each in stored.content.spec.pod_sets},
+    )
     assert admission is not None
     found = []
     for given in admission.pod_set_assignments:
@@ -145,7 +148,9 @@ def _domains(pods: PodSetPods) -> list[tuple[Waiting, DomainPath]]:
         left[domain] += count
     order = list(chain.from_iterable(repeat(domain, count) for domain, count in pods.assigned.domains))
     left.subtract(dict(pods.gone))
-    ranked = [(each, order[each.rank]) for each in pods.waiting if each.rank is not None and each.rank < len(order)]
+    ranked = [
+        (each, order[each.rank]) for each in pods.waiting if each.rank is not None and each.rank < len(order)
+    ]
     needed = Counter(domain for _, domain in ranked)
     distinct = len({each.rank for each, _ in ranked}) == len(pods.waiting) == len(ranked)
     if distinct and all(left[domain] >= count for domain, count in needed.items()):

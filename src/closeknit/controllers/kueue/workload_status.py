@@ -65,7 +65,6 @@ class Evict:
     message: str
     preempted: str = ""
     """Where it has to make room: whose."""
-    preemptor: Key | None = None
 
 
 Intent: TypeAlias = Admit | Pend | Evict
@@ -199,9 +198,7 @@ def _waiting(
     return NOTHING
 
 
-def _requeue(
-    observed: Observed, workload: Stored[wire.Workload], why: Found, now: datetime
-) -> Decision:
+def _requeue(observed: Observed, workload: Stored[wire.Workload], why: Found, now: datetime) -> Decision:
     """Let a Workload queue again when what made it give back its quota is over."""
     if not workload.content.spec.active:
         return NOTHING
@@ -216,7 +213,10 @@ def _requeue(
     if observed.stopped is not None:
         return NOTHING
     reason, message = {
-        "ClusterQueueStopped": ("ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
+        "ClusterQueueStopped": (
+            "ClusterQueueRestarted",
+            "The ClusterQueue was restarted after being stopped",
+        ),
         "LocalQueueStopped": ("LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
         "Deactivated": ("Reactivated", "The workload was reactivated"),
     }.get(why.reason, ("BackoffFinished", "The workload backoff was finished"))

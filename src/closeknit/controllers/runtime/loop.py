@@ -14,7 +14,7 @@ from closeknit.controllers.runtime.comparing import is_needed
 from closeknit.controllers.runtime.controller import Controller, Operator
 from closeknit.controllers.runtime.queue import WorkQueue
 from closeknit.controllers.runtime.state import ControllerState
-from closeknit.controllers.runtime.writes import Decision, Delete, Evict, Tell, Write
+from closeknit.controllers.runtime.writes import Decision, Delete, Evict, SetStatus, Tell, Write
 from closeknit.dialects.family import Family
 from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.dialects.store.store import Entry
@@ -91,6 +91,8 @@ class ControllerLoop:
         self._wanted: dict[_Item, frozenset[Key]] = {}
         """The other way round."""
         self._told: dict[_Item, tuple[Tell, ...]] = {}
+        self._settled: dict[_Item, tuple[object, float | None]] = {}
+        """Of those whose last decision was carried out: what was observed, and when to look again."""
         self._free = asyncio.Semaphore(connections)
         self._wake = asyncio.Event()
         self._listening: Listening | None = None
@@ -184,9 +186,9 @@ class ControllerLoop:
             for key in planner.look(self.state.view, changed, self._clock.now()):
                 self._queue.add(_Item(planner.controller, key))
         for key, shape in changed.items():
-            for controller in self._controllers.get(shape, ()):
-                self._queue.add(_Item(controller, key))
-            for item in self._concerned.get(key, ()):
+            found = (_Item(controller, key) for controller in self._controllers.get(shape, ()))
+            for item in (*found, *self._concerned.get(key, ())):
+                self._settled.pop(item, None)
                 self._queue.add(item)
         for controllers in self._controllers.values():
             for controller in controllers:
@@ -210,6 +212,11 @@ class ControllerLoop:
         controller, key = item
         try:
             observed = self.state.view.derive(controller.observe, key)
+            settled, again = self._settled.pop(item, (None, None))
+            if settled is observed and (again is None or again > self._clock.monotonic()):
+                # What it depends on has changed, and means the same.
+                self._done(item, observed, again)
+                return None
             decision = controller.decide(observed, self._clock.now())
         except Exception as error:  # noqa: BLE001 (one object must not keep the others from being looked at)
             wait = self._queue.failed(item, self._clock.monotonic())
@@ -219,11 +226,18 @@ class ControllerLoop:
         found = [(write, self.state.get(write.key)) for write in decision.writes]
         self._note_wanted(item, decision)
         self._tell(item, decision)
-        needed = [pair for pair in found if not isinstance(pair[0], Tell) and is_needed(*pair)]
+        needed = list(_needed(found))
         if needed:
             return self._carry_out(item, decision, needed)
-        self._queue.done(item, self._again(decision))
+        self._done(item, observed, self._again(decision))
         return None
+
+    def _done(self, item: _Item, observed: object, again: float | None) -> None:
+        # What a planner wants may be otherwise although it observes the same.
+        planned = any(item.controller is each.controller for each in self._planners)
+        if observed is not None and not planned and self.state.get(item.key) is not None:
+            self._settled[item] = (observed, again)
+        self._queue.done(item, again)
 
     def _again(self, decision: Decision) -> float | None:
         if decision.again_at is None:
@@ -323,6 +337,17 @@ class ControllerLoop:
                 said = f"{write.key} could not be written: {error}"
                 self._record(Tell(item.key, f"Failed{verb}", said, warning=True, action=verb))
         return error
+
+
+def _needed(found: Iterable[tuple[Write, Entry | None]]) -> Iterator[tuple[Write, Entry | None]]:
+    """The writes that would change something; a status waits for other writes of its object to be seen."""
+    touched: set[Key] = set()
+    for write, entry in found:
+        if isinstance(write, Tell) or (isinstance(write, SetStatus) and write.key in touched):
+            continue
+        if is_needed(write, entry):
+            touched.add(write.key)
+            yield write, entry
 
 
 async def _all(work: Iterable[Callable[[], Awaitable[None]]]) -> None:

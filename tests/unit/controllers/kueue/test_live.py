@@ -76,10 +76,13 @@ async def bound(cluster: Controlled, job_name: str = "train") -> list[str]:
         each
         for each in await cluster.every("Pod")
         if each["metadata"]["labels"].get("job-name", "").startswith(job_name)
+        and "deletionTimestamp" not in each["metadata"]
     ]
     label = "batch.kubernetes.io/job-completion-index"
     jobs = "jobset.sigs.k8s.io/job-index"
-    pods.sort(key=lambda each: (each["metadata"]["labels"].get(jobs, ""), int(each["metadata"]["labels"][label])))
+    pods.sort(
+        key=lambda each: (each["metadata"]["labels"].get(jobs, ""), int(each["metadata"]["labels"][label]))
+    )
     return [each["spec"].get("nodeName", "") for each in pods]
 
 
@@ -89,10 +92,17 @@ def test_a_job_is_admitted_started_and_let_go_by_rank() -> None:
         (workload,) = await cluster.every("Workload")
         (owner,) = workload["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["name"], owner["controller"]) == ("Job", "train", True)
-        assert await conditions(cluster) == {"QuotaReserved": "True QuotaReserved", "Admitted": "True Admitted"}
+        assert await conditions(cluster) == {
+            "QuotaReserved": "True QuotaReserved",
+            "Admitted": "True Admitted",
+        }
         assert await bound(cluster) == ["n0", "n0", "n0", "n0", "n1", "n1"]
         queue = (await cluster.get("ClusterQueue", "research"))["status"]
-        assert (queue["pendingWorkloads"], queue["reservingWorkloads"], queue["admittedWorkloads"]) == (0, 1, 1)
+        assert (queue["pendingWorkloads"], queue["reservingWorkloads"], queue["admittedWorkloads"]) == (
+            0,
+            1,
+            1,
+        )
         assert queue["flavorsUsage"] == [
             {"name": "tas", "resources": [{"name": "nvidia.com/gpu", "total": "6", "borrowed": "0"}]}
         ]
@@ -143,7 +153,7 @@ def test_a_workload_is_deactivated_and_activated_again() -> None:
         (workload,) = await cluster.names("Workload")
         before = (await cluster.get("Job", "train"))["spec"]["template"]
         await cluster.patch("Workload", workload, {"spec": {"active": False}})
-        await cluster.quiet()
+        await cluster.settle(40)
         assert (await cluster.get("Job", "train"))["spec"]["suspend"] is True
         assert await cluster.every("Pod") == []
         found = await conditions(cluster)
@@ -164,6 +174,7 @@ def test_a_workload_is_deactivated_and_activated_again() -> None:
 def test_a_workload_of_higher_priority_takes_the_place_of_one_of_lower() -> None:
     async def live(cluster: Controlled) -> None:
         await cluster.create(*objects(job(24, name="high", own={}).replace('"labels": {', '"labels": {"kueue.x-k8s.io/priority-class": "high", ')))  # fmt: skip
+        await cluster.settle(60)
         await cluster.quiet()
         assert (await conditions(cluster, "low"))["Evicted"] == "True Preempted"
         assert (await conditions(cluster, "low"))["Preempted"] == "True InClusterQueue"
@@ -181,6 +192,7 @@ def test_a_workload_of_higher_priority_takes_the_place_of_one_of_lower() -> None
 def test_pods_of_a_lost_node_are_placed_again_near_the_others() -> None:
     async def live(cluster: Controlled) -> None:
         assert await bound(cluster) == ["n0", "n0", "n0", "n0", "n1"]
+        await cluster.create(json.loads(node("far", "b", "r1", 4)), json.loads(node("spare", "b", "r0", 4)))
         await cluster.delete("Node", "n0")
         for pod in await cluster.every("Pod"):
             if pod["spec"]["nodeName"] == "n0":
@@ -189,7 +201,7 @@ def test_pods_of_a_lost_node_are_placed_again_near_the_others() -> None:
         assert await bound(cluster) == ["spare", "spare", "spare", "spare", "n1"]
         assert (await conditions(cluster))["Admitted"] == "True Admitted"
 
-    nodes = (node("n0", "b", "r0", 4), node("n1", "b", "r0", 1), node("spare", "b", "r0", 4))
+    nodes = (node("n0", "b", "r0", 4), node("n1", "b", "r0", 1))
     run(live, *QUEUES, *nodes, job(5, podset_required_topology=RACK))
 
 
