@@ -15,6 +15,7 @@ from closeknit.testing import check
 from closeknit.testing.random_clusters import random_cluster
 from tests.property.effort import effort
 from tests.property.slices import counted, random_racks, random_slices
+from tests.trials.trial import judged
 
 
 @effort(200)
