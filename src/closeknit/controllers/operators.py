@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from closeknit.controllers.kueue.operator import KUEUE
 from closeknit.controllers.runtime.controller import Operator
 
-OPERATORS: dict[str, Operator] = {}
+OPERATORS: dict[str, Operator] = {each.family: each for each in (KUEUE,)}
 """By the family's name."""
 
 

@@ -83,7 +83,7 @@ def reserved(workload: Stored[wire.Workload], queue: str) -> list[Condition]:
     return made
 
 
-def released(workload: Stored[wire.Workload], why: Found) -> list[Condition]:
+def released(why: Found) -> list[Condition]:
     """A Workload that was evicted has given back its quota."""
     again = why.reason in _REQUEUED_AFTER
     return [

@@ -1,8 +1,8 @@
 """Jobs and JobSets that queue: their Workload, kept in step, and when they run.
 
-A Job waits suspended. When its Workload is admitted, its pod templates get node selectors, tolerations and the
-gate, and it is resumed; when the Workload is evicted it is suspended, and then gets its own templates back,
-which the Workload has kept.
+A Job waits suspended. When its Workload is admitted, its pod templates get node selectors, tolerations and
+the gate, and it is resumed; when the Workload is evicted it is suspended, and then gets its own templates
+back, which the Workload has kept.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _is_started(template: Mapping[str, Any], workload: Stored[wire.Workload]) ->
     return annotations.get(keys.WORKLOAD) == workload.name
 
 
-def decide(observed: Observed, now: datetime) -> Decision:
+def decide(observed: Observed, _: datetime) -> Decision:
     """What is written of a Job, or for it."""
     job, workload = observed.job, observed.workload
     if job is None or job.content.metadata.deletion_timestamp:

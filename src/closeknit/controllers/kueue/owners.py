@@ -1,12 +1,12 @@
-"""What a Workload was made from, as far as its life is concerned: does it run, is it ready, has it ended?"""
+"""What a Workload was made from, as far as its life is concerned: whether it runs, is ready, or has ended."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from closeknit.apis import core_v1
-from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.controllers.kueue.pod_groups import is_gated
 from closeknit.dialects.core.pods import ReadPod, Stage
 from closeknit.dialects.kueue import owners
 from closeknit.dialects.store.objects import Stored
@@ -50,7 +50,7 @@ def owner_of(view: View, workload: Key) -> Owner | None:
     owner = view.get(found)
     if owner is None:
         return None
-    return _job(owner) if found.kind == "Job" else _job_set(owner, stored)
+    return _job(owner) if found.kind == "Job" else _job_set(owner)
 
 
 def _job(stored: Stored[Any]) -> Owner:
@@ -74,7 +74,7 @@ def _job(stored: Stored[Any]) -> Owner:
     )
 
 
-def _job_set(stored: Stored[Any], workload: Stored[wire.Workload]) -> Owner:
+def _job_set(stored: Stored[Any]) -> Owner:
     status = stored.written.get("status") or {}
     counted = {each.get("name"): each for each in status.get("replicatedJobsStatus") or ()}
     ready = pods = 0
@@ -105,19 +105,15 @@ def _group(view: View, group: Key) -> Owner | None:
     if not pods:
         return None
     open_ones = [pod for pod in pods if pod.stage in (Stage.OPEN, Stage.RUNNING, Stage.LEAVING)]
+    waiting = [pod for pod in open_ones if pod.stage is Stage.OPEN and is_gated(pod.stored)]
     ready = sum(pod.stage is Stage.SUCCEEDED or is_ready(pod) for pod in pods)
     ended = None
     if not open_ones:
         failed = sum(pod.stage is Stage.FAILED for pod in pods)
         message = f"Pods succeeded: {len(pods) - failed}/{len(pods)}." if len(pods) > 1 else ""
         ended = Ended(not failed, message or ("Pod failed" if failed else "Pod succeeded"))
-    return Owner(group, is_gated(pods), bool(open_ones), ready, len(pods), ended)
-
-
-def is_gated(pods: Sequence[ReadPod]) -> bool:
-    """Whether all pods of a group that could run wait for admission."""
-    open_ones = [pod for pod in pods if pod.stage in (Stage.OPEN, Stage.RUNNING)]
-    return all(pod.stage is Stage.OPEN and pod.stored.content.spec.scheduling_gates for pod in open_ones)
+    stopped = len(waiting) == len(open_ones)
+    return Owner(group, stopped, not stopped, ready, len(pods), ended)
 
 
 def is_ready(pod: ReadPod) -> bool:

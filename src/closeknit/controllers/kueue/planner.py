@@ -1,8 +1,8 @@
-"""Who is admitted next: quota and place are one decision over all Workloads that wait, in the order of the queue.
+"""Who is admitted next: quota and place are one decision over all Workloads that wait, in queue order.
 
-The engine holds what reservations and other pods hold, and is changed in place. What was decided is believed at
-once, and written until the server says the same; so nothing is given away twice, and one that starts anew comes
-to the same. Time and dice come in as arguments.
+The engine holds what reservations and other pods hold, and is changed in place. What was decided is believed
+at once, and written until the server says the same; so nothing is given away twice, and one that starts anew
+comes to the same. Time and dice come in as arguments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.controllers.kueue import daemons
 from closeknit.controllers.kueue.reservations import Reservation, continued, pod_holding, unit
-from closeknit.controllers.kueue.workload_status import Admit, Evict, Intent, Observed, Pend, decided, observe
+from closeknit.controllers.kueue.workload_status import (
+    Admit,
+    Evict,
+    Intent,
+    Observed,
+    Pend,
+    ReadyWithin,
+    decided,
+    observe,
+)
 from closeknit.controllers.runtime.controller import Controller
 from closeknit.controllers.runtime.writes import Decision
 from closeknit.dialects.compiling import topologies_of
@@ -33,6 +42,7 @@ from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
 from closeknit.hub.quota import Charge, lacks_quota
+from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import ObjectName, Workload
 from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.deciding import Verdict, charge, decide
@@ -57,7 +67,8 @@ class _Policy:
 class AdmissionPlanner:
     """All Workloads and what is known of the nodes."""
 
-    def __init__(self, random: Any) -> None:
+    def __init__(self, random: Any, ready_within: ReadyWithin | None = None) -> None:
+        self._ready_within = ready_within
         self.controller: Controller[Any] = Controller("kueue-workload", wire.Workload, observe, self._decide)
         self._tracked = TrackedEngine()
         self._queue = WaitingQueue(random)
@@ -75,6 +86,8 @@ class AdmissionPlanner:
         """What pods hold that are going."""
         self._lines: dict[str, dict[Key, Workload]] = {}
         """By ClusterQueue in which nobody is passed, who waits there."""
+        self._broken: dict[Key, None] = {}
+        """What could not be read for a mistake of ours; it is tried again at every look."""
         self._changes: list[Change] = []
         self._told: dict[Key, None] = {}
 
@@ -90,8 +103,15 @@ class AdmissionPlanner:
         self._tracked.set_topologies(view.derive(topologies_of, FAMILY).values())
         self._follow_nodes(view, changed)
         again = [key for key, shape in changed.items() if shape is wire.Workload]
-        for key in dict.fromkeys([*again, *(key for (key,) in view.stale(unit))]):
-            self._take_in(view, key)
+        broken, self._broken = self._broken, {}
+        for key in dict.fromkeys([*again, *broken, *(key for (key,) in view.stale(unit))]):
+            try:
+                self._take_in(view, key)
+            except Exception as error:  # noqa: BLE001 (one Workload must not stop the others)
+                self._broken[key] = None
+                self._leave_queue(key)
+                self._intents[key] = Pend("Misconfigured", f"{type(error).__name__}: {error}")
+                self._told[key] = None
         changes = [*self._tracked.changes(), *self._changes]
         self._changes = []
         if changes:
@@ -102,8 +122,7 @@ class AdmissionPlanner:
         return self._told
 
     def _decide(self, observed: Observed, now: datetime) -> Decision:
-        key = observed.key
-        return decided(observed, self._intents.get(key), now)
+        return decided(observed, self._intents.get(observed.key), now, self._ready_within)
 
     # -------------------------------------------------------------------------------------- taking in
 
@@ -239,12 +258,19 @@ class AdmissionPlanner:
                 continue
             self._told[key] = None
             self._preempting.pop(key, None)
-            verdict = decide(self._tracked.engine, self._tracked.topologies, workload, self._accounts)
+            verdict = self._decided(waiting.workload)
             if isinstance(verdict.outcome, Placed):
                 self._admit(view, key, waiting, verdict)
             else:
                 self._queue.failed(key, verdict.outcome, time)
                 self._intents[key] = self._refused(view, key, waiting, verdict, time)
+
+    def _decided(self, workload: Workload) -> Verdict:
+        try:
+            return decide(self._tracked.engine, self._tracked.topologies, workload, self._accounts)
+        except Exception as error:  # noqa: BLE001 (one Workload that breaks a rule of ours must not stop the others)
+            said = f"{type(error).__name__}: {error}"
+            return Verdict(workload, None, (sentences.NOT_UNDERSTOOD.at((), kind="Workload", error=said),))
 
     def _admit(self, view: View, key: Key, waiting: Nominated, verdict: Verdict) -> None:
         assert isinstance(verdict.outcome, Placed)
@@ -383,7 +409,7 @@ class AdmissionPlanner:
         if lost.fixed or found is None or not found.admissions or found.queue is None:
             self._intents[lost.key] = evict
             return
-        verdict = decide(self._tracked.engine, self._tracked.topologies, found.workload, self._accounts)
+        verdict = self._decided(found.workload)
         way = next((each for each in found.admissions if each.option is verdict.option), None)
         if not isinstance(verdict.outcome, Placed) or way is None:
             self._intents[lost.key] = evict
@@ -400,9 +426,7 @@ class AdmissionPlanner:
         found = view.derive(continued, reservation.key)
         if found is None or not found.admissions or not any(each.topology for each in found.admissions):
             return
-        verdict = decide(
-            self._tracked.engine, self._tracked.topologies, found.workload, self._accounts, explained=False
-        )
+        verdict = self._decided(found.workload)
         if isinstance(verdict.outcome, Placed):
             self._hold_placed(reservation.key, verdict)
 

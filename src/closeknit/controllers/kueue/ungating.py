@@ -1,4 +1,4 @@
-"""Lets pods go that wait for their domain: as many to each as the assignment says, by rank where they have one."""
+"""Lets pods go that wait for their domain: as many to each as was assigned, by rank where they have one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from closeknit.apis import core_v1
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.controllers.kueue.conditions import runs
+from closeknit.controllers.kueue.pod_groups import is_gated
 from closeknit.controllers.kueue.reservations import BY_WORKLOAD
 from closeknit.controllers.runtime.writes import NOTHING, Decision, Patch
 from closeknit.dialects.core.pods import rank as by_name
 from closeknit.dialects.kueue.assignments import Assigned, from_written
+from closeknit.dialects.kueue.quotas import flavor_named
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
@@ -41,12 +43,13 @@ class PodSetPods(NamedTuple):
     """The pods of one pod set."""
 
     assigned: Assigned
+    """Without levels where there is no topology: then pods wait for admission alone."""
+    selector: tuple[tuple[str, str], ...]
+    """The labels of the flavors that were assigned."""
     waiting: tuple[Waiting, ...]
     """In the order of their names."""
     gone: tuple[tuple[DomainPath, int], ...]
     """By domain, how many pods were let go to it and have not ended."""
-    ranks: tuple[tuple[int, DomainPath], ...] = ()
-    """By rank, the domains of those that were let go."""
 
 
 def observe(view: View, key: Key) -> tuple[PodSetPods, ...]:
@@ -66,40 +69,43 @@ def observe(view: View, key: Key) -> tuple[PodSetPods, ...]:
     found = []
     for given in admission.pod_set_assignments:
         own = pods.get(given.name, ())
-        if given.topology_assignment is None or given.name not in sets or not any(map(_waits, own)):
+        if given.name not in sets or not any(is_gated(pod) for pod in own):
             continue
-        try:
-            assigned = from_written(given.topology_assignment)
-        except InvalidError:
-            continue
-        found.append(_read(assigned, own, sets[given.name]))
+        assigned = Assigned((), (((), len(own)),))
+        if given.topology_assignment is not None:
+            try:
+                assigned = from_written(given.topology_assignment)
+            except InvalidError:
+                continue
+        flavors = [view.derive(flavor_named, name) for name in dict.fromkeys(given.flavors.values())]
+        selector = {key: value for each in flavors if each is not None for key, value in each.labels.items()}
+        found.append(_read(assigned, tuple(selector.items()), own, sets[given.name]))
     return tuple(found)
 
 
-def _waits(pod: Stored[core_v1.Pod]) -> bool:
-    return any(each.name == keys.GATE for each in pod.content.spec.scheduling_gates)
-
-
-def _read(assigned: Assigned, pods: Sequence[Stored[core_v1.Pod]], given: wire.PodSet) -> PodSetPods:
+def _read(
+    assigned: Assigned,
+    selector: tuple[tuple[str, str], ...],
+    pods: Sequence[Stored[core_v1.Pod]],
+    given: wire.PodSet,
+) -> PodSetPods:
     waiting: list[Waiting] = []
     gone: Counter[DomainPath] = Counter()
-    ranks: list[tuple[int, DomainPath]] = []
     asked = given.topology_request
     each = given.count // (asked.sub_group_count or 1)
     for pod in sorted(pods, key=lambda one: by_name(one.name)):
         metadata, spec = pod.content.metadata, pod.content.spec
         rank = _rank(pod, asked, each)
-        if _waits(pod):
+        if is_gated(pod):
             if metadata.deletion_timestamp:
                 continue
-            gates = tuple(gate.name for gate in spec.scheduling_gates if gate.name != keys.GATE)
+            ours = (keys.GATE, keys.ADMISSION_GATE)
+            gates = tuple(gate.name for gate in spec.scheduling_gates if gate.name not in ours)
             waiting.append(Waiting(pod.key, metadata.uid, rank, metadata.creation_timestamp, gates))
             continue
         domain = tuple(spec.node_selector.get(level, "") for level in assigned.levels)
         gone[domain] += 1
-        if rank is not None:
-            ranks.append((rank, domain))
-    return PodSetPods(assigned, tuple(waiting), tuple(gone.items()), tuple(ranks))
+    return PodSetPods(assigned, selector, tuple(waiting), tuple(gone.items()))
 
 
 def _rank(pod: Stored[core_v1.Pod], asked: wire.PodSetTopologyRequest, each: int) -> int | None:
@@ -124,7 +130,7 @@ def decide(observed: tuple[PodSetPods, ...], now: datetime) -> Decision:
             again = later if again is None else min(again, later)
             continue
         for pod, domain in _domains(pods):
-            selector = dict(zip(pods.assigned.levels, domain, strict=True))
+            selector = {**dict(pods.selector), **dict(zip(pods.assigned.levels, domain, strict=True))}
             gates = [{"name": name} for name in pod.gates]
             spec = {"schedulingGates": gates or None, "nodeSelector": selector}
             writes.append(Patch(pod.key, {"spec": spec}, uid=pod.uid))

@@ -139,7 +139,7 @@ def _release(workload: Stored[wire.Workload], owner: Owner | None, now: datetime
     if owner is not None and (owner.active or not owner.suspended):
         return NOTHING
     fields = {"admission": None, "unhealthyNodes": None, "reclaimablePods": None}
-    return _write(workload, released(workload, why), now, fields)
+    return _write(workload, released(why), now, fields)
 
 
 def _running(
@@ -149,7 +149,7 @@ def _running(
     now: datetime,
     ready_within: ReadyWithin | None,
 ) -> Decision:
-    """What has quota: is it still to have it?"""
+    """What has quota, and keeps it unless something speaks against it."""
     if not workload.content.spec.active:
         return _evict(workload, Evict("Deactivated", "The workload is deactivated"), now)
     if observed.stopped is not None:

@@ -34,7 +34,7 @@ class Controller(Generic[_T]):
 
 
 class Planner(Protocol):
-    """Decides about many objects in one, as who shares out quota has to; its controller writes what it decided.
+    """Decides about many objects in one, as who shares out quota has to; its controller writes that.
 
     What it knows is worked out from the view, so that one that starts anew comes to the same.
     """
@@ -42,7 +42,7 @@ class Planner(Protocol):
     controller: Controller[Any]
 
     def look(self, view: View, changed: Mapping[Key, type[Any]], now: datetime) -> Iterable[Key]:
-        """Take in which objects have changed, with their shapes, and decide; who is to be looked at for it."""
+        """Take in which objects have changed, with their shapes; who is to be looked at after that."""
 
     def next_time(self, now: datetime) -> datetime | None:
         """When it would decide something though nothing changes."""

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from closeknit.controllers.kueue.operator import KUEUE
+from closeknit.controllers.kueue.operator import KUEUE, kueue_operator
+from closeknit.controllers.kueue.workload_status import ReadyWithin
 from closeknit.testing.controlling import Controlled, controlling
 from tests.unit.dialects.kueue.kit import (
     HOST,
@@ -21,6 +22,7 @@ from tests.unit.dialects.kueue.kit import (
     job_set,
     local_queue,
     node,
+    queued_pod,
     replicated,
     topology,
     written,
@@ -246,3 +248,76 @@ def test_part_of_a_job_is_admitted_where_quota_is_short() -> None:
 
     small = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 3}), local_queue())
     run(live, *small, *RACKS, job(6, own={"job-min-parallelism": "2"}))
+
+
+GATES = [{"name": "kueue.x-k8s.io/admission"}, {"name": "kueue.x-k8s.io/topology"}, {"name": "other"}]
+
+
+def gated(*texts: str) -> list[str]:
+    """Plain pods as the webhook leaves them, with a gate of somebody else."""
+    made = []
+    for text in texts:
+        pod = json.loads(text)
+        pod["spec"] |= {"schedulingGates": GATES, "schedulerName": "closeknit"}
+        pod["spec"]["containers"][0]["image"] = "train"
+        made.append(json.dumps(pod))
+    return made
+
+
+@pytest.mark.requirement("K13", "K82", "K91")
+def test_a_group_of_pods_is_admitted_and_let_go_but_for_the_gates_of_others() -> None:
+    async def live(cluster: Controlled) -> None:
+        (workload,) = await cluster.every("Workload")
+        assert workload["metadata"]["name"] == "g"
+        assert [each["name"] for each in workload["metadata"]["ownerReferences"]] == ["g-0", "g-1"]
+        pods = await cluster.every("Pod")
+        assert [each["spec"]["schedulingGates"] for each in pods] == [[{"name": "other"}]] * 2
+        assert {each["metadata"]["annotations"]["kueue.x-k8s.io/workload"] for each in pods} == {"g"}
+        for each in pods:
+            await cluster.patch("Pod", each["metadata"]["name"], {"spec": {"schedulingGates": None}})
+        await cluster.quiet()
+        racks = {int(each["spec"]["nodeName"][1:]) // 2 for each in await cluster.every("Pod")}
+        assert len(racks) == 1
+        await cluster.patch("Workload", "g", {"spec": {"active": False}})
+        await cluster.settle(40)
+        assert await cluster.every("Pod") == []
+
+    pods = gated(*(queued_pod(f"g-{i}", "g", 2, gpus=3, podset_required_topology=RACK) for i in range(2)))
+    run(live, *QUEUES, *RACKS, *pods)
+
+
+@pytest.mark.requirement("K20", "K21")
+def test_pods_that_are_not_ready_in_time_cost_a_workload_its_quota_for_a_while() -> None:
+    async def live(cluster: Controlled) -> None:
+        assert (await conditions(cluster))["PodsReady"] == "False WaitForStart"
+        await cluster.settle(310)
+        found = await conditions(cluster)
+        assert (found["Evicted"], found["Requeued"]) == ("True PodsReadyTimeout", "False PodsReadyTimeout")
+        await cluster.settle(70)
+        assert (await conditions(cluster))["Admitted"] == "True Admitted"
+
+    async def living() -> None:
+        operator = kueue_operator(ReadyWithin())
+        made = objects(*QUEUES, *RACKS, job(2))
+        async with controlling([operator], *made, standins=True) as cluster:
+            await cluster.quiet()
+            await live(cluster)
+
+    asyncio.run(living())
+
+
+@pytest.mark.requirement("K117")
+def test_quota_of_pods_that_are_done_is_given_to_others() -> None:
+    async def live(cluster: Controlled) -> None:
+        assert (await conditions(cluster, "second"))["QuotaReserved"] == "False WaitingForQuota"
+        for i, pod in enumerate(await cluster.every("Pod")):
+            if i < 2:
+                status = {"phase": "Succeeded"}
+                await cluster.patch("Pod", pod["metadata"]["name"], {"status": status}, subresource="status")
+        await cluster.quiet()
+        found = next(each for each in await cluster.every("Workload") if "first" in each["metadata"]["name"])
+        assert found["status"]["reclaimablePods"] == [{"name": "main", "count": 2}]
+        assert (await conditions(cluster, "second"))["Admitted"] == "True Admitted"
+
+    small = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 4}), local_queue())
+    run(live, *small, *RACKS, job(4, name="first"), job(2, name="second"))
