@@ -5,7 +5,6 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from closeknit.testing.trial import judged
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -67,8 +67,8 @@ def up(
 
     It needs no installation: kubectl get, apply, describe, delete, patch, scale, wait and explain work on it.
     The scheduler binds pods whose schedulerName is kai-scheduler, closeknit or default-scheduler, and tells
-    each decision here. Nodes are stand-ins: pods that are bound to them count as running, and end after the seconds of their
-    annotation closeknit.dev/run-seconds.
+    each decision here. Nodes are stand-ins: pods that are bound to them count as running, and end after the
+    seconds of their annotation closeknit.dev/run-seconds.
     """
     with refusing_invalid():
         objects = [
