@@ -2,6 +2,7 @@
 PYTHON ?= python3
 N ?= 20000
 SEED ?= 1
+MINUTES ?= 30
 WORKERS ?= 2
 # Tests that ask a real control plane mostly wait for it.
 E2E_WORKERS ?= 4
@@ -14,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live rules e2e cluster clean
+.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live rules e2e requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +43,10 @@ test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a
 	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not e2e" --hypothesis-profile=explore \
 		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
 
+storm: $(READY) ## let it storm over an embedded cluster for MINUTES of its own time (MINUTES=30 SEED=1)
+	STORM_MINUTES=$(MINUTES) STORM_SEED=$(SEED) \
+		$(BIN)/python -m pytest -n $(WORKERS) -rP -m "slow and not e2e" tests/scenario/test_storm.py $(ARGS)
+
 check: $(READY) ## lint, formatting, types and import rules
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
@@ -53,14 +58,14 @@ format: $(READY) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix $(SOURCES)
 
 oracle: $(READY) ## compare the engine with the exact oracle on N random requests (N=20000 SEED=1)
-	$(BIN)/python -m closeknit.testing.oracle_run -n $(N) --seed $(SEED) $(ARGS)
+	$(BIN)/python -m tests.trials.oracle_run -n $(N) --seed $(SEED) $(ARGS)
 
 planted: N = 500
 planted: $(READY) ## the same on N larger requests that are placeable by construction (N=500 SEED=1)
-	$(BIN)/python -m closeknit.testing.oracle_run --planted -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
+	$(BIN)/python -m tests.trials.oracle_run --planted -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
-	$(BIN)/python -m closeknit.testing.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
+	$(BIN)/python -m tests.trials.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
@@ -72,6 +77,11 @@ e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built w
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/conformance tests/e2e tests/scenario $(ARGS)
+
+requirements: $(READY) ## run the tests that carry requirements, and make the page of the docs that lists them
+	rm -f build/requirements.json && mkdir -p build
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement" --requirements build/requirements.json $(ARGS)
+	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
 
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)

@@ -24,12 +24,14 @@ from closeknit.dialects.ownership import CLAIM, Claim, pods_by_claim
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Kind
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
+from closeknit.live.entries import entry_of, safely
 from closeknit.scheduler.changes import Change
 from closeknit.scheduler.tracked_engine import TrackedEngine
 
@@ -127,10 +129,17 @@ class ClusterState:
 
     # --------------------------------------------------------------------------------------- changes
 
+    def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:
+        """What the server says of an object; None where it has gone."""
+        if obj is None:
+            self.remove(key)
+        else:
+            self.put(safely(entry_of, kind, api_version, key, obj))
+
     def put(self, entry: Entry) -> None:
         """An object as the server says that it is."""
         if isinstance(entry, Stored) and entry.shape is core_v1.Pod:
-            entry = self._as_believed(entry)
+            entry = self._as_believed(_without_details(entry))
         self._put(entry)
 
     def remove(self, key: Key) -> None:
@@ -278,6 +287,14 @@ class ClusterState:
             self._broken[family, key] = None
             problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")
             return (Workload(entry.object, family.name, None, (problem,), maker=key),)
+
+
+def _without_details(pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:
+    """The pod with no more of its status than its phase: what else changes there decides nothing."""
+    status = pod.content.status
+    if status == (bare := core_v1.PodStatus(phase=status.phase)):
+        return pod
+    return replace(pod, content=msgspec.structs.replace(pod.content, status=bare))
 
 
 def _on(pod: Stored[core_v1.Pod], node: str) -> Stored[core_v1.Pod]:

@@ -23,7 +23,9 @@ from closeknit.dialects.kai.members import (
     leaf_pods_of_implicit,
     members,
     members_of_implicit,
+    pods_missing,
     task_priority_problems,
+    too_few_given,
 )
 from closeknit.dialects.kai.owners import as_owner, implicit_groups
 from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
@@ -130,16 +132,18 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     name = workload_name(stored.namespace, stored.name)
     found = list(terms.problems)
     subgroups, levels = terms.subgroups, terms.levels
-    live = stored.live or view.schedulers is not None
     present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
     found.extend(task_priority_problems(present))
-    awaited: list[Problem] = []
+    # A cluster that is only read leaves out a PodGroup without its pods, with a note.
+    ours = view.schedulers is not None
+    live = ours or stored.live
+    lacking = (pods_missing if ours else pods_not_there) if live else too_few_given
+    awaited: list[Problem] = [] if live else found
     assumed = None if live else terms.assumed
-    groups = leaf_pods(name, terms.leaves, present, assumed, awaited if live else found)
+    groups = leaf_pods(name, terms.leaves, present, assumed, lacking=lacking, found=awaited)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
-    lacks_pods = whole is None and view.schedulers is None
-    if whole is None:
-        found.extend(map(_planned_later, awaited) if lacks_pods else awaited)
+    found.extend(awaited if whole is None else ())
+    lacks_pods = whole is None and not ours
     read = _judged(
         stored,
         terms.workload,
@@ -154,15 +158,6 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
         ),
     )
     return replace(read, lacks_pods=lacks_pods and not read.workload.problems)
-
-
-def _planned_later(awaited: Problem) -> Problem:
-    """The same as a note: on a cluster that is only read, a PodGroup without its pods is left out."""
-    facts = dict(awaited.facts)
-    minimum, missing = facts["minimum"], facts["missing"]
-    assert isinstance(minimum, int)
-    assert isinstance(missing, int)
-    return pods_not_there(awaited.path, minimum, minimum - missing)
 
 
 def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, ReadGroup], ...]:
@@ -189,9 +184,9 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     pods += (pod for controller in made.outline.controllers for pod in pods_of(view, controller, ""))
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
-    awaited: list[Problem] = []
+    awaited: list[Problem] = [] if live else found
     shapes = _shapes(made, found, lenient=view.lenient)
-    groups = leaf_pods_of_implicit(name, made, present, shapes, awaited if live else found, live=live)
+    groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     # The owner's own name, and behind a dot which of its PodGroups is meant if it has several.
