@@ -15,12 +15,16 @@ from closeknit.dialects.kai.compile import group_terms, read_pod_group
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed, Statistics
 from closeknit.hub.request import Request
+from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.embedded.loading import load
 from closeknit.scheduler.binder import Binder
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Bind
+from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.known_failures import KnownFailures
+from closeknit.scheduler.loop import Settings
 from closeknit.testing.clock import HandClock
-from tests.unit.scheduler.living import living
+from tests.unit.scheduler.living import DEFINITIONS, living
 from tests.unit.scheduler.objects import entry, node, pod, pod_group, together, topology
 
 GANGS = 10
@@ -181,6 +185,54 @@ async def test_a_storm_of_equal_gangs_without_room_is_explained_once() -> None:
 
 
 # --------------------------------------------------------------------------------------------- writes
+
+
+class Counting:
+    """An API that notes the writes asked of it, in order."""
+
+    def __init__(self, api: Any) -> None:
+        self._api = api
+        self.writes: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("bind", "create", "patch"):
+            self.writes.append(name)
+        return getattr(self._api, name)
+
+
+class Unheard:
+    """A log that nobody reads."""
+
+    def info(self, event: str, **facts: Any) -> None:
+        """Pass over it."""
+
+    def warning(self, event: str, **facts: Any) -> None:
+        """Pass over it."""
+
+
+async def test_a_gang_takes_seven_writes_and_in_a_rush_bindings_go_first() -> None:
+    clock = HandClock()
+    cluster = EmbeddedCluster(DEFINITIONS, clock=clock, dice=Random(1))
+    api: Any = Counting(cluster)
+    settings = Settings(connections=4)
+    instance = Instance(api, settings, identity="one", log=Unheard(), random=Random(2), clock=clock)
+    await load(cluster, NODES)
+    work = asyncio.create_task(instance.run())
+    await clock.advance(1)
+
+    for number in range(GANGS):
+        await load(cluster, gang(f"g{number}"))
+        await clock.advance(0.5)
+    bindings = list(api.writes)
+    for _ in range(80):
+        await clock.advance(0.25)
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    await cluster.close()
+
+    assert bindings == ["bind"] * 4 * GANGS
+    # The outcome as an annotation, conditions, and an event.
+    assert Counter(api.writes) == {"bind": 4 * GANGS, "patch": 2 * GANGS, "create": GANGS}
 
 
 class Answering:
