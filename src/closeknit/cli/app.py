@@ -24,6 +24,7 @@ from closeknit.cli.explain import explain
 from closeknit.cli.get import get
 from closeknit.cli.nodes import nodes
 from closeknit.cli.plan import plan
+from closeknit.cli.pool import pool
 from closeknit.cli.run import run as run_scheduler
 from closeknit.cli.status import status
 from closeknit.cli.topology import topology
@@ -62,6 +63,10 @@ _COMMANDS: Mapping[Callable[..., None], str] = {
     status: """
         closeknit status -f workloads/ -f topology.yaml
         closeknit status --context training
+    """,
+    pool: """
+        closeknit pool -f pools/ -f nodes.yaml
+        closeknit pool --context training my-pool -o json
     """,
     translate: """
         closeknit translate -f workloads/ --to kai

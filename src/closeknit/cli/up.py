@@ -16,7 +16,16 @@ from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
-from closeknit.cli.working import Controlling, External, Scheduling, Workers, require_families, told_to_stop
+from closeknit.cli.working import (
+    Controlling,
+    External,
+    OperatorConfig,
+    Scheduling,
+    Workers,
+    operator_settings,
+    require_families,
+    told_to_stop,
+)
 from closeknit.cli.written_objects import objects_in
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.hub.paths import Verbatim
@@ -62,6 +71,7 @@ def up(
     scheduler: Scheduling = True,
     controllers: Controlling = True,
     external: External = [],  # noqa: B006 (Typer copies it)
+    operator_config: OperatorConfig = [],  # noqa: B006
 ) -> None:
     """Serve an embedded Kubernetes cluster on loopback, until Ctrl-C.
 
@@ -77,6 +87,7 @@ def up(
         ]
         _require_ours(kubeconfig)
         require_families(external)
+        configured = operator_settings(operator_config)
 
     def workers(cluster: EmbeddedCluster) -> Workers:
         from closeknit.scheduler.loop import Settings
@@ -87,6 +98,7 @@ def up(
             log=logger(None),
             scheduling=Settings() if scheduler else None,
             external=external if controllers else None,
+            settings=configured,
         )
 
     try:
@@ -165,6 +177,9 @@ async def _serve(
     _greet(server.address, kubeconfig, state, objects)
     try:
         await started(cluster).run(told_to_stop(), [run_standins(cluster)])
+    except InvalidError as error:
+        complain(error.problems)
+        return ExitStatus.INVALID
     finally:
         await server.stop()
         await cluster.close()
