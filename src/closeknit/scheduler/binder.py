@@ -32,7 +32,7 @@ from closeknit.scheduler.commit import Answer, Answered, Bind, Call, Evict, Look
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
 _TICK = 0.25
 """Seconds between two looks at what is late or due."""
-_RUSH = 1.0
+_RUSH = 2.0
 """As many calls as there are connections, answered within so many seconds, are a rush."""
 
 

@@ -242,14 +242,14 @@ class Answering:
         return
 
 
-async def test_a_rush_of_bindings_lasts_until_they_come_slower_than_connections_in_a_second() -> None:
+async def test_a_rush_of_bindings_lasts_until_they_come_slower_than_connections_in_two_seconds() -> None:
     clock = HandClock()
     api: Any = Answering()
     binder = Binder(api, lambda _: None, clock=clock, random=Random(1), connections=4)
 
     work = asyncio.create_task(binder.run())
     seen = []
-    for calls, seconds in ((3, 0.0), (1, 0.5), (0, 0.6), (1, 0.0)):
+    for calls, seconds in ((3, 0.0), (1, 0.5), (0, 1.6), (1, 0.0)):
         for number in range(calls):
             binder.send(Bind(Key("", "Pod", "default", f"p{number}"), "", "n"))
         await clock.advance(seconds)
