@@ -2,6 +2,7 @@
 PYTHON ?= python3
 N ?= 20000
 SEED ?= 1
+MINUTES ?= 30
 WORKERS ?= 2
 # Tests that ask a real control plane mostly wait for it.
 E2E_WORKERS ?= 4
@@ -14,10 +15,10 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format oracle planted fuzz bench bench-kube bench-e2e rules e2e cluster clean
+.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live rules e2e requirements cluster clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv and install closeknit into it (the other targets do so themselves)
 
@@ -41,6 +42,10 @@ test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not e2e" $(ARGS) || test $$? -eq 5
 	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not e2e" --hypothesis-profile=explore \
 		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
+
+storm: $(READY) ## let it storm over an embedded cluster for MINUTES of its own time (MINUTES=30 SEED=1)
+	STORM_MINUTES=$(MINUTES) STORM_SEED=$(SEED) \
+		$(BIN)/python -m pytest -n $(WORKERS) -rP -m "slow and not e2e" tests/scenario/test_storm.py $(ARGS)
 
 check: $(READY) ## lint, formatting, types and import rules
 	$(BIN)/ruff check $(SOURCES)
@@ -73,11 +78,22 @@ e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built w
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/conformance tests/e2e tests/scenario $(ARGS)
 
+requirements: $(READY) ## run the tests that carry requirements, and make the page of the docs that lists them
+	rm -f build/requirements.json && mkdir -p build
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement" --requirements build/requirements.json $(ARGS)
+	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
+
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
 
 bench-e2e: $(READY) ## measure the scheduler on a real API server (ARGS="throughput" for a part)
 	$(BIN)/python -m bench.e2e $(ARGS)
+
+bench-side-by-side: $(READY) ## measure the scheduler beside kube-scheduler on one real API server
+	$(BIN)/python -m bench.e2e.side_by_side $(ARGS)
+
+bench-live: $(READY) ## measure whether the scheduler keeps up on 10,000 nodes, in virtual time
+	$(BIN)/python -m bench.live $(ARGS)
 
 rules: $(READY) ## count the steps that each rule of the search saves
 	$(BIN)/python -m bench.search_rules

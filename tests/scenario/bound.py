@@ -17,7 +17,8 @@ from closeknit.dialects.definitions import FAMILIES
 from closeknit.kube.errors import AlreadyExistsError, NotFoundError
 from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES, PODS, Resource
-from closeknit.scheduler.instance import Instance, LeaseName
+from closeknit.live.leadership import LeaseName
+from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.loop import Settings
 
 Json = dict[str, Any]

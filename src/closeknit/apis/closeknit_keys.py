@@ -4,3 +4,12 @@ from __future__ import annotations
 
 RUN_SECONDS = "closeknit.dev/run-seconds"
 """Annotation of a PodGroup or an owner of pods: how many seconds it runs at most once it has started."""
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+"""Label: who made the object."""
+OPERATOR = "closeknit"
+"""The value of ``MANAGED_BY`` for what a controller made of its configuration, for nobody else to change."""
+OUTCOME = "closeknit.dev/outcome"
+"""Annotation of what is scheduled: the outcome for programs."""
+APPLIED = "closeknit.dev/applied"
+"""Annotation of what a controller keeps: a digest of what it last wanted there."""

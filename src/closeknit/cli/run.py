@@ -1,21 +1,22 @@
-"""``closeknit run``: the scheduler on a Kubernetes cluster."""
+"""``closeknit run``: the scheduler and the controllers on a Kubernetes cluster."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import os
-import signal
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from random import Random, SystemRandom
+from random import SystemRandom
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import LogFormat, logger
+from closeknit.cli.working import Controlling, External, Scheduling, Workers, require_families, told_to_stop
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
@@ -23,10 +24,8 @@ from closeknit.hub.sentences import cli as sentences
 if TYPE_CHECKING:
     from closeknit.kube.port import KubernetesApi
     from closeknit.kube.rest import Access
-    from closeknit.scheduler.instance import Instance
     from closeknit.scheduler.loop import Settings
 
-LEASE = "closeknit-scheduler"
 _RETRY = 2.0
 """Seconds between two attempts to reach the API server at the start."""
 _CONNECTIONS = 96
@@ -51,8 +50,12 @@ def run(
             help="Bind pods with this schedulerName. May repeat. Left out: closeknit and kai-scheduler.",
         ),
     ] = [],  # noqa: B006 (Typer copies it)
+    scheduler: Scheduling = True,
+    controllers: Controlling = True,
+    external: External = [],  # noqa: B006 (Typer copies it)
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Decide, log and count; write nothing to the cluster.")
+        bool,
+        typer.Option("--dry-run", help="Schedule, log and count; write nothing, so without controllers."),
     ] = False,
     lease_namespace: Annotated[
         str,
@@ -69,11 +72,12 @@ def run(
         LogFormat | None, typer.Option(help="Left out: text on a terminal, else JSON, one line a decision.")
     ] = None,
 ) -> None:
-    """Schedule gangs on a Kubernetes cluster, until Ctrl-C or SIGTERM.
+    """Schedule gangs and run their operators on a Kubernetes cluster, until Ctrl-C or SIGTERM.
 
     It binds the pods of PodGroups, of Jobs and other controllers that KAI groups, and single pods, where they
     name one of its schedulers: each gang whole and inside the levels that it requires, or not at all. Why one
-    waits stands in its conditions and events. Of several instances, one works and the others wait.
+    waits stands in its conditions and events. Controllers make what PodCliqueSets and others consist of,
+    and keep it as it should be. Of several instances, one works and the others wait.
     """
     from closeknit.kube.rest import ConfigurationError, load_access
 
@@ -84,8 +88,24 @@ def run(
             option = Verbatim("--context" if context else "--kubeconfig")
             raise InvalidError([sentences.NO_CLUSTER.at((option,), reason=str(error))]) from error
         settings = _settings(scheduler_names, connections, dry_run=dry_run)
+        require_families(external)
+        if not scheduler and not controllers:
+            raise InvalidError([sentences.NOTHING_TO_RUN.at((Verbatim("--no-scheduler"),))])
     namespace = lease_namespace or access.namespace or "default"
-    work = _run(access, settings, namespace, (health_host, health_port), log_format)
+    log = logger(log_format)
+    identity = f"{socket.gethostname()}-{os.getpid()}-{SystemRandom().getrandbits(32):08x}"
+
+    def workers(api: KubernetesApi) -> Workers:
+        return Workers(
+            api,
+            identity=identity,
+            log=log,
+            scheduling=settings if scheduler else None,
+            external=external if controllers and not dry_run else None,
+            lease_namespace=namespace,
+        )
+
+    work = _run(access, connections + _CONNECTIONS, workers, (health_host, health_port))
     # Nearly everything that is made is kept, so looking for garbage often would only take time.
     gc.set_threshold(50_000, 20, 100)
     finish(asyncio.run(work))
@@ -107,30 +127,15 @@ def _settings(names: list[str], connections: int, *, dry_run: bool) -> Settings:
 
 
 async def _run(
-    access: Access,
-    settings: Settings,
-    lease_namespace: str,
-    health: tuple[str, int],
-    log_format: LogFormat | None,
+    access: Access, connections: int, started: Callable[[KubernetesApi], Workers], health: tuple[str, int]
 ) -> ExitStatus:
     from closeknit.kube.rest import connect
     from closeknit.scheduler.health import HealthServer
-    from closeknit.scheduler.instance import Instance, LeaseName
 
-    log = logger(log_format)
-    identity = f"{socket.gethostname()}-{os.getpid()}-{SystemRandom().getrandbits(32):08x}"
-    told = _told_to_stop()
-    async with connect(access, component="scheduler", connections=settings.connections + _CONNECTIONS) as api:
-        instance = Instance(
-            api,
-            settings,
-            identity=identity,
-            log=log,
-            random=Random(),  # noqa: S311 - it spreads calls in time, and guards nothing
-            # A dry run writes nothing, a lease included.
-            lease=None if settings.dry_run else LeaseName(namespace=lease_namespace, name=LEASE),
-        )
-        server = HealthServer(instance.probes(), host=health[0], port=health[1])
+    told = told_to_stop()
+    async with connect(access, component="scheduler", connections=connections) as api:
+        workers = started(api)
+        server = HealthServer(workers.probes(), host=health[0], port=health[1])
         try:
             await server.start()
         except OSError as error:
@@ -143,18 +148,10 @@ async def _run(
         sys.stdout.flush()
         try:
             if await _reached(api, told):
-                await until_told(instance, told)
+                await workers.run(told)
         finally:
             await server.stop()
     return ExitStatus.DONE
-
-
-def _told_to_stop() -> asyncio.Event:
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
-    return told
 
 
 async def _reached(api: KubernetesApi, told: asyncio.Event) -> bool:
@@ -177,18 +174,3 @@ async def _reached(api: KubernetesApi, told: asyncio.Event) -> bool:
         sys.stdout.flush()
         return True
     return False
-
-
-async def until_told(instance: Instance, told: asyncio.Event) -> None:
-    """Run a scheduler until the process is told to stop and what is under way has settled."""
-    running = asyncio.create_task(instance.run())
-    waiting = asyncio.create_task(told.wait())
-    try:
-        await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if not running.done():
-            instance.stop()
-        await running
-    finally:
-        for task in (running, waiting):
-            task.cancel()
-        await asyncio.gather(running, waiting, return_exceptions=True)

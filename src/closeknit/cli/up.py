@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +16,7 @@ from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
+from closeknit.cli.working import Controlling, External, Scheduling, Workers, require_families, told_to_stop
 from closeknit.cli.written_objects import objects_in
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.hub.paths import Verbatim
@@ -28,7 +27,6 @@ from closeknit.scheduler.wording import counted, printable
 
 if TYPE_CHECKING:
     from closeknit.kube.embedded.cluster import EmbeddedCluster
-    from closeknit.scheduler.instance import Instance
 
 _SAMPLE = "zone=2,rack=2,host=4"
 _PREFIX = "topology/"
@@ -61,9 +59,9 @@ def up(
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="The port on loopback. Left out: a free one.")
     ] = 0,
-    scheduler: Annotated[
-        bool, typer.Option("--scheduler/--no-scheduler", help="Whether to bind pods, as closeknit run does.")
-    ] = True,
+    scheduler: Scheduling = True,
+    controllers: Controlling = True,
+    external: External = [],  # noqa: B006 (Typer copies it)
 ) -> None:
     """Serve an embedded Kubernetes cluster on loopback, until Ctrl-C.
 
@@ -78,8 +76,21 @@ def up(
             *(each.object for each in objects_in(files)),
         ]
         _require_ours(kubeconfig)
+        require_families(external)
+
+    def workers(cluster: EmbeddedCluster) -> Workers:
+        from closeknit.scheduler.loop import Settings
+
+        return Workers(
+            cluster,
+            identity="closeknit-up",
+            log=logger(None),
+            scheduling=Settings() if scheduler else None,
+            external=external if controllers else None,
+        )
+
     try:
-        status = asyncio.run(_serve(objects, state, kubeconfig, port, scheduling=scheduler))
+        status = asyncio.run(_serve(objects, state, kubeconfig, port, workers))
     finally:
         # Nobody listens any more where it points.
         kubeconfig.unlink(missing_ok=True)
@@ -118,7 +129,11 @@ def _cluster_objects(shape: str | None, drawn: str | None, *, resumed: bool) -> 
 
 
 async def _serve(
-    objects: list[Manifest], state: Path | None, kubeconfig: Path, port: int, *, scheduling: bool
+    objects: list[Manifest],
+    state: Path | None,
+    kubeconfig: Path,
+    port: int,
+    started: Callable[[EmbeddedCluster], Workers],
 ) -> ExitStatus:
     from closeknit.kube.embedded.cluster import EmbeddedCluster
     from closeknit.kube.embedded.http.server import Server
@@ -148,46 +163,13 @@ async def _serve(
         await cluster.close()
         return ExitStatus.INVALID
     _greet(server.address, kubeconfig, state, objects)
-    work = [run_standins(cluster)]
-    instance = _scheduler(cluster) if scheduling else None
-    if instance is not None:
-        work.append(instance.run())
-    tasks = [asyncio.create_task(each) for each in work]
     try:
-        await _ending(tasks)
-        if instance is not None:
-            instance.stop()
-            await tasks[-1]
+        await started(cluster).run(told_to_stop(), [run_standins(cluster)])
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         await server.stop()
         await cluster.close()
     sys.stdout.write("\nThe cluster is down." + (f" {printable(str(state))} keeps it.\n" if state else "\n"))
     return ExitStatus.DONE
-
-
-def _scheduler(cluster: EmbeddedCluster) -> Instance:
-    """The scheduler, alone on a cluster of its own, so that it needs no lease."""
-    from closeknit.scheduler.instance import Instance
-    from closeknit.scheduler.loop import Settings
-
-    # The dice spread calls in time, and guard nothing.
-    return Instance(cluster, Settings(), identity="closeknit-up", log=logger(None), random=Random())  # noqa: S311
-
-
-async def _ending(work: Iterable[asyncio.Task[None]]) -> None:
-    """Return at Ctrl-C or when the process is told to end; raise where something that should go on fails."""
-    loop = asyncio.get_running_loop()
-    told = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
-    waiting = asyncio.create_task(told.wait())
-    done, _ = await asyncio.wait({waiting, *work}, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    for each in done - {waiting}:
-        each.result()
 
 
 def _greet(address: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:

@@ -95,7 +95,8 @@ class Engine:
             return outcome
         topology = self._topologies.get(request.topology) if request.topology is not None else None
         trials = Trials(request, self._ledger, self._compile)
-        return replace(outcome, shortfalls=shortfalls(trials, topology))
+        decided = isinstance(outcome, Unplaceable)
+        return replace(outcome, shortfalls=shortfalls(trials, topology, decided=decided))
 
     def explain(self, request: Request, placed: Placed) -> tuple[Choice, ...]:
         """Which domains the groups of a placement had to choose from, parents first, then by name.

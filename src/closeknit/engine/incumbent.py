@@ -62,8 +62,14 @@ class Incumbent:
             return False
         if self._compiled.goal is Goal.CONSTRAINTS:
             return True
-        # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.
-        return self._steps.taken > _FEW and self.fields <= self._lower()
+        return self.lasts() and self.fields <= self._lower()
+
+    def lasts(self) -> bool:
+        """Whether a placement is known and proving it best takes longer than a search of a few steps.
+
+        Such a search ends by itself sooner than a bound over the whole cluster is found.
+        """
+        return self.fields is not None and self._steps.taken > _FEW
 
     def hopeful(self, group: GroupVar | None = None, distance: int = 0) -> bool:
         """Whether the choices so far, and a distance to be added, can still lead to something better."""

@@ -22,6 +22,8 @@ from closeknit.engine.component import Content, component, share
 from closeknit.engine.count_bounds import batches
 from closeknit.engine.domain_options import DomainOptions
 from closeknit.engine.early_checks import EarlyChecks
+from closeknit.engine.equal_pods import EqualPods, nest_of
+from closeknit.engine.exact_layout import LOOKS_A_STEP
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layouts
@@ -94,6 +96,9 @@ class Search:
         """By twin, how often nothing came of giving such a group a domain."""
         self._sure = True
         """Whether nothing was passed over without proof."""
+        self._nest = nest_of(compiled)
+        """The request as layers of equal slices, until they were counted."""
+        self._within = (-1, 0)
         self._step_weight = 1 + len(tree) // 16
         """What a step weighs: whole levels are compared in each."""
 
@@ -103,7 +108,11 @@ class Search:
         ``within`` is the level and domain that all pods have to stay in.
         """
         complete = True
+        self._within = within
         try:
+            if self._nest is not None and self._nest.layers:
+                self._steps.take()
+                self._count_slices()
             if known is not None:
                 self._keep(known)
                 # To improve on what someone else found, a search first has to get down to the end once.
@@ -123,6 +132,11 @@ class Search:
             complete = False
         except _NothingBetterError:
             complete = self._sure = True
+        if self._nest is not None and self._incumbent.fields is not None and not (complete and self._sure):
+            try:
+                self._count_slices()
+            except _NothingBetterError:
+                complete = self._sure = True
         best = self._incumbent
         return Found(
             best.spread, best.wishes, complete and self._sure, self._steps.taken, self._options.examined
@@ -179,6 +193,8 @@ class Search:
             self._steps.take()
             if self._incumbent.is_best():
                 raise _NothingBetterError
+            if self._nest is not None and self._incumbent.lasts():
+                self._count_slices()
             if members is None:
                 continue
             made.form(group, members, left_out, place, 1)
@@ -222,6 +238,19 @@ class Search:
 
     def _keep(self, spread: Spread) -> None:
         if self._incumbent.keep(spread):
+            raise _NothingBetterError
+
+    def _count_slices(self) -> None:
+        """Place equal pods by counting from below, which settles it unless it takes too long."""
+        assert self._nest is not None
+        equal = EqualPods(self._compiled, self._nest, self._within)
+        self._nest = None
+        placement = equal.placement(self._budget.improve)
+        self._steps.taken += equal.work // LOOKS_A_STEP
+        self._steps.work += equal.work // LOOKS_A_STEP
+        if placement is not None:
+            self._incumbent.keep(placement[0])
+        if placement is None or placement[1]:
             raise _NothingBetterError
 
 

@@ -33,6 +33,8 @@ from closeknit.scheduler.commit import Answer, Answered, Bind, Call, Evict, Look
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
 _TICK = 0.25
 """Seconds between two looks at what is late or due."""
+_RUSH = 1.0
+"""As many calls as there are connections, answered within so many seconds, are a rush."""
 
 
 def answer_to(error: ApiError) -> Answer:
@@ -78,10 +80,19 @@ class Binder:
         self._flying: dict[asyncio.Task[None], float] = {}
         self._retrying = 0
         self._late: set[asyncio.Task[None]] = set()
+        self._answers: deque[float] = deque(maxlen=connections)
+        """When the last calls were answered."""
 
     def __len__(self) -> int:
         """How many calls are on their way or still to be made."""
         return len(self._due) + len(self._again) + len(self._later) + len(self._flying)
+
+    @property
+    def busy(self) -> bool:
+        """Whether calls are on their way, or come so fast that the next ones can be expected."""
+        answers = self._answers
+        full = len(answers) == answers.maxlen
+        return bool(len(self)) or (full and self._clock.monotonic() - answers[0] < _RUSH)
 
     def send(self, call: Call, tries: int = 0) -> None:
         """Make a call; one that is tried again waits first."""
@@ -134,7 +145,9 @@ class Binder:
                     # Also where the answer came just as it was given up: the next call has its own deadline.
                     self._late.discard(me)
                     me.uncancel()
-            self._answered(replace(found, seconds=self._clock.monotonic() - began))
+            ended = self._clock.monotonic()
+            self._answers.append(ended)
+            self._answered(replace(found, seconds=ended - began))
 
     async def _made(self, call: Call) -> Answered:
         pod = call.pod

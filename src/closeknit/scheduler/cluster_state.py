@@ -7,7 +7,7 @@ it was made of. Nothing here does I/O or knows the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,12 +24,14 @@ from closeknit.dialects.ownership import CLAIM, Claim, pods_by_claim
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Kind
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
+from closeknit.live.entries import entry_of, safely
 from closeknit.scheduler.changes import Change
 from closeknit.scheduler.tracked_engine import TrackedEngine
 
@@ -126,6 +128,13 @@ class ClusterState:
         return [held for pod in pods if (held := self._tracked.holding(pod)) is not None]
 
     # --------------------------------------------------------------------------------------- changes
+
+    def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:
+        """What the server says of an object; None where it has gone."""
+        if obj is None:
+            self.remove(key)
+        else:
+            self.put(safely(entry_of, kind, api_version, key, obj))
 
     def put(self, entry: Entry) -> None:
         """An object as the server says that it is."""
@@ -232,14 +241,22 @@ class ClusterState:
         found, self._told = self._told, []
         return found
 
-    def news(self) -> News:
-        """Bring units and engine up to date; what is different since the last call."""
+    def news(self, busy: Callable[[Key], bool] = lambda _: False) -> News:
+        """Bring units and engine up to date; what is different since the last call.
+
+        Units that are ``busy`` with a commit stay as they were until that is settled: what changes
+        about them meanwhile is mostly our own doing, and they are not decided before.
+        """
         self._tracked.set_topologies(self.view.derive(topologies_of, KAI.name).values())
         units: dict[Key, Workload | None] = {}
         looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(compile_object)])
         self._new, self._broken = {}, {}
         for family, key in looked_at:
-            self._renew(family, key, units)
+            made = self._made.get((family, key), ())
+            if made and self._store.get(key) is not None and all(busy(unit.object.key) for unit in made):
+                self._new[family, key] = None
+            else:
+                self._renew(family, key, units)
         return News(self._tracked.changes(), units)
 
     def _renew(self, family: Family, key: Key, units: dict[Key, Workload | None]) -> None:

@@ -93,7 +93,7 @@ class Core:
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
         waiting, room = self.queue.next_time(now), self._room.next_time()
-        times = (waiting, room, self.patience.next_time(), self._refusals.next_time())
+        times = (waiting, room, self.patience.deadlines.next_time(), self._refusals.deadlines.next_time())
         return min((each for each in times if each is not None), default=None)
 
     # ----------------------------------------------------------------------------------------- looking
@@ -102,8 +102,10 @@ class Core:
         """Take in what has changed."""
         self.counters.looks += 1
         self.acting.told(self.state.told())
-        news = self.state.news()
-        again = dict.fromkeys([*news.units, *self._set_aside, *self.acting.left(), *self._refusals.due(now)])
+        news = self.state.news(self.acting.busy_with)
+        again = dict.fromkeys(
+            [*news.units, *self._set_aside, *self.acting.left(), *self._refusals.deadlines.take(now)]
+        )
         self._set_aside.clear()
         for settled in self.acting.settled():
             again[settled.commit.unit] = None
@@ -264,7 +266,7 @@ class Core:
 
     def release_overdue(self, now: float) -> None:
         """Let go of what has been partial for too long."""
-        for key in self.patience.overdue(now):
+        for key in self.patience.deadlines.take(now):
             workload = self.state.units.get(key)
             if workload is None or self.acting.busy_with(key):
                 continue

@@ -101,6 +101,7 @@ NO_PREFERENCE_BEFORE = Code("no-preference-before", "The preference for {level} 
 
 # ------------------------------------------------------------------------------------------ updates
 
+LEVELS_CHANGED = Code("cluster-topology-levels-changed", "The levels of a ClusterTopology cannot be changed. Delete it and create it anew.")
 CONSTRAINT_ADDED_OR_REMOVED = Code("constraint-added-or-removed", "A constraint cannot be {done:raw} what exists. Delete the {kind:raw} and create it anew.")
 CONSTRAINT_CHANGED = Code("constraint-changed", "The {what:raw} cannot change from {old:raw} to {new:raw}. Delete the {kind:raw} and create it anew.")
 MEMBERS_CHANGED = Code("members-changed", "The {what:raw} cannot change, but {names} would be {done:raw}. Delete the PodCliqueSet and create it anew.")

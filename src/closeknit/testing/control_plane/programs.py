@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 CACHE_VARIABLE = "CLOSEKNIT_CACHE"
@@ -109,6 +109,11 @@ KUBERNETES = Release(
         ("k8s.io/component-base/version.gitMinor", "36"),
     ),
 )
+
+KUBE_SCHEDULER = replace(
+    KUBERNETES, name="kube-scheduler", programs=(("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),)
+)
+"""Kubernetes' own scheduler. Only benchmarks start it, so others need not build it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,9 +297,21 @@ def test_the_whole_cluster_is_one_domain_without_a_path() -> None:
 
 
 def test_an_undecided_request_is_explained_as_far_as_is_known() -> None:
-    engine = Engine(THREE_RACKS, Budget(find=1))
+    engine = Engine(THREE_RACKS, Budget(find=0))
 
     outcome = engine.solve(WHOLE_HOSTS)
 
     assert isinstance(outcome, Undecided)
     assert [each.group for each in outcome.shortfalls] == ["g"]
+
+
+def test_nothing_is_said_of_an_undecided_request_whose_parts_could_all_be_placed() -> None:
+    # There is room, so whatever figure stood here as the most that fits would be false.
+    asked = request(
+        "t", group("a", pods("x", 2, 8), required="rack"), group("b", pods("y", 1, 4), required="rack")
+    )
+
+    outcome = Engine(THREE_RACKS, Budget(find=0)).solve(asked)
+
+    assert isinstance(outcome, Undecided)
+    assert outcome.shortfalls == ()

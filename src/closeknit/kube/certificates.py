@@ -1,4 +1,4 @@
-"""A certificate for loopback, made anew at every start and never written to where others can read it."""
+"""Certificates for servers of ours, each signed by an authority of its own whose key nobody keeps."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+SKEW = timedelta(minutes=5)
+"""By so much a certificate begins before it was made, for clocks that are behind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -24,10 +27,24 @@ class Certificate:
     key: bytes
     authority: bytes
 
-    def server_context(self) -> ssl.SSLContext:
-        """TLS for a server."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
+    @property
+    def begins(self) -> datetime:
+        """From when on it is valid."""
+        return self._shown().not_valid_before_utc
+
+    @property
+    def ends(self) -> datetime:
+        """Until when it is valid."""
+        return self._shown().not_valid_after_utc
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names and addresses under which it may be shown."""
+        names = self._shown().extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return tuple(str(name.value) for name in names)
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        """Show it from now on, in connections to come."""
         # The library reads certificates from files only; this one is gone again in a moment.
         descriptor, name = tempfile.mkstemp(suffix=".pem")
         try:
@@ -36,21 +53,32 @@ class Certificate:
             context.load_cert_chain(name)
         finally:
             Path(name).unlink()
+
+    def _shown(self) -> x509.Certificate:
+        return x509.load_pem_x509_certificates(self.chain)[0]
+
+    def server_context(self) -> ssl.SSLContext:
+        """TLS for a server."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.load_into(context)
         return context
 
 
-def certificate(*hosts: str, days: int = 365) -> Certificate:
+def certificate(
+    *hosts: str, issuer: str = "closeknit embedded cluster", days: int = 365, now: datetime | None = None
+) -> Certificate:
     """A certificate for these hosts, signed by an authority of its own, whose key is thrown away."""
-    now = datetime.now(UTC)
+    now = now or datetime.now(UTC)
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "closeknit embedded cluster")])
+    authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)])
     authority = (
         x509.CertificateBuilder()
         .subject_name(authority_name)
         .issuer_name(authority_name)
         .public_key(authority_key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_before(now - SKEW)
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(
@@ -72,11 +100,11 @@ def certificate(*hosts: str, days: int = 365) -> Certificate:
     )
     shown = (
         x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])]))
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0][:64])]))
         .issuer_name(authority_name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_before(now - SKEW)
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName([_name(host) for host in hosts]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
