@@ -161,6 +161,9 @@ async def _run(
         try:
             if await _reached(api, told):
                 await workers.run(told)
+        except InvalidError as error:
+            complain(error.problems)
+            return ExitStatus.INVALID
         finally:
             await server.stop()
     return ExitStatus.DONE

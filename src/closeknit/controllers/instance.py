@@ -70,6 +70,11 @@ class Controllers:
 
     async def _work(self) -> None:
         """Work with everything made anew, since what was known before may be out of date."""
+        for operator in self._operators:
+            if operator.start is not None:
+                await operator.start(self._api, self._settings, self._log)
+        if self._leadership.stopping:
+            return
         recorder = Recorder(
             self._api, COMPONENT, instance=self._identity, random=self._random, clock=self._clock
         )

@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from closeknit.apis.closeknit_keys import APPLIED
 from closeknit.controllers.instance import Controllers
 from closeknit.controllers.runtime.controller import Operator
 from closeknit.dialects.definitions import FAMILIES
@@ -33,7 +34,16 @@ _QUIET = 4
 _PATIENCE = 600
 """Steps after which something should have come to rest."""
 _OF_THE_SERVER = frozenset(
-    {"creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
+    {
+        APPLIED,  # It is made of uids too.
+        "creationTimestamp",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "observedGeneration",
+        "resourceVersion",
+        "uid",
+    }
 )
 
 
@@ -144,9 +154,10 @@ class Controlled:
                 return
         raise AssertionError("The controllers do not come to rest.")
 
-    async def restart(self) -> None:
-        """Let the process die and start another."""
+    async def restart(self, settings: Sequence[Entry] | None = None) -> None:
+        """Let the process die and start another, with other settings where some are given."""
         await self._kill()
+        self._operator_settings = self._operator_settings if settings is None else settings
         self._start(self._successor)
         self.restarts += 1
 

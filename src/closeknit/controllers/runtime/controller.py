@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from closeknit.controllers.runtime.writes import Decision
-from closeknit.dialects.store.store import Index
+from closeknit.dialects.store.store import Entry, Index
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.keys import Key
@@ -26,11 +26,13 @@ class Controller(Generic[_T]):
     """
 
     name: str
-    """As its field manager and its log lines have it, after ``closeknit-``."""
+    """As log lines have it, and its field manager after ``closeknit-``."""
     shape: type[Any]
     observe: Callable[[View, Key], _T]
     """The object may be gone, or unreadable."""
     decide: Callable[[_T, datetime], Decision]
+    manager: str = ""
+    """The field manager, where several controllers write the same objects; its name otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,3 +43,8 @@ class Operator:
     controllers: tuple[Controller[Any], ...]
     kinds: tuple[Kind, ...] = ()
     indexes: tuple[Index, ...] = ()
+    start: Callable[[Any, Sequence[Entry], Any], Awaitable[None]] | None = None
+    """What is done before the controllers begin, with the API, the settings and the log.
+
+    It raises ``InvalidError`` where they must not begin.
+    """

@@ -96,6 +96,8 @@ class ControllerLoop:
         self._wake = asyncio.Event()
         self._listening: Listening | None = None
         self._stopping = False
+        self._unserved: set[tuple[str, str]] = set()
+        """Kinds that somebody would write and the server does not know."""
         self.looks = 0
         """How often a controller has decided about an object."""
 
@@ -171,16 +173,22 @@ class ControllerLoop:
 
     def _collect(self) -> None:
         """Put everything into the queue that has changed since the last time."""
+        now = self._clock.monotonic()
+        if served := self._unserved & self.following.resources.keys():
+            self._unserved -= served
+            for item in list(self._wanted):
+                self._settled.pop(item, None)
+                self._queue.add(item, now)
         for key, shape in self.state.changed().items():
             found = (_Item(controller, key) for controller in self._controllers.get(shape, ()))
             for item in (*found, *self._concerned.get(key, ())):
                 self._settled.pop(item, None)
-                self._queue.add(item)
+                self._queue.add(item, now)
         for controllers in self._controllers.values():
             for controller in controllers:
                 for (key,) in self.state.view.stale(controller.observe):
                     # What cannot be observed stays stale, and is tried again after a while.
-                    self._queue.add(_Item(controller, key), urgent=False)
+                    self._queue.add(_Item(controller, key), now, urgent=False)
 
     async def _look_at_all(self, tasks: asyncio.TaskGroup) -> None:
         looks = 0
@@ -221,7 +229,7 @@ class ControllerLoop:
     def _done(self, item: _Item, observed: object, again: float | None) -> None:
         if observed is not None and self.state.get(item.key) is not None:
             self._settled[item] = (observed, again)
-        self._queue.done(item, again)
+        self._queue.done(item, self._clock.monotonic(), again)
 
     def _again(self, decision: Decision) -> float | None:
         if decision.again_at is None:
@@ -269,18 +277,18 @@ class ControllerLoop:
         """Send writes, wait until they are seen, and let the object be looked at again."""
         seen: list[Callable[[], Awaitable[None]]] = []
         errors: list[ApiError] = []
-        for _, together in groupby(needed, key=lambda pair: type(pair[0])):
+        for kind, together in groupby(needed, key=lambda pair: type(pair[0])):
+            if errors and kind is not SetStatus:
+                continue
             sent = [self._send(item, write, entry, seen) for write, entry in together]
-            errors = [each for each in await asyncio.gather(*sent) if each is not None]
-            if errors:
-                break
+            errors.extend(each for each in await asyncio.gather(*sent) if each is not None)
         if seen and not await self._within(_SEEN_WITHIN, _all(seen)):
             self._log.warning("own writes not seen", controller=item.controller.name, object=str(item.key))
         if errors:
             at_least = max(float(each.retry_after or 0) for each in errors)
             self._queue.failed(item, self._clock.monotonic(), at_least)
         else:
-            self._queue.done(item, self._again(decision))
+            self._queue.done(item, self._clock.monotonic(), self._again(decision))
         self._wake.set()
 
     async def _send(
@@ -288,13 +296,15 @@ class ControllerLoop:
     ) -> ApiError | None:
         """Send one write; what to wait for is added to ``seen``, and what went wrong is returned."""
         key = write.key
-        manager = f"closeknit-{item.controller.name}"
+        manager = f"closeknit-{item.controller.manager or item.controller.name}"
+        resource = self.following.resources.get((key.group, key.kind))
+        if resource is None:
+            # Everything is looked at again when it is served.
+            if (key.group, key.kind) not in self._unserved:
+                self._unserved.add((key.group, key.kind))
+                self._log.warning("not served", kind=key.kind, group=key.group)
+            return None
         try:
-            resource = self.following.resources.get((key.group, key.kind))
-            if resource is None:
-                group = key.group or "the core group"
-                raise NotFoundError(f"The server does not serve {key.kind} of {group}.")
-
             async with self._free:
                 version = await sending.send(self._api, resource, write, entry, manager)
         except ApiError as error:
