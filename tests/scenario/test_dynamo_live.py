@@ -162,6 +162,7 @@ async def test_the_condition_follows_what_grove_says_and_each_change_is_told_onc
         }
         told = ["Normal TopologyConstraintsApplied", "Warning TopologyLevelsUnavailable"]
         assert await events(cluster) == told
+        assert sum("TopologyLevelsUnavailable" in line for line in cluster.log) == 1
         await says(cluster, "Unknown", "ClusterTopologyNotFound")
         assert (await conditions(cluster))[CONDITION] == (
             "False TopologyDefinitionNotFound: The topology definition was not found"
