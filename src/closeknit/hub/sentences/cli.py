@@ -25,6 +25,7 @@ NO_SCHEDULER_NAME = Code("no-scheduler-name", "{name} is no name that a pod's sc
 NO_OPERATOR = Code("no-operator", "{name} is no family with an operator here. There are: {known:raw}.")
 NOTHING_TO_RUN = Code("nothing-to-run", "With --no-scheduler and --no-controllers there is nothing to do. Leave one of them out.")
 CANNOT_LISTEN = Code("cannot-listen", "Port {port} cannot be listened on: {reason:raw}. Name another one, or 0 for a free one.")
+OPEN_TO_OTHERS = Code("open-to-others", "Others can reach {host}. Give --token-file, --certificate and --key, or listen on 127.0.0.1.")
 NO_KUBERNETES_OBJECT = Code("no-kubernetes-object", "This is no Kubernetes object: it has no kind.")
 DRAWING_IS_DIRECTORY = Code("drawing-is-directory", "A drawing is a file, and this is a directory.")
 DRAWING_NOT_UTF8 = Code("drawing-not-utf8", "Byte {byte} is no UTF-8 text. Write the drawing in UTF-8.")
