@@ -2,6 +2,7 @@
 PYTHON ?= python3
 N ?= 20000
 SEED ?= 1
+MINUTES ?= 30
 WORKERS ?= 2
 # Tests that ask a real control plane mostly wait for it.
 E2E_WORKERS ?= 4
@@ -14,10 +15,10 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format oracle planted fuzz bench bench-kube bench-e2e rules e2e cluster clean
+.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-map rules browser deploy e2e requirements cluster clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv and install closeknit into it (the other targets do so themselves)
 
@@ -34,13 +35,17 @@ demo: $(READY) ## place one workload of each dialect on a sample cluster
 	@$(BIN)/closeknit demo $(ARGS)
 
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e and not browser" $(ARGS)
 
 test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a seed (EXPLORE=1 to choose it)
 	# Status 5 says that nothing was collected, which is no failure here.
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not e2e" $(ARGS) || test $$? -eq 5
 	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not e2e" --hypothesis-profile=explore \
 		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
+
+storm: $(READY) ## let it storm over an embedded cluster for MINUTES of its own time (MINUTES=30 SEED=1)
+	STORM_MINUTES=$(MINUTES) STORM_SEED=$(SEED) \
+		$(BIN)/python -m pytest -n $(WORKERS) -rP -m "slow and not e2e" tests/scenario/test_storm.py $(ARGS)
 
 check: $(READY) ## lint, formatting, types and import rules
 	$(BIN)/ruff check $(SOURCES)
@@ -53,14 +58,14 @@ format: $(READY) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix $(SOURCES)
 
 oracle: $(READY) ## compare the engine with the exact oracle on N random requests (N=20000 SEED=1)
-	$(BIN)/python -m closeknit.testing.oracle_run -n $(N) --seed $(SEED) $(ARGS)
+	$(BIN)/python -m tests.trials.oracle_run -n $(N) --seed $(SEED) $(ARGS)
 
 planted: N = 500
 planted: $(READY) ## the same on N larger requests that are placeable by construction (N=500 SEED=1)
-	$(BIN)/python -m closeknit.testing.oracle_run --planted -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
+	$(BIN)/python -m tests.trials.oracle_run --planted -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
-	$(BIN)/python -m closeknit.testing.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
+	$(BIN)/python -m tests.trials.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
@@ -68,16 +73,38 @@ bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 bench-kube: $(READY) ## measure the ways to a Kubernetes API, real and embedded
 	$(BIN)/python -m bench.kube $(ARGS)
 
+browser: $(READY) ## run the tests that open the map in a browser (needs chromium)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "browser" tests/browser $(ARGS)
+
+bench-map: $(READY) ## measure the live map in a browser, at 100,000 nodes
+	$(BIN)/python -m bench.map $(ARGS)
+
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/conformance tests/e2e tests/scenario $(ARGS)
+
+requirements: $(READY) ## run the tests that carry requirements, and make the page of the docs that lists them
+	rm -f build/requirements.json && mkdir -p build
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement" --requirements build/requirements.json $(ARGS)
+	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
+
+deploy: $(READY) ## write what follows from the code into deploy/chart, and plain manifests from the chart
+	rm -rf deploy/chart/generated
+	$(BIN)/python -m closeknit.installation deploy/chart
+	$(BIN)/python -m closeknit.testing.rendered deploy
 
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
 
 bench-e2e: $(READY) ## measure the scheduler on a real API server (ARGS="throughput" for a part)
 	$(BIN)/python -m bench.e2e $(ARGS)
+
+bench-side-by-side: $(READY) ## measure the scheduler beside kube-scheduler on one real API server
+	$(BIN)/python -m bench.e2e.side_by_side $(ARGS)
+
+bench-live: $(READY) ## measure whether the scheduler keeps up on 10,000 nodes, in virtual time
+	$(BIN)/python -m bench.live $(ARGS)
 
 rules: $(READY) ## count the steps that each rule of the search saves
 	$(BIN)/python -m bench.search_rules

@@ -7,12 +7,14 @@ a seed that it prints, and more of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from closeknit.testing.control_plane import ControlPlane
 from tests.planes import running_plane
+from tests.requirements import Results
 
 # How long an example takes says more of the machine than of the code.
 settings.register_profile(
@@ -22,6 +24,17 @@ settings.register_profile(
     "explore", derandomize=False, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("fixed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--requirements", type=Path, help="Add the results of tests that carry requirements here."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if file := config.getoption("--requirements"):
+        config.pluginmanager.register(Results(file.absolute()))
 
 
 @pytest.fixture(scope="session")

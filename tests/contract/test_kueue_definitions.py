@@ -15,7 +15,7 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
 from closeknit.apis.wire import Wire
 from closeknit.dialects import DIALECTS, Source, read, translate
 from closeknit.dialects.kueue.express import express
-from closeknit.dialects.kueue.render import assignments, started, workload_object
+from closeknit.dialects.kueue.render import admission_object, assignments, started, workload_object
 from closeknit.dialects.reading import load
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
@@ -179,15 +179,14 @@ def test_what_an_example_becomes_is_strictly_valid(folder: Path, target: str) ->
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"of {folder.name}")
 def test_a_placed_workload_is_strictly_valid(folder: Path) -> None:
     engine = Engine(read(sources(folder)).cluster)
-    for each in nominated(load(DIALECTS, sources(folder), lenient=False).view):
+    view = load(DIALECTS, sources(folder), lenient=False).view
+    for each in nominated(view):
         for admission in each.admissions:
             outcome = engine.solve(admission.option.request)
             if isinstance(outcome, Placed):
-                where = assignments(each, admission, outcome)
-                objects = [
-                    workload_object(each, admission, outcome),
-                    started(each, admission, where),
-                ]
+                where = assignments(each, admission, outcome, view)
+                status = {"admission": admission_object(each, admission, outcome, view)}
+                objects = [{**workload_object(each), "status": status}, started(each, admission, where)]
                 assert [fault for made in objects for fault in faults(made)] == []
 
 

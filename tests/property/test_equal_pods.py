@@ -12,9 +12,9 @@ from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed, Undecided
 from closeknit.testing import check
 from closeknit.testing.random_clusters import random_cluster
-from closeknit.testing.trial import judged
 from tests.property.effort import effort
 from tests.property.slices import counted, random_racks, random_slices
+from tests.trials.trial import judged
 
 
 @effort(200)

@@ -21,8 +21,8 @@ from closeknit.hub.outcome import Outcome
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import Code, Problem
 from closeknit.hub.request import Request
-from closeknit.testing import fuzz_run
-from closeknit.testing.mutations import SEEDS, Example, examples, mutant
+from tests.trials import fuzz_run
+from tests.trials.mutations import SEEDS, Example, examples, mutant
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 A_FEW = 300
@@ -120,13 +120,15 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_trial_that_takes_too_much_memory_is_a_failure() -> None:
     program = (
         "from pathlib import Path\n"
-        "from closeknit.testing import fuzz_run\n"
+        "from tests.trials import fuzz_run\n"
         "fuzz_run._limited()\n"
         "fuzz_run.read = lambda *_, **__: bytearray(fuzz_run._MEMORY)\n"
         f"print(fuzz_run.tried(1, Path({str(EXAMPLES)!r})).failure)\n"
     )
 
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=EXAMPLES.parent
+    )
 
     assert told.stdout.startswith("MemoryError")
 

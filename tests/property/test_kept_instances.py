@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from closeknit.testing.trial import instance_of, judged
+from tests.trials.trial import instance_of, judged
 
 KEPT = [
     pytest.param("planted", 36, id="36: the balanced rule finds a layout, the tightest node first does not"),

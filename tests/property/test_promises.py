@@ -9,8 +9,8 @@ from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Request
 from closeknit.testing.strategies import instances
-from closeknit.testing.trial import judged
 from tests.property.effort import effort
+from tests.trials.trial import judged
 
 
 @effort(300)

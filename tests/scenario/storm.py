@@ -1,65 +1,49 @@
 """Random weather over a cluster: an embedded one in a time that is moved by hand, or a real one in real time.
 
-Gangs come and go, nodes are lost, return and move, another scheduler takes room, calls fail, and the scheduler
-itself is killed. What is checked reads nothing but the API.
+Gangs come, displace each other and go, nodes are lost, return and move, another scheduler takes room, calls fail,
+watches are lost, the server is away, the date jumps, and the scheduler itself is killed. What is checked reads
+nothing but the API.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import timedelta
 from random import Random
 from typing import Any, cast
 
 import structlog
 
 from closeknit.kube.clock import Clock
-from closeknit.kube.errors import NotFoundError, TooManyRequestsError, UnavailableError
+from closeknit.kube.errors import NotFoundError
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch
 from closeknit.kube.resources import NODES, PODS, Resource
 from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.loop import Settings
 from closeknit.testing.auditor import Cluster, audit
-from closeknit.testing.clock import HandClock
+from closeknit.testing.auditor_waiting import Priorities, Waiting
+from closeknit.testing.clock import HandClock, SkewedClock
 from tests.scenario.bound import BY_KIND, POD_GROUPS, TOPOLOGIES
-from tests.unit.scheduler.objects import GPU, node, pod, pod_group, topology
+from tests.scenario.storm_faults import Faults
+from tests.unit.scheduler.objects import GPU, node, pod, pod_group, together, topology
 
 ZONE, RACK = "zone", "rack"
 ZONES, RACKS, HOSTS, GPUS = 2, 3, 4, 8
 AT_ONCE = DeleteOptions(grace_period=0)
-_WRITES = frozenset({"bind", "create", "evict", "patch", "replace"})
 _STEP = 0.25
+_ROUND = 4
+"""Steps between two rounds of those who look after pods."""
+CALM = 150.0
+"""Seconds of fair weather: enough to connect again, and for every back-off and grace period after that."""
+BACK_OFF = 15.0
+"""Seconds that a gang may wait although there is room: the longest back-off, and some for binding."""
+DISPLACING = 90.0
+"""Seconds that it may wait although others of lower priority could go: the patience with those told to, and more."""
+HIGH = "build-preemptible"
+PRIORITIES = Priorities({HIGH: 75}, usual=0)
 _PODS_OF_RIVAL = "rival"
-
-
-class Faults:
-    """Passes calls on; while it storms, some writes are lost before or after they are carried out."""
-
-    def __init__(self, api: KubernetesApi, dice: Random) -> None:
-        self._api = api
-        self._dice = dice
-        self.share = 0.0
-        self.count = 0
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._api, name)
-        return self._writing(method) if name in _WRITES else method
-
-    def _writing(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        async def write(*given: Any, **named: Any) -> Any:
-            if self._dice.random() >= self.share:
-                return await method(*given, **named)
-            self.count += 1
-            kind = self._dice.randrange(3)
-            if kind == 0:
-                raise TooManyRequestsError("Not now.", retry_after=self._dice.random())
-            if kind == 1:
-                await method(*given, **named)
-            raise UnavailableError("The connection broke.")
-
-        return write
 
 
 class Storm:
@@ -70,10 +54,15 @@ class Storm:
         """Whether a place is kept for the first that does not fit, so that others may wait beside free nodes."""
         self.dice = Random(seed)
         self.clock = clock
+        self.shown = SkewedClock(clock)
+        """The scheduler's own clock, whose date jumps."""
         self.cluster = cluster
-        self.faults = Faults(self.cluster, Random(seed + 2))
+        self.faults = Faults(self.cluster, Random(seed + 2), clock)
         self.happened: Counter[str] = Counter()
         self._number = 0
+        self._steps = 0
+        self._waited: dict[tuple[str, str], float] = {}
+        """By gang and complaint, since when it could have been helped without a break."""
         self._work: asyncio.Task[None] | None = None
         self._instance: Instance | None = None
 
@@ -104,7 +93,7 @@ class Storm:
             identity="storm",
             log=structlog.wrap_logger(structlog.ReturnLogger()),
             random=Random(self.dice.random()),
-            clock=self.clock,
+            clock=self.shown,
         )
         self._work = asyncio.create_task(self._instance.run())
 
@@ -123,29 +112,60 @@ class Storm:
         for _ in range(int(seconds / _STEP)):
             if self.dice.random() < 0.5:
                 await self._happen()
-            await self._pass(_STEP)
+            await self._step()
         self.faults.share = 0.0
 
-    async def calm(self, seconds: float = 90.0) -> None:
-        """Fair weather, long enough for every back-off and grace period."""
+    async def calm(self, seconds: float = CALM) -> list[str]:
+        """Fair weather, and everything that was wrong in it for too long or is at its end."""
+        wrong: dict[str, None] = {}
+        self._waited.clear()
         for _ in range(int(seconds / _STEP)):
-            await self._pass(_STEP)
+            if await self._step() and self.faults.settled:
+                wrong |= dict.fromkeys(self._too_long(await self._seen()))
         assert self._work is not None
         if self._work.done():
             self._work.result()
+        return [*wrong, *audit(await self._seen())]
+
+    async def _step(self) -> bool:
+        """Let a little time pass; whether those who look after pods have made their round."""
+        await self._pass(_STEP)
+        self._steps += 1
+        if self._steps % _ROUND:
+            return False
+        await self._look_after_pods()
+        return True
+
+    async def _look_after_pods(self) -> None:
+        """What kubelets and controllers do: pods that were told to go or lost their node go, and come again."""
+        nodes = {each["metadata"]["name"] for each in (await self.cluster.list(NODES)).items}
+        groups = {each["metadata"]["name"] for each in (await self.cluster.list(POD_GROUPS)).items}
+        for each in (await self.cluster.list(PODS)).items:
+            name, on = each["metadata"]["name"], each["spec"].get("nodeName", "")
+            lost = on and on not in nodes
+            # Some take longer than others to end.
+            leaving = "deletionTimestamp" in each["metadata"] and self.dice.random() < 0.5
+            if lost or leaving:
+                self.happened["pods that lost their node" if lost else "pods that were told to go"] += 1
+                await self._delete(PODS, name)
+                if _group(each) in groups and self.dice.random() < 0.9:
+                    await self.create(_again(each))
 
     async def _happen(self) -> None:
         acts = (
-            (8, self._arrive),
-            (3, self._finish),
-            (2, self._delete_gang),
-            (2, self._delete_pod),
-            (1, self._lose_node),
-            (2, self._return_node),
-            (1, self._cordon),
-            (1, self._move_node),
-            (2, self._rival),
-            (1, self._crash),
+            (12, self._arrive),
+            (6, self._finish),
+            (5, self._delete_gang),
+            (4, self._delete_pod),
+            (2, self._lose_node),
+            (4, self._return_node),
+            (2, self._cordon),
+            (2, self._move_node),
+            (4, self._rival),
+            (2, self._crash),
+            (1, self._outage),
+            (1, self._lose_watches),
+            (1, self._jump),
         )
         (act,) = self.dice.choices([act for _, act in acts], [weight for weight, _ in acts])
         self.happened[act.__name__.strip("_").replace("_", " ")] += 1
@@ -155,14 +175,25 @@ class Storm:
 
     async def _arrive(self) -> None:
         self._number += 1
-        name, pods = f"gang-{self._number}", self.dice.choice((1, 1, 2, 2, 3, 4, 6, 8))
+        name, least = f"gang-{self._number}", self.dice.choice((1, 1, 2, 2, 3, 4, 6, 8))
         gpus = self.dice.choice((1, 2, 4, 8))
         level = self.dice.choice((None, ZONE, RACK, RACK))
-        constraint = (
-            {"topologyConstraint": {"topology": "tree", "requiredTopologyLevel": level}} if level else {}
-        )
-        made = [pod(f"{name}-{i}", name, gpus=gpus) for i in range(pods)]
-        await self.create(pod_group(name, minMember=pods, **constraint), *made)
+        within = {"topologyConstraint": together(level)} if level else {}
+        spec: dict[str, Any] = {"priorityClassName": HIGH} if self.dice.random() < 0.2 else {}
+        if self.dice.random() < 0.2:
+            least = min(least, 4)
+            parts = [{"name": part, "minMember": least, **within} for part in ("left", "right")]
+            group = pod_group(name, subGroups=parts, **spec)
+            made = [
+                pod(f"{name}-{part}-{i}", name, gpus=gpus, subgroup=part)
+                for part in ("left", "right")
+                for i in range(least)
+            ]
+        else:
+            more = self.dice.choice((0, 0, 0, 1, 3))
+            group = pod_group(name, minMember=least, **within, **spec)
+            made = [pod(f"{name}-{i}", name, gpus=gpus) for i in range(least + more)]
+        await self.create(group, *made)
 
     async def _finish(self) -> None:
         """All pods of a gang that runs succeed."""
@@ -191,19 +222,15 @@ class Storm:
         name = self.dice.choice(pods)
         found = await self.cluster.get(PODS, name, namespace="default")
         await self._delete(PODS, name)
-        gpus = int(found["spec"]["containers"][0]["resources"]["limits"][GPU])
-        await self.create(pod(name, group, gpus=gpus))
+        await self.create(_again(found))
 
     async def _lose_node(self) -> None:
-        """A node goes with its pods, as the garbage collector of pods would have it."""
+        """A node goes; its pods do so when somebody looks after them."""
         names = [each["metadata"]["name"] for each in (await self.cluster.list(NODES)).items]
         if len(names) <= ZONES * RACKS * HOSTS // 2:
             return
         lost = self.dice.choice(names)
         await self._delete(NODES, lost)
-        for each in (await self.cluster.list(PODS)).items:
-            if each["spec"].get("nodeName") == lost:
-                await self._delete(PODS, each["metadata"]["name"])
 
     async def _return_node(self) -> None:
         """A node comes back, in the rack that it had or in another one."""
@@ -225,7 +252,7 @@ class Storm:
 
     async def _move_node(self) -> None:
         """The labels of a node change, while it has no pods and nobody is about to give it some."""
-        if self._instance is None or not self._instance.idle:
+        if not self._alone():
             return
         used = {each["spec"].get("nodeName") for each in (await self.cluster.list(PODS)).items}
         names = [each["metadata"]["name"] for each in (await self.cluster.list(NODES)).items]
@@ -242,9 +269,9 @@ class Storm:
             await self._delete(PODS, self.dice.choice(mine)["metadata"]["name"])
             return
         # Two schedulers that act in the same moment can both take the last room, whatever they check.
-        if self._instance is None or not self._instance.idle:
+        if not self._alone():
             return
-        free = _free(seen)
+        free = self._waiting(seen).free()
         roomy = sorted(name for name, units in free.items() if units >= 2)
         if roomy:
             self._number += 1
@@ -257,12 +284,51 @@ class Storm:
         await self.kill()
         self._start()
 
+    async def _outage(self) -> None:
+        """The API server is away for a while, as far as the scheduler can tell."""
+        self.faults.leave(self.dice.uniform(1, 15))
+
+    async def _lose_watches(self) -> None:
+        self.faults.lose_watches()
+
+    async def _jump(self) -> None:
+        """The date that the scheduler reads jumps, forward or back."""
+        self.shown.skew = timedelta(seconds=self.dice.uniform(-86400, 86400))
+
+    def _alone(self) -> bool:
+        """Whether the scheduler knows the cluster as it is, and is about to change nothing."""
+        return self._instance is not None and self._instance.idle and self.faults.settled
+
     # ------------------------------------------------------------------------------------------ checking
 
     async def complaints(self) -> list[str]:
         """What is wrong now, as the API shows it."""
         seen = await self._seen()
-        return [*audit(seen), *([] if self.reserving else _overlooked(seen))]
+        return [
+            *audit(seen),
+            *(f"PodGroup {each} waits, and there is room." for each in self._overlooked(seen)),
+        ]
+
+    def _waiting(self, seen: Cluster) -> Waiting:
+        return Waiting(seen, GPU, (ZONE, RACK), PRIORITIES)
+
+    def _overlooked(self, seen: Cluster) -> list[str]:
+        # Who comes after one for whom a place is kept may have to wait beside free nodes.
+        return list(self._waiting(seen).overlooked(reserving=self.reserving))
+
+    def _too_long(self, seen: Cluster) -> list[str]:
+        """Gangs that could have been helped for longer than it may take."""
+        now = self.clock.monotonic()
+        limits = {"there is room": BACK_OFF, "others could go for it": DISPLACING}
+        could = [(each, "there is room") for each in self._overlooked(seen)]
+        could += [(each, "others could go for it") for each in self._waiting(seen).could_displace()]
+        self._waited = {each: self._waited.get(each, now) for each in could}
+        self.happened["checks"] += 1
+        return [
+            f"PodGroup {gang} has waited for longer than {limits[why]:g} s, and {why}."
+            for (gang, why), since in self._waited.items()
+            if now - since > limits[why]
+        ]
 
     async def _seen(self) -> Cluster:
         lists = [(await self.cluster.list(each)).items for each in (NODES, PODS, POD_GROUPS, TOPOLOGIES)]
@@ -303,42 +369,9 @@ def _group(obj: Any) -> str:
     return str(obj["metadata"].get("annotations", {}).get("pod-group-name", ""))
 
 
-def _asks(obj: Any) -> int:
-    return int(obj["spec"]["containers"][0]["resources"]["limits"][GPU])
-
-
-def _free(seen: Cluster) -> dict[str, int]:
-    """GPUs that no pod holds, on each node that takes pods."""
-    free = {
-        each["metadata"]["name"]: int(each["status"]["allocatable"][GPU])
-        for each in seen.nodes
-        if not each.get("spec", {}).get("unschedulable")
-    }
-    for each in seen.pods:
-        name = each["spec"].get("nodeName", "")
-        if name in free and each["status"].get("phase") not in ("Succeeded", "Failed"):
-            free[name] -= _asks(each)
-    return free
-
-
-def _overlooked(seen: Cluster) -> Iterator[str]:
-    """Gangs none of whose pods has a node, although some domain of their level has room for all of them.
-
-    All pods of a gang are equal, so that counting is exact.
-    """
-    free = _free(seen)
-    labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in seen.nodes}
-    for group in seen.pod_groups:
-        name, least = group["metadata"]["name"], group["spec"]["minMember"]
-        pods = [each for each in seen.pods if _group(each) == name]
-        if len(pods) < least or any(each["spec"].get("nodeName") for each in pods):
-            continue
-        level = group["spec"].get("topologyConstraint", {}).get("requiredTopologyLevel")
-        depth = {None: 0, ZONE: 1, RACK: 2}[level]
-        room: Counter[tuple[str, ...]] = Counter()
-        for host, units in free.items():
-            path = (labels[host][ZONE], labels[host][RACK])[:depth]
-            room[path] += units // _asks(pods[0])
-        best = max(room.values(), default=0)
-        if best >= least:
-            yield f"PodGroup {name} waits for {least} places, and there are {best} together."
+def _again(obj: Any) -> dict[str, Any]:
+    """The pod that a controller makes in place of one that has gone."""
+    meta = obj["metadata"]
+    gpus = int(obj["spec"]["containers"][0]["resources"]["limits"][GPU])
+    subgroup = meta.get("labels", {}).get("kai.scheduler/subgroup-name", "")
+    return pod(meta["name"], _group(obj), gpus=gpus, subgroup=subgroup)

@@ -207,16 +207,47 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     priority_class_name: str = ""
 
 
+class PodCondition(OpenWire, frozen=True, kw_only=True):
+    """What a pod's agent or its scheduler says of it."""
+
+    unused: ClassVar = words("lastProbeTime lastTransitionTime message observedGeneration")
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+
+
+class TerminatedState(OpenWire, frozen=True, kw_only=True):
+    """How a container ended."""
+
+    exit_code: Int32 = 0
+
+
+class ContainerState(OpenWire, frozen=True, kw_only=True):
+    """What a container does now."""
+
+    terminated: TerminatedState | None = None
+
+
+class ContainerStatus(OpenWire, frozen=True, kw_only=True):
+    """How a container is doing."""
+
+    name: str = ""
+    state: ContainerState = ContainerState()
+
+
 class PodStatus(OpenWire, frozen=True, kw_only=True):
     """How a pod is doing."""
 
     unused: ClassVar = words("""
-        conditions containerStatuses ephemeralContainerStatuses hostIP hostIPs initContainerStatuses
-        message nominatedNodeName observedGeneration podIP podIPs qosClass reason resize
-        resourceClaimStatuses startTime
+        ephemeralContainerStatuses hostIP hostIPs initContainerStatuses message nominatedNodeName
+        observedGeneration podIP podIPs qosClass resize resourceClaimStatuses startTime
     """)
 
     phase: str = ""
+    reason: str = ""
+    conditions: list[PodCondition] = []
+    container_statuses: list[ContainerStatus] = []
 
 
 class Pod(KubernetesObject, frozen=True, kw_only=True):
@@ -231,3 +262,9 @@ class PodTemplateSpec(Wire, frozen=True, kw_only=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec
+
+
+class Service(KubernetesObject, frozen=True, kw_only=True):
+    """A name for some pods; what it says is of no concern here."""
+
+    open_ended: ClassVar = True

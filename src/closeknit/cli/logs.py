@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import structlog
 
-from closeknit.scheduler.observing import Log
+from closeknit.live.log import Log
 
 
 class LogFormat(StrEnum):

@@ -1,32 +1,42 @@
-"""``closeknit run``: the scheduler on a Kubernetes cluster."""
+"""``closeknit run``: the scheduler and the controllers on a Kubernetes cluster."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import os
-import signal
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from random import Random, SystemRandom
+from random import SystemRandom
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from closeknit.cli import webhook
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import LogFormat, logger
+from closeknit.cli.working import (
+    Controlling,
+    External,
+    OperatorConfig,
+    Scheduling,
+    Workers,
+    operator_settings,
+    require_families,
+    told_to_stop,
+)
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
 
 if TYPE_CHECKING:
+    from closeknit.admission.instance import Admission
     from closeknit.kube.port import KubernetesApi
     from closeknit.kube.rest import Access
-    from closeknit.scheduler.instance import Instance
     from closeknit.scheduler.loop import Settings
 
-LEASE = "closeknit-scheduler"
 _RETRY = 2.0
 """Seconds between two attempts to reach the API server at the start."""
 _CONNECTIONS = 96
@@ -51,13 +61,25 @@ def run(
             help="Bind pods with this schedulerName. May repeat. Left out: closeknit and kai-scheduler.",
         ),
     ] = [],  # noqa: B006 (Typer copies it)
+    scheduler: Scheduling = True,
+    controllers: Controlling = True,
+    external: External = [],  # noqa: B006 (Typer copies it)
+    operator_config: OperatorConfig = [],  # noqa: B006
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Decide, log and count; write nothing to the cluster.")
+        bool,
+        typer.Option("--dry-run", help="Schedule, log and count; write nothing, so without controllers."),
     ] = False,
     lease_namespace: Annotated[
         str,
         typer.Option(metavar="NAME", help="Where the lease is kept that one of several instances holds."),
     ] = "",
+    webhook_port: webhook.Port = 0,
+    webhook_host: webhook.Host = "127.0.0.1",
+    webhook_service: webhook.Service = "",
+    webhook_certificates: webhook.Folder = None,
+    webhook_url: webhook.Url = "",
+    webhook_configuration: webhook.Configuration = "closeknit",
+    operator_users: webhook.Operators = [],  # noqa: B006 (Typer copies it)
     connections: Annotated[int, typer.Option(min=1, max=512, metavar="N", help="Bindings at once.")] = 64,
     health_host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where /healthz, /readyz and /metrics are served.")
@@ -69,11 +91,13 @@ def run(
         LogFormat | None, typer.Option(help="Left out: text on a terminal, else JSON, one line a decision.")
     ] = None,
 ) -> None:
-    """Schedule gangs on a Kubernetes cluster, until Ctrl-C or SIGTERM.
+    """Schedule gangs and run their operators on a Kubernetes cluster, until Ctrl-C or SIGTERM.
 
     It binds the pods of PodGroups, of Jobs and other controllers that KAI groups, and single pods, where they
     name one of its schedulers: each gang whole and inside the levels that it requires, or not at all. Why one
-    waits stands in its conditions and events. Of several instances, one works and the others wait.
+    waits stands in its conditions and events. Controllers make what PodCliqueSets and others consist of,
+    and keep it as it should be. Of several instances, one works and the others wait. With --webhook-port
+    it also reviews, for the API server, what is created and changed; every instance does.
     """
     from closeknit.kube.rest import ConfigurationError, load_access
 
@@ -84,8 +108,39 @@ def run(
             option = Verbatim("--context" if context else "--kubeconfig")
             raise InvalidError([sentences.NO_CLUSTER.at((option,), reason=str(error))]) from error
         settings = _settings(scheduler_names, connections, dry_run=dry_run)
+        require_families(external)
+        reviewing = webhook.Webhook(
+            port=webhook_port,
+            host=webhook_host,
+            service=webhook_service,
+            folder=webhook_certificates,
+            url=webhook_url,
+            configuration=webhook_configuration,
+            operators=operator_users,
+        )
+        reviewing.check()
+        configured = operator_settings(operator_config)
+        if not scheduler and not controllers and not webhook_port:
+            raise InvalidError([sentences.NOTHING_TO_RUN.at((Verbatim("--no-scheduler"),))])
     namespace = lease_namespace or access.namespace or "default"
-    work = _run(access, settings, namespace, (health_host, health_port), log_format)
+    log = logger(log_format)
+    identity = f"{socket.gethostname()}-{os.getpid()}-{SystemRandom().getrandbits(32):08x}"
+
+    def workers(api: KubernetesApi) -> Workers:
+        return Workers(
+            api,
+            identity=identity,
+            log=log,
+            scheduling=settings if scheduler else None,
+            external=external if controllers and not dry_run else None,
+            lease_namespace=namespace,
+            admission=reviewing.admission(api, access.namespace or namespace, external, configured, log)
+            if webhook_port and not dry_run
+            else None,
+            settings=configured,
+        )
+
+    work = _run(access, connections + _CONNECTIONS, workers, (health_host, health_port))
     # Nearly everything that is made is kept, so looking for garbage often would only take time.
     gc.set_threshold(50_000, 20, 100)
     finish(asyncio.run(work))
@@ -107,30 +162,15 @@ def _settings(names: list[str], connections: int, *, dry_run: bool) -> Settings:
 
 
 async def _run(
-    access: Access,
-    settings: Settings,
-    lease_namespace: str,
-    health: tuple[str, int],
-    log_format: LogFormat | None,
+    access: Access, connections: int, started: Callable[[KubernetesApi], Workers], health: tuple[str, int]
 ) -> ExitStatus:
     from closeknit.kube.rest import connect
     from closeknit.scheduler.health import HealthServer
-    from closeknit.scheduler.instance import Instance, LeaseName
 
-    log = logger(log_format)
-    identity = f"{socket.gethostname()}-{os.getpid()}-{SystemRandom().getrandbits(32):08x}"
-    told = _told_to_stop()
-    async with connect(access, component="scheduler", connections=settings.connections + _CONNECTIONS) as api:
-        instance = Instance(
-            api,
-            settings,
-            identity=identity,
-            log=log,
-            random=Random(),  # noqa: S311 - it spreads calls in time, and guards nothing
-            # A dry run writes nothing, a lease included.
-            lease=None if settings.dry_run else LeaseName(namespace=lease_namespace, name=LEASE),
-        )
-        server = HealthServer(instance.probes(), host=health[0], port=health[1])
+    told = told_to_stop()
+    async with connect(access, component="scheduler", connections=connections) as api:
+        workers = started(api)
+        server = HealthServer(workers.probes(), host=health[0], port=health[1])
         try:
             await server.start()
         except OSError as error:
@@ -142,19 +182,42 @@ async def _run(
         sys.stdout.write(f"Health, metrics and /debug/snapshot are on {server.address}.\n")
         sys.stdout.flush()
         try:
-            if await _reached(api, told):
-                await until_told(instance, told)
+            if await _reached(api, told) and await _listening(workers.admission, told):
+                await workers.run(told)
+            elif not told.is_set():
+                return ExitStatus.INVALID
+        except InvalidError as error:
+            complain(error.problems)
+            return ExitStatus.INVALID
         finally:
             await server.stop()
     return ExitStatus.DONE
 
 
-def _told_to_stop() -> asyncio.Event:
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
-    return told
+async def _listening(admission: Admission | None, told: asyncio.Event) -> bool:
+    """Whether the webhook listens, where there is to be one; what keeps it from that is told."""
+    from closeknit.admission.keeping import UnusableCertificateError
+    from closeknit.kube.errors import ApiError
+
+    while admission is not None and not told.is_set():
+        try:
+            await admission.start()
+        except OSError as error:
+            where, reason = (Verbatim("--webhook-port"),), str(error.strerror or error)
+            complain([sentences.WEBHOOK_CANNOT_LISTEN.at(where, port=admission.port, reason=reason)])
+            return False
+        except UnusableCertificateError as error:
+            where = (Verbatim("--webhook-certificates"),)
+            complain([sentences.UNUSABLE_CERTIFICATE.at(where, reason=str(error))])
+            return False
+        except ApiError as error:
+            sys.stderr.write(f"The webhook cannot start yet; it is tried again. {error}\n")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_RETRY):
+                    await told.wait()
+            continue
+        return True
+    return not told.is_set()
 
 
 async def _reached(api: KubernetesApi, told: asyncio.Event) -> bool:
@@ -177,18 +240,3 @@ async def _reached(api: KubernetesApi, told: asyncio.Event) -> bool:
         sys.stdout.flush()
         return True
     return False
-
-
-async def until_told(instance: Instance, told: asyncio.Event) -> None:
-    """Run a scheduler until the process is told to stop and what is under way has settled."""
-    running = asyncio.create_task(instance.run())
-    waiting = asyncio.create_task(told.wait())
-    try:
-        await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if not running.done():
-            instance.stop()
-        await running
-    finally:
-        for task in (running, waiting):
-            task.cancel()
-        await asyncio.gather(running, waiting, return_exceptions=True)

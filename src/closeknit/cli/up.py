@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,18 @@ from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
-from closeknit.cli.written_objects import objects_in
+from closeknit.cli.working import (
+    Controlling,
+    External,
+    OperatorConfig,
+    Scheduling,
+    Workers,
+    managed_families,
+    operator_settings,
+    require_families,
+    told_to_stop,
+)
+from closeknit.cli.written_objects import DESCRIBING, objects_in
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
@@ -27,12 +38,14 @@ from closeknit.hub.sentences import cli as sentences
 from closeknit.scheduler.wording import counted, printable
 
 if TYPE_CHECKING:
+    from closeknit.dialects.store.store import Entry
     from closeknit.kube.embedded.cluster import EmbeddedCluster
-    from closeknit.scheduler.instance import Instance
 
 _SAMPLE = "zone=2,rack=2,host=4"
 _PREFIX = "topology/"
 _TOPOLOGY = "datacenter"
+OPERATOR = "system:serviceaccount:closeknit-system:closeknit"
+"""Who the scheduler and the controllers are to the cluster; everybody else is an administrator."""
 CONTEXT = "closeknit"
 """What the kubeconfig calls the cluster."""
 
@@ -61,16 +74,21 @@ def up(
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="The port on loopback. Left out: a free one.")
     ] = 0,
-    scheduler: Annotated[
-        bool, typer.Option("--scheduler/--no-scheduler", help="Whether to bind pods, as closeknit run does.")
-    ] = True,
+    map_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, metavar="N", help="The port of the live map. Left out: a free one."),
+    ] = None,
+    scheduler: Scheduling = True,
+    controllers: Controlling = True,
+    external: External = [],  # noqa: B006 (Typer copies it)
+    operator_config: OperatorConfig = [],  # noqa: B006
 ) -> None:
     """Serve an embedded Kubernetes cluster on loopback, until Ctrl-C.
 
     It needs no installation: kubectl get, apply, describe, delete, patch, scale, wait and explain work on it.
-    The scheduler binds pods whose schedulerName is kai-scheduler or closeknit, and tells each decision here.
-    Nodes are stand-ins: pods that are bound to them count as running, and end after the seconds of their
-    annotation closeknit.dev/run-seconds.
+    The scheduler binds pods whose schedulerName is kai-scheduler, closeknit or default-scheduler, and tells
+    each decision here. Nodes are stand-ins: pods that are bound to them count as running, and end after the
+    seconds of their annotation closeknit.dev/run-seconds.
     """
     with refusing_invalid():
         objects = [
@@ -78,8 +96,35 @@ def up(
             *(each.object for each in objects_in(files)),
         ]
         _require_ours(kubeconfig)
+        require_families(external)
+        configured = operator_settings(operator_config)
+
+    def workers(cluster: EmbeddedCluster) -> Workers:
+        from closeknit.dialects.lone_pods import SCHEDULERS
+        from closeknit.scheduler.loop import Settings
+
+        # There is no other scheduler here, and Kueue leaves pods to the usual one.
+        bound = SCHEDULERS | {"default-scheduler"}
+        return Workers(
+            cluster,
+            identity="closeknit-up",
+            log=logger(None),
+            scheduling=Settings(schedulers=bound) if scheduler else None,
+            external=external if controllers else None,
+            settings=configured,
+        )
+
     try:
-        status = asyncio.run(_serve(objects, state, kubeconfig, port, scheduling=scheduler))
+        managed = managed_families(external, controllers=controllers)
+        work = _serve(
+            objects,
+            state,
+            kubeconfig,
+            (port, map_port or 0),
+            workers,
+            admission=lambda cluster: _admission(cluster, managed, configured),
+        )
+        status = asyncio.run(work)
     finally:
         # Nobody listens any more where it points.
         kubeconfig.unlink(missing_ok=True)
@@ -118,13 +163,17 @@ def _cluster_objects(shape: str | None, drawn: str | None, *, resumed: bool) -> 
 
 
 async def _serve(
-    objects: list[Manifest], state: Path | None, kubeconfig: Path, port: int, *, scheduling: bool
+    objects: list[Manifest],
+    state: Path | None,
+    kubeconfig: Path,
+    ports: tuple[int, int],
+    started: Callable[[EmbeddedCluster], Workers],
+    *,
+    admission: Callable[[EmbeddedCluster], AbstractAsyncContextManager[None]],
 ) -> ExitStatus:
     from closeknit.kube.embedded.cluster import EmbeddedCluster
-    from closeknit.kube.embedded.http.server import Server
     from closeknit.kube.embedded.loading import load
     from closeknit.kube.embedded.sqlite import SqliteJournal, StateFileError
-    from closeknit.kube.standins import run_standins
 
     definitions = [one.written() for family in FAMILIES.values() for one in family]
     try:
@@ -133,70 +182,90 @@ async def _serve(
         complain([sentences.UNUSABLE_STATE.at((Verbatim("--state"),), reason=str(error))])
         return ExitStatus.INVALID
     cluster = EmbeddedCluster(definitions, keeper=keeper)
-    refused = await load(cluster, objects)
-    if refused:
-        complain(refused)
-        await cluster.close()
-        return ExitStatus.INVALID
-    server = Server(cluster, port=port)
+    async with admission(cluster):
+        refused = await load(cluster, sorted(objects, key=lambda one: one.get("kind") not in DESCRIBING))
+        if refused:
+            complain(refused)
+            await cluster.close()
+            return ExitStatus.INVALID
+        status = await _listen(
+            cluster,
+            ports,
+            kubeconfig,
+            started,
+            lambda address, map_address: _greet(address, map_address, kubeconfig, state, objects),
+        )
+    if status is ExitStatus.DONE:
+        kept = f" {printable(str(state))} keeps it." if state else ""
+        sys.stdout.write(f"\nThe cluster is down.{kept}\n")
+    return status
+
+
+@asynccontextmanager
+async def _admission(
+    cluster: EmbeddedCluster, families: Collection[str], settings: Iterable[Entry]
+) -> AsyncIterator[None]:
+    """Review writes by the rules of these families, once all that there is was read."""
+    from closeknit.admission.embedded import admit
+    from closeknit.admission.instance import following_for
+    from closeknit.admission.reviewer import Reviewer
+    from closeknit.kube.clock import SYSTEM_CLOCK
+
+    reviewer = Reviewer(cluster, families=families, operators={OPERATOR}, settings=settings)
+    # The dice spread calls in time, and guard nothing.
+    async with following_for(reviewer, cluster, SYSTEM_CLOCK, Random()) as synced:  # noqa: S311
+        await synced
+        admit(cluster, reviewer)
+        yield
+
+
+async def _listen(
+    cluster: EmbeddedCluster,
+    ports: tuple[int, int],
+    kubeconfig: Path,
+    started: Callable[[EmbeddedCluster], Workers],
+    greet: Callable[[str, str], None],
+) -> ExitStatus:
+    from closeknit.kube.embedded.http.server import Server
+    from closeknit.kube.standins import run_standins
+    from closeknit.server.instance import MapInstance
+
+    own = cluster.acting_as(OPERATOR)
+    working = started(own)
+    server = Server(cluster, port=ports[0])
+    # The dice spread calls in time, and guard nothing.
+    shown = MapInstance(own, random=Random(), port=ports[1], following=working.following)  # noqa: S311
     try:
         await server.start()
+        await shown.server.start()
         server.write_kubeconfig(kubeconfig)
     except OSError as error:
         complain([sentences.CANNOT_BE_SERVED.at(reason=str(error.strerror or error))])
+        await shown.server.stop()
         await server.stop()
         await cluster.close()
         return ExitStatus.INVALID
-    _greet(server.address, kubeconfig, state, objects)
-    work = [run_standins(cluster)]
-    instance = _scheduler(cluster) if scheduling else None
-    if instance is not None:
-        work.append(instance.run())
-    tasks = [asyncio.create_task(each) for each in work]
+    greet(server.address, shown.server.address)
     try:
-        await _ending(tasks)
-        if instance is not None:
-            instance.stop()
-            await tasks[-1]
+        await working.run(told_to_stop(), [run_standins(own), shown.run()])
+    except InvalidError as error:
+        complain(error.problems)
+        return ExitStatus.INVALID
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await shown.server.stop()
         await server.stop()
         await cluster.close()
-    sys.stdout.write("\nThe cluster is down." + (f" {printable(str(state))} keeps it.\n" if state else "\n"))
     return ExitStatus.DONE
 
 
-def _scheduler(cluster: EmbeddedCluster) -> Instance:
-    """The scheduler, alone on a cluster of its own, so that it needs no lease."""
-    from closeknit.scheduler.instance import Instance
-    from closeknit.scheduler.loop import Settings
-
-    # The dice spread calls in time, and guard nothing.
-    return Instance(cluster, Settings(), identity="closeknit-up", log=logger(None), random=Random())  # noqa: S311
-
-
-async def _ending(work: Iterable[asyncio.Task[None]]) -> None:
-    """Return at Ctrl-C or when the process is told to end; raise where something that should go on fails."""
-    loop = asyncio.get_running_loop()
-    told = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
-    waiting = asyncio.create_task(told.wait())
-    done, _ = await asyncio.wait({waiting, *work}, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    for each in done - {waiting}:
-        each.result()
-
-
-def _greet(address: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
+def _greet(address: str, picture: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
     number = sum(one.get("kind") == "Node" for one in objects)
     file = printable(str(kubeconfig))
     lines = [
         f"An embedded Kubernetes cluster listens on {address}"
         + (f", with {counted(number, 'node')}." if number else "."),
         "Its state is in memory." if state is None else f"Its state is in {printable(str(state))}.",
+        f"Its live map is on {picture}",
         "In another terminal:",
         f"  export KUBECONFIG={file}",
         "  closeknit topology --context closeknit",

@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 from random import Random
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -134,7 +136,9 @@ class Mirror(Generic[T]):
         self._indexes = dict(indexes or {})
         self._found: dict[str, dict[Hashable, set[Key]]] = {name: {} for name in self._indexes}
         self._readers: list[Changes[T]] = []
-        self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        """A heap of versions that somebody waits for, with a number that tells equal ones apart."""
+        self._order = count()
         self._synced = False
         self._version = ""
         self._heard_at = self._clock.monotonic()
@@ -180,12 +184,11 @@ class Mirror(Generic[T]):
 
     async def synced(self) -> None:
         """Return when everything was listed once."""
-        await self._until(lambda: self._synced)
+        await self._until(0)
 
     async def reached(self, resource_version: str) -> None:
         """Return when the copy holds a write of this resource that was answered with this version."""
-        wanted = int(resource_version)
-        await self._until(lambda: self._synced and int(self._version or 0) >= wanted)
+        await self._until(int(resource_version))
 
     async def run(self) -> None:
         """Follow the server until cancelled."""
@@ -295,22 +298,18 @@ class Mirror(Generic[T]):
         if self._broken_at is None:
             self._broken_at = self._clock.monotonic()
 
-    async def _until(self, holds: Callable[[], bool]) -> None:
-        if not holds():
+    async def _until(self, version: int) -> None:
+        if not self._synced or int(self._version or 0) < version:
             done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append((holds, done))
+            heappush(self._waiting, (version, next(self._order), done))
             await done
 
     def _wake(self) -> None:
-        still = []
-        for holds, done in self._waiting:
-            if done.done():
-                continue
-            if holds():
+        version = int(self._version or 0)
+        while self._synced and self._waiting and self._waiting[0][0] <= version:
+            _, _, done = heappop(self._waiting)
+            if not done.done():
                 done.set_result(None)
-            else:
-                still.append((holds, done))
-        self._waiting = still
 
 
 def _forget(found: dict[Hashable, set[Key]], values: Iterable[Hashable], key: Key) -> None:

@@ -7,9 +7,6 @@ from typing import Any
 
 from closeknit.scheduler.reports import Json, Report, State, bounded
 
-OUTCOME = "closeknit.dev/outcome"
-"""The annotation that holds the outcome for programs."""
-
 NODE_POOL = "default"
 """Nodes are not parted into pools here, so KAI's condition names the pool that every cluster has."""
 

@@ -37,16 +37,16 @@ class Running:
         return max(now - self.since, 0.0) * self.pods
 
 
-def displaceable(workload: Workload, running: Running, now: float) -> bool:
-    """Whether a unit may be displaced for a workload, as far as it alone can say."""
+def displaceable_from(workload: Workload, running: Running) -> float:
+    """From when on a unit may be displaced for a workload, as far as it alone can say; infinity for never."""
     victim = running.workload
     if not victim.preemptible or victim.object == workload.object:
-        return False
+        return inf
     if lane(victim) == lane(workload):
-        return victim.priority < workload.priority and now - running.since >= _preempt_after(victim)
+        return running.since + _preempt_after(victim) if victim.priority < workload.priority else inf
     if not victim.accounts or not workload.accounts:
-        return False
-    return now - running.since >= _reclaim_after(_sides(workload, victim)[1])
+        return inf
+    return running.since + _reclaim_after(_sides(workload, victim)[1])
 
 
 def may_displace(workload: Workload, victims: Sequence[Running], accounts: Accounts) -> bool:

@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from random import Random
 
 from closeknit.apis.meta_v1 import ObjectMeta
@@ -18,13 +17,15 @@ from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.events import Recorder
-from closeknit.kube.leases import Lease, LostLeaseError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
+from closeknit.live.following import Following
+from closeknit.live.leadership import Leadership, LeaseName
+from closeknit.live.log import Log
 from closeknit.scheduler.health import Probes
 from closeknit.scheduler.loop import Scheduler, Settings
 from closeknit.scheduler.metrics import Metrics, Readings
-from closeknit.scheduler.observing import Log, Observer
+from closeknit.scheduler.observing import Observer
 from closeknit.scheduler.reporting import Reporter
 from closeknit.scheduler.snapshot import snapshot
 
@@ -35,14 +36,6 @@ _FAREWELL = 5.0
 """Seconds for the last reports and events."""
 _STUCK = 60.0
 """A scheduler that was not heard of for so many seconds should be restarted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseName:
-    """Which lease says who works."""
-
-    namespace: str
-    name: str
 
 
 class Instance:
@@ -58,16 +51,16 @@ class Instance:
         random: Random,
         lease: LeaseName | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        following: Following | None = None,
     ) -> None:
         self._api = api
         self._settings = settings
         self._identity = identity
         self._log = log
         self._random = random
-        self._lease_name = lease
         self._clock = clock
-        self._stopping = False
-        self._waiting: asyncio.Task[None] | None = None
+        self._following = following
+        self._leadership = Leadership(api, lease, identity=identity, log=log, random=random, clock=clock)
         self._scheduler: Scheduler | None = None
         self._reporter: Reporter | None = None
         self._recorder: Recorder | None = None
@@ -84,43 +77,14 @@ class Instance:
 
     async def run(self) -> None:
         """Work until ``stop`` was called and what was under way is settled."""
-        while not self._stopping:
-            try:
-                await self._hold()
-            except LostLeaseError as error:
-                # Whoever holds it now has read the cluster as it is; so does this one when its turn comes.
-                self._log.warning("lease lost", why=str(error))
+        await self._leadership.lead(self._schedule)
         self._log.info("stopped")
 
     def stop(self) -> None:
         """Decide nothing more, let bindings under way settle, and end."""
-        self._stopping = True
+        self._leadership.stop()
         if self._scheduler is not None:
             self._scheduler.stop()
-        elif self._waiting is not None:
-            self._waiting.cancel()
-
-    async def _hold(self) -> None:
-        if self._lease_name is None:
-            await self._schedule()
-            return
-        lease = Lease(
-            self._api,
-            self._lease_name.name,
-            namespace=self._lease_name.namespace,
-            identity=self._identity,
-            random=self._random,
-            clock=self._clock,
-        )
-        self._log.info("waiting for the lease", lease=f"{self._lease_name.namespace}/{self._lease_name.name}")
-        self._waiting = asyncio.ensure_future(lease.hold(self._schedule))
-        try:
-            await self._waiting
-        except asyncio.CancelledError:
-            if not self._stopping:
-                raise
-        finally:
-            self._waiting = None
 
     async def _schedule(self) -> None:
         """Schedule with everything made anew, since what was known before may be out of date."""
@@ -134,7 +98,7 @@ class Instance:
             resource=self._resource,
             random=self._random,
             pods=self._waiting_pods,
-            busy=lambda: self._in_flight() > 0,
+            busy=lambda: self._scheduler is not None and self._scheduler.binder.busy,
             clock=self._clock,
         )
         scheduler = Scheduler(
@@ -145,10 +109,9 @@ class Instance:
             reporter=None if self._settings.dry_run else reporter,
             observer=self._observer,
             clock=self._clock,
+            following=self._following,
         )
         self._scheduler, self._reporter, self._recorder = scheduler, reporter, recorder
-        if self._stopping:
-            return
         self._log.info(
             "scheduling", schedulers=sorted(self._settings.schedulers), dry_run=self._settings.dry_run
         )
@@ -176,7 +139,7 @@ class Instance:
     def probes(self) -> Probes:
         """What an operator may ask."""
         return Probes(
-            alive=self._not_alive,
+            alive=lambda: not_alive(self._scheduler.following) if self._scheduler is not None else None,
             ready=self._not_ready,
             metrics=self.metrics.written,
             snapshot=self._snapshot,
@@ -192,13 +155,9 @@ class Instance:
         """Whether nothing is under way, and nothing was told that was not looked at."""
         return self._scheduler is None or self._scheduler.idle
 
-    def _not_alive(self) -> str | None:
-        behind = self._behind()
-        return f"Nothing was heard of the API server for {behind:.0f} s." if behind > _STUCK else None
-
     def _not_ready(self) -> str | None:
         if self._scheduler is None:
-            return None if self._waiting is not None else "The scheduler has not started."
+            return None if self._leadership.waiting else "The scheduler has not started."
         unread = sorted(
             kind for kind, fresh in self._scheduler.following.freshness().items() if not fresh.synced
         )
@@ -227,7 +186,7 @@ class Instance:
     def _behind(self) -> float:
         if self._scheduler is None:
             return 0.0
-        return max((each.behind for each in self._scheduler.following.freshness().values()), default=0.0)
+        return behind(self._scheduler.following)
 
     def _queue_depth(self) -> Mapping[str, int]:
         return Counter(self._reporter.reasons()) if self._reporter is not None else {}
@@ -247,3 +206,14 @@ class Instance:
             "refused": self._reporter.refused,
             "dropped-events": self._recorder.dropped,
         }
+
+
+def behind(following: Following) -> float:
+    """For how many seconds changes may have been missed."""
+    return max((each.behind for each in following.freshness().values()), default=0.0)
+
+
+def not_alive(following: Following) -> str | None:
+    """Why a process that follows a cluster should be restarted; None while it need not."""
+    seconds = behind(following)
+    return f"Nothing was heard of the API server for {seconds:.0f} s." if seconds > _STUCK else None

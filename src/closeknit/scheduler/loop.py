@@ -11,12 +11,12 @@ from random import Random
 
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
+from closeknit.live.following import Following, Listening, kinds_read
 from closeknit.scheduler.acting import Acting, Counters
 from closeknit.scheduler.binder import Binder
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Answered
 from closeknit.scheduler.core import Core, Settings
-from closeknit.scheduler.following import Following
 from closeknit.scheduler.reporter import Observer, Reporter, Silence
 from closeknit.scheduler.waiting import WaitingQueue
 
@@ -39,7 +39,9 @@ class Scheduler:
         reporter: Reporter | None = None,
         observer: Observer | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        following: Following | None = None,
     ) -> None:
+        """``following``: what is followed for others already and runs by itself; None follows anew."""
         self.settings = settings
         self._clock = clock
         self._observer: Observer = observer or Silence()
@@ -60,10 +62,11 @@ class Scheduler:
             reporter=reporter or Silence(),
             observer=self._observer,
             random=random,
+            wake=self._wake.set,
         )
-        self.following = Following(
-            api, self.state, settings.families, changed=self._wake.set, clock=clock, random=random
-        )
+        self._kinds = kinds_read(settings.families)
+        self._own = following is None
+        self.following = following or Following(api, self._kinds, clock=clock, random=random)
 
     @property
     def state(self) -> ClusterState:
@@ -92,17 +95,17 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedule until cancelled, or until ``stop`` was called and what was under way is settled."""
-        tasks = [
-            asyncio.create_task(each) for each in (self._work(), self.following.run(), self.binder.run())
-        ]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for each in done:
-                each.result()
-        finally:
-            for each in tasks:
-                each.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        with self.following.listening(self.state, self._kinds, self._wake.set) as listening:
+            work = [self._work(listening), self.binder.run(), *([self.following.run()] if self._own else [])]
+            tasks = [asyncio.create_task(each) for each in work]
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for each in done:
+                    each.result()
+            finally:
+                for each in tasks:
+                    each.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     def stop(self) -> None:
         """Decide nothing more. What is not settled in time is left to whoever comes next."""
@@ -113,16 +116,16 @@ class Scheduler:
         """Return when the cluster was read once."""
         await self.following.synced()
 
-    async def _work(self) -> None:
-        await self.following.synced()
+    async def _work(self, listening: Listening) -> None:
+        await listening.synced()
         self._wake.set()
         while self._stop_by is None or (len(self.acting) and self._clock.monotonic() < self._stop_by):
             await asyncio.sleep(0)
             if self._stop_by is not None or not self.core.ready(self._clock.monotonic()):
                 await self._awake()
-                many = self.following.told >= _MANY
+                many = listening.told >= _MANY
                 await self._clock.sleep(self.settings.gather_many if many else self.settings.gather)
-            self.following.told = 0
+            listening.told = 0
             self._wake.clear()
             self._look()
             if self._stop_by is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,7 +21,7 @@ from closeknit.hub.quota import lacks_quota
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.changes import NodeChanged
 from closeknit.scheduler.deciding import Verdict
-from closeknit.scheduler.displaceable import Running
+from closeknit.scheduler.displaceable import Running, displaceable_from
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.preemption import Displacement, displacement
 from closeknit.scheduler.reservation import Leaving, Reservation, reserve
@@ -34,7 +35,10 @@ PAUSE = 0.25
 PAUSE_FOR_A_POD = 0.001
 """Seconds more for each pod that runs."""
 PATIENCE = 60.0
-"""How long a unit waits for those it displaced, before others may be displaced for it."""
+"""How long a unit waits for those it displaced, before others may be displaced for it.
+
+So often it is also looked whether a unit that could displace nobody can do so now.
+"""
 
 
 LONGEST = 600.0
@@ -59,6 +63,14 @@ class State(Protocol):
         """Whether there is such a node."""
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A unit that does not fit, and who is to go for it."""
+
+    failed: Verdict
+    displacement: Displacement
+
+
 @dataclass(slots=True)
 class _Runner:
     workload: Workload
@@ -78,12 +90,19 @@ class MakingRoom:
         self._owner: Workload | None = None
         self._running: dict[Key, _Runner] = {}
         self._failed: dict[Key, Verdict] = {}
-        self._awaiting: dict[Key, float] = {}
-        """By unit for which others were displaced, until when it waits for them to leave."""
+        self._later: dict[Key, tuple[float, Verdict]] = {}
+        """Units that failed and are considered again at a time, whatever happens until then."""
+        self._times: list[tuple[float, Key]] = []
+        """Those times and others that have passed, as a heap."""
+        self._awaiting: dict[Key, tuple[float, Displacement]] = {}
+        """By unit for which others are displaced, until when it waits for them to leave, and who they are."""
         self._not_before = 0.0
 
     def saw(self, key: Key, workload: Workload | None, now: float) -> None:
         """Note what a unit is by now; None where it is no more."""
+        if key in self._later and self._later[key][1].workload != workload:
+            # It is decided again, or waits for something else.
+            del self._later[key]
         before = self._running.get(key)
         if workload is None or not workload.running:
             self._running.pop(key, None)
@@ -97,16 +116,27 @@ class MakingRoom:
         request = verdict.workload.request
         if isinstance(verdict.outcome, Unplaceable) and request is not None and not satisfied(request.root):
             self._failed[verdict.workload.object.key] = verdict
+            self._later.pop(verdict.workload.object.key, None)
 
     def placed_or_gone(self, key: Key) -> list[NodeChanged]:
         """A unit needs no help any more; others may have what is left of a place that was kept for it."""
         self._failed.pop(key, None)
+        self._later.pop(key, None)
         self._awaiting.pop(key, None)
         if self._owner is None or self._owner.object.key != key:
             return []
         nodes = self._kept.nodes if self._kept is not None else frozenset()
         self._kept = self._owner = None
         return [NodeChanged(node) for node in sorted(nodes)]
+
+    def plan_of(self, key: Key) -> Displacement | None:
+        """Who is displaced for a unit that waits."""
+        return self._awaiting[key][1] if key in self._awaiting else None
+
+    def drop(self, plan: Plan) -> None:
+        """A plan is not carried out, since somebody has changed; its unit is considered anew."""
+        self._awaiting.pop(plan.failed.workload.object.key, None)
+        self.failed(plan.failed)
 
     def give_up(self, now: float) -> list[NodeChanged]:
         """Give up a reservation that has been held for long without anybody knowing for how long still."""
@@ -136,14 +166,30 @@ class MakingRoom:
     def next_time(self) -> float | None:
         """When the next unit may be considered; None where nobody waits for that."""
         given_up = self._until if self._owner is not None else inf
-        soonest = min(self._not_before if self._failed else inf, given_up)
+        considered = -inf if self._failed else self._next_later()
+        soonest = min(max(considered, self._not_before), given_up)
         return soonest if soonest < inf else None
 
-    def consider(self, state: State, accounts: Accounts, now: float) -> Displacement | None:
+    def _next_later(self) -> float:
+        while self._times and self._later.get(self._times[0][1], (None,))[0] != self._times[0][0]:
+            heappop(self._times)
+        return self._times[0][0] if self._times else inf
+
+    def _consider_at(self, verdict: Verdict, time: float) -> None:
+        """Consider a unit again at a time, unless it is decided before."""
+        if time < inf:
+            key = verdict.workload.object.key
+            self._later[key] = time, verdict
+            heappush(self._times, (time, key))
+
+    def consider(self, state: State, accounts: Accounts, now: float) -> Plan | None:
         """Help the first unit that failed, if it is time: keep a place for it, or say whom to displace.
 
         Whoever displaces others keeps the place that they leave.
         """
+        while self._next_later() <= now:
+            key = heappop(self._times)[1]
+            self._failed[key] = self._later.pop(key)[1]
         if not self._failed or now < self._not_before:
             return None
         verdict = self._failed.pop(min(self._failed, key=lambda key: order(self._failed[key].workload)))
@@ -152,14 +198,19 @@ class MakingRoom:
         running = {each.holder: (each, held) for each, held in self._runners(state)}
         self._not_before = now + PAUSE + PAUSE_FOR_A_POD * sum(each.pods for each, _ in running.values())
         plan = None
-        if self._displacing and now >= self._awaiting.get(key, -inf):
-            units = [each for each, _ in running.values()]
+        units = [each for each, _ in running.values()]
+        if self._displacing and now >= self._awaited(key):
             plan = displacement(state.engine, state.topologies, workload, units, accounts=accounts, now=now)
         if plan is not None and plan.victims:
-            self._awaiting[key] = now + PATIENCE
+            self._awaiting[key] = now + PATIENCE, plan
+            self._consider_at(verdict, now + PATIENCE)
             left = [Leaving(held, now) for each in plan.victims for held in running[each.holder][1]]
             self._keep(workload, reserve(state.engine, workload.request, left, now), now)
-            return plan
+            return Plan(verdict, plan)
+        if self._displacing and now >= self._awaited(key):
+            self._awaiting.pop(key, None)
+        if self._displacing:
+            self._consider_at(verdict, self._another_time(workload, units, now))
         assert verdict.outcome is not None
         first = self._owner is None or order(workload) <= order(self._owner)
         reserving = self._reserving and now >= self._free_until
@@ -172,6 +223,17 @@ class MakingRoom:
             ]
             self._keep(workload, reserve(state.engine, workload.request, leaving, now, self._kept), now)
         return None
+
+    def _awaited(self, key: Key) -> float:
+        return self._awaiting[key][0] if key in self._awaiting else -inf
+
+    def _another_time(self, workload: Workload, running: Sequence[Running], now: float) -> float:
+        """When others may be displaced for a unit though nothing happens to it; infinity for never."""
+        if (awaited := self._awaited(workload.object.key)) > now:
+            return awaited
+        times = [at for each in running if (at := displaceable_from(workload, each)) < inf]
+        # What units that it could not displace give up may be too little to wake it, and enough now.
+        return min(at for at in (*times, now + PATIENCE) if at > now) if times else inf
 
     def _keep(self, workload: Workload, kept: Reservation | None, now: float) -> None:
         same = self._owner is not None and self._owner.object == workload.object

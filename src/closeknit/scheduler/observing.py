@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from closeknit.hub.outcome import Placed
 from closeknit.hub.workload import Workload
+from closeknit.live.log import Log
 from closeknit.scheduler import reports, wording
 from closeknit.scheduler.metrics import Metrics
 from closeknit.scheduler.planning import Verdict
-
-
-class Log(Protocol):
-    """Takes an event and its facts, as structlog's loggers do."""
-
-    def info(self, event: str, **facts: Any) -> Any:
-        """Something happened as it should."""
-
-    def warning(self, event: str, **facts: Any) -> Any:
-        """Something happened that somebody may want to know."""
 
 
 class Observer:

@@ -20,7 +20,7 @@ from closeknit.hub.outcome import Placed
 from closeknit.hub.topology import DomainPath
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.deciding import Verdict, decide
-from closeknit.scheduler.displaceable import Running, displaceable, may_displace
+from closeknit.scheduler.displaceable import Running, displaceable_from, may_displace
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
@@ -60,7 +60,7 @@ def displacement(
     Nothing is applied. The engine holds what runs, and the accounts are charged for it.
     """
     search = _Search(engine, cluster, workload, accounts, now, trials)
-    victims = [each for each in running if displaceable(workload, each, now)]
+    victims = [each for each in running if displaceable_from(workload, each) <= now]
     if search.verdict(victims) is None:
         return None
     victims = search.useful(victims)

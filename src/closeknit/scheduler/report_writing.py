@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from closeknit.apis.closeknit_keys import OUTCOME
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.hub.keys import Key
 from closeknit.kube.port import KubernetesApi, MergePatch, StrategicMergePatch
 from closeknit.kube.resources import PODS, Resource
-from closeknit.scheduler.conditions import OUTCOME, pod_condition, pod_group_status
+from closeknit.scheduler.conditions import pod_condition, pod_group_status
 from closeknit.scheduler.reports import Report
 
 FIELD_MANAGER = "closeknit-scheduler"

@@ -1,4 +1,4 @@
-"""A clock that stands still until it is moved."""
+"""A clock that stands still until it is moved, and one that shows the wrong date."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
+
+from closeknit.kube.clock import Clock
 
 _TURNS = 50
 """How often other tasks get a turn after each wait that is over."""
@@ -48,3 +50,23 @@ class HandClock:
     async def _settle(self) -> None:
         for _ in range(_TURNS):
             await asyncio.sleep(0)
+
+
+class SkewedClock:
+    """Another clock, whose date and time are wrong by ``skew``; what is measured stays right."""
+
+    def __init__(self, clock: Clock, skew: timedelta = timedelta(0)) -> None:
+        self._clock = clock
+        self.skew = skew
+
+    def now(self) -> datetime:
+        """A wrong date and time."""
+        return self._clock.now() + self.skew
+
+    def monotonic(self) -> float:
+        """What has passed."""
+        return self._clock.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait as long as the other clock does."""
+        await self._clock.sleep(seconds)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import Any
 
 from closeknit.kube.errors import UnavailableError
 from closeknit.kube.port import KubernetesApi
+from closeknit.kube.resources import Resource
 
 
 class Fault(Enum):
@@ -66,7 +67,7 @@ class FaultyApi:
         async def write(*given: Any, **named: Any) -> Any:
             await self._while_alive()
             number = len(self.writes)
-            self.writes.append(f"{name} {' '.join(str(each) for each in given if isinstance(each, str))}")
+            self.writes.append(" ".join([name, *filter(None, map(_shown, given))]))
             if number != self._point:
                 return await carried_out(*given, **named)
             match self._fault:
@@ -90,3 +91,12 @@ class FaultyApi:
     async def _while_alive(self) -> None:
         if self.killed.is_set():
             await asyncio.get_running_loop().create_future()
+
+
+def _shown(given: Any) -> str:
+    """What a write is about, from one of its arguments."""
+    if isinstance(given, Resource):
+        return given.kind
+    if isinstance(given, Mapping):
+        return str(given["metadata"].get("name", ""))
+    return given if isinstance(given, str) else ""

@@ -7,7 +7,7 @@ from typing import Any
 from closeknit.dialects.core.kinds import KINDS
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.store.store import Entry
-from closeknit.scheduler.entries import entry_of
+from closeknit.live.entries import entry_of
 
 _KINDS = {kind.kind: kind for kind in (*KINDS, *KAI.kinds)}
 GPU = "nvidia.com/gpu"

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from closeknit.engine import Engine
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.drawing import GPU
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
+from closeknit.hub.quota import Account
 from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import ObjectName, RunningPod, Workload
@@ -43,14 +46,24 @@ class Scene:
         return any(node.name == name for node in self.topologies.nodes)
 
     def run(
-        self, name: str, node: str, *, since: float = 0.0, priority: int = 0, seconds: float | None = None
+        self,
+        name: str,
+        node: str,
+        *,
+        since: float = 0.0,
+        priority: int = 0,
+        seconds: float | None = None,
+        accounts: tuple[Account, ...] = (),
     ) -> None:
         holding = Holding(name, node, Resources({GPU: 1}))
         self.held[Key("", "Pod", "team", f"{name}-0")] = holding
         self.engine.hold(holding)
         asked = request(name, pods("p", 1, bound=[node]))
         workload = replace(
-            unit(asked, priority), running=(RunningPod("p", f"{name}-0"),), run_seconds=seconds
+            unit(asked, priority),
+            running=(RunningPod("p", f"{name}-0"),),
+            run_seconds=seconds,
+            accounts=accounts,
         )
         self.room.saw(workload.object.key, workload, since)
 
@@ -61,7 +74,7 @@ class Scene:
 
     def consider(self, now: float) -> list[str] | None:
         plan = self.room.consider(self, Accounts(), now)
-        return [each.holder for each in plan.victims] if plan is not None else None
+        return [each.holder for each in plan.displacement.victims] if plan is not None else None
 
     def free_behind_the_first(self) -> int:
         """How many GPUs the others may have."""
@@ -144,6 +157,75 @@ def test_others_are_displaced_once_and_their_place_is_kept() -> None:
     assert scene.consider(PATIENCE - 1) is None
     scene.fail(urgent)
     assert scene.consider(PATIENCE) == ["a"]
+
+
+def test_a_unit_whose_victims_do_not_help_in_time_is_considered_again_by_itself() -> None:
+    scene = Scene()
+    scene.run("a", "x1")
+    scene.run("b", "x3", priority=9)
+    scene.fail(unit(GANG, 5))
+    scene.consider(0.0)
+    assert scene.room.next_time() == PATIENCE
+    scene.fail(unit(GANG, 5))
+    assert scene.consider(1.0) is None
+    assert scene.room.next_time() == PATIENCE
+    assert scene.consider(PATIENCE) == ["a"]
+
+
+def test_a_unit_is_considered_again_where_others_left_too_little_to_wake_it() -> None:
+    scene = Scene(room=MakingRoom(reserving=False))
+    scene.run("a", "x1")
+    for name, node in (("b", "x1"), ("c", "x3")):
+        scene.run(name, node, priority=9)
+    urgent = unit(GANG, 5)
+    scene.fail(urgent)
+    assert scene.consider(0.0) is None
+    assert scene.room.next_time() == PATIENCE
+    scene.engine.release("b")
+    assert scene.consider(PATIENCE) == ["a"]
+
+
+def test_who_could_displace_nobody_is_not_considered_again() -> None:
+    scene = Scene(room=MakingRoom(reserving=False))
+    scene.run("a", "x1")
+    scene.run("b", "x3")
+    scene.fail(unit(GANG))
+    scene.consider(0.0)
+    assert scene.room.next_time() is None
+
+
+def test_who_may_be_displaced_only_later_is_displaced_then() -> None:
+    queue = Account(("q",), Resources({GPU: 16}), preempt_after=50.0)
+    scene = Scene()
+    for name, node in (("a", "x1"), ("b", "x3")):
+        scene.run(name, node, since=10.0, accounts=(queue,))
+    urgent = replace(unit(GANG, 5), accounts=(queue,))
+    scene.fail(urgent)
+    assert scene.consider(20.0) is None
+    assert scene.room.next_time() == 60.0
+    assert scene.consider(60.0) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("now_asks_for", "again"),
+    [
+        pytest.param(GANG, True, id="the same: it is considered again"),
+        pytest.param(ONE, False, id="another thing: it is decided first"),
+        pytest.param(None, False, id="nothing, since it is gone"),
+    ],
+)
+def test_a_unit_that_changed_is_not_considered_as_it_was(
+    now_asks_for: Request | None, *, again: bool
+) -> None:
+    scene = Scene(room=MakingRoom(reserving=False))
+    scene.run("a", "x1")
+    scene.run("b", "x3")
+    urgent = unit(GANG, 5)
+    scene.fail(urgent)
+    scene.consider(0.0)
+    seen = replace(urgent, request=now_asks_for) if now_asks_for is not None else None
+    scene.room.saw(urgent.object.key, seen, 1.0)
+    assert (scene.consider(PATIENCE) is not None) == again
 
 
 def test_units_are_considered_one_at_a_time_with_pauses() -> None:

@@ -11,7 +11,7 @@ from closeknit.dialects.grove import owners, render, status
 from closeknit.dialects.grove.compile import DIALECT, compile_pod_clique_set, compile_pod_gang
 from closeknit.dialects.grove.express import express
 from closeknit.dialects.grove.topologies import topologies
-from closeknit.dialects.grove.updates import update_problems
+from closeknit.dialects.grove.updates import topology_problems, update_problems
 from closeknit.dialects.wire.kinds import Kind
 
 GROVE = Family(
@@ -54,7 +54,7 @@ GROVE = Family(
         "pods": {PodCliqueSet: render.pods_of_set, PodGang: render.missing_pods_of_gang},
     },
     express=express,
-    update={PodCliqueSet: update_problems},
+    update={PodCliqueSet: update_problems, ClusterTopology: topology_problems},
     status={PodCliqueSet: status.set_status, ClusterTopologyBinding: status.binding_status},
     owner_of=owners.owner_of,
     indexes=owners.INDEXES,

@@ -1,4 +1,7 @@
-"""What may not change in a PodCliqueSet once it exists: its constraints, its composition and its start."""
+"""What may not change in objects of Grove once they exist.
+
+Of a ClusterTopology these are the levels; of a PodCliqueSet its constraints, its composition and its start.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,14 @@ _KIND = "PodCliqueSet"
 _TEMPLATE: Path = ("spec", "template")
 _CLIQUES, _GROUPS = (*_TEMPLATE, "cliques"), (*_TEMPLATE, "podCliqueScalingGroups")
 _ANY_ORDER = "CliqueStartupTypeAnyOrder"
+
+
+def topology_problems(
+    old: Stored[wire.ClusterTopology], new: Stored[wire.ClusterTopology], _: View
+) -> Iterator[Problem]:
+    """The levels of a ClusterTopology are fixed; those of its successor are not."""
+    if old.content.spec.levels != new.content.spec.levels:
+        yield sentences.LEVELS_CHANGED.at(("spec", "levels"))
 
 
 def update_problems(

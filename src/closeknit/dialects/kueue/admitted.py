@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.kueue.assignments import Assigned, from_written
 from closeknit.dialects.kueue.queued_workload import PodSlot, QueuedPodSet, QueuedWorkload
 from closeknit.dialects.store.objects import Stored
@@ -60,7 +60,7 @@ def with_admission(
             wrong.append(core.NOT_FOUND.at(path, kind="pod set", name=name, remedy=remedy))
     if missing := tuple(name for name in known if name not in given):
         wrong.append(sentences.NOT_ASSIGNED.at(_PATH, names=missing))
-    nodes = _Nodes(view, {each.name for each in workload.status.unhealthy_nodes})
+    nodes = _Nodes(view, frozenset(each.name for each in workload.status.unhealthy_nodes))
     pod_sets = tuple(
         _assigned_pod_set(pod_set, *given[pod_set.name], nodes, wrong) if pod_set.name in given else pod_set
         for pod_set in queued.pod_sets
@@ -69,7 +69,7 @@ def with_admission(
     if wrong:
         return named
     flavors = {name: dict(each.flavors) for name, (_, each) in given.items()}
-    return replace(named, pod_sets=pod_sets, flavors=flavors)
+    return replace(named, pod_sets=pod_sets, flavors=flavors, avoided=nodes.unhealthy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +77,26 @@ class _Nodes:
     """Which nodes lie in a domain; those on which the workload cannot go on lie in none."""
 
     view: View
-    unhealthy: AbstractSet[str]
+    unhealthy: frozenset[str]
 
     def inside(self, levels: tuple[str, ...], domain: DomainPath) -> list[str]:
         if levels == (HOSTNAME,):
-            names: Sequence[str] = [node.name for node in self.view.found(_BY_HOSTNAME, domain[0])]
+            names: Sequence[str] = nodes_named(self.view, domain[0])
         else:
             names = self.view.derive(_nodes_by_domain, levels).get(domain, ())
-        return [name for name in names if name not in self.unhealthy]
+        return [name for name in names if name not in self.unhealthy and self.view.derive(is_ready, name)]
 
     def domain(self, levels: tuple[str, ...], node: str) -> DomainPath:
         stored = self.view.get(Key("", "Node", "", node))
         if stored is None or node in self.unhealthy:
             return ()
-        return _domain(stored, levels)
+        return domain_of(stored, levels)
 
     def slot(self, name: str, levels: tuple[str, ...], domain: DomainPath) -> PodSlot:
         """A pod's place in a domain.
 
-        The node, where there is only one; else the domain alone. A pod whose node has gone needs
-        another place.
+        The node, where there is only one; else the domain alone. A pod whose node has gone, or is not
+        ready, needs another place.
         """
         inside = self.inside(levels, domain)
         if len(inside) > 1:
@@ -104,14 +104,26 @@ class _Nodes:
         return PodSlot(name, inside[0], held=True) if inside else PodSlot(name)
 
 
+def nodes_named(view: View, hostname: str) -> list[str]:
+    """The nodes with this hostname; there should be one."""
+    return [node.name for node in view.found(_BY_HOSTNAME, hostname)]
+
+
 def _nodes_by_domain(view: View, levels: tuple[str, ...]) -> dict[DomainPath, tuple[str, ...]]:
     domains: dict[DomainPath, list[str]] = {}
     for node in view.of(core_v1.Node):
-        domains.setdefault(_domain(node, levels), []).append(node.name)
+        domains.setdefault(domain_of(node, levels), []).append(node.name)
     return {domain: tuple(names) for domain, names in domains.items()}
 
 
-def _domain(node: Stored[core_v1.Node], levels: tuple[str, ...]) -> DomainPath:
+def is_ready(view: View, node: str) -> bool:
+    """Whether a node is there and ready."""
+    stored = view.get(Key("", "Node", "", node))
+    return stored is not None and hub_node(stored.content, []).ready
+
+
+def domain_of(node: Stored[core_v1.Node], levels: tuple[str, ...]) -> DomainPath:
+    """The values that a node has for these levels; empty texts for those that it has no label for."""
     labels = node.content.metadata.labels
     return tuple(labels.get(level, "") for level in levels)
 
@@ -160,16 +172,27 @@ def _read(given: wire.TopologyAssignment, path: Path, found: list[Problem]) -> A
 
 
 def _placed(slots: list[PodSlot], assigned: Assigned, nodes: _Nodes) -> Iterator[PodSlot]:
-    """Pods that run have their place; the others take what is left, in the order of ranks and domains."""
+    """Pods that run, or that select a domain, have their place; the others take what is left, in the order
+    of ranks and domains.
+    """
     left: Counter[DomainPath] = Counter()
     # Two slices may speak of one domain.
     for domain, pods in assigned.domains:
         left[domain] += pods
-    for slot in slots:
-        taken = nodes.domain(assigned.levels, slot.node) if slot.node else ()
+    selected = [_selected(slot, assigned.levels) for slot in slots]
+    for slot, domain in zip(slots, selected, strict=True):
+        taken = nodes.domain(assigned.levels, slot.node) if slot.node else domain
         if left[taken] > 0:
             left[taken] -= 1
     free = (domain for domain, pods in left.items() for _ in range(pods))
-    for slot in slots:
-        values = None if slot.node else next(free, None)
-        yield slot if values is None else nodes.slot(slot.name, assigned.levels, values)
+    for slot, domain in zip(slots, selected, strict=True):
+        values = () if slot.node else domain or next(free, ())
+        place = nodes.slot(slot.name, assigned.levels, values) if values else slot
+        # What a pod selects cannot be changed once its gate has opened, whatever became of the node.
+        yield slot if domain and not place.node else place
+
+
+def _selected(slot: PodSlot, levels: tuple[str, ...]) -> DomainPath:
+    """The domain that a pod selects, which it was let go to; empty where it names none."""
+    selector = dict(slot.pin)
+    return tuple(selector[level] for level in levels) if all(level in selector for level in levels) else ()

@@ -11,6 +11,7 @@ each domain has a pod, there are never more of them than pods.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
@@ -21,7 +22,6 @@ import msgspec
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.core.pods import MOST_PODS
 from closeknit.dialects.core.topologies import number_problems
-from closeknit.hub.outcome import Placed
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import InvalidError, Problem, Range
 from closeknit.hub.sentences import core
@@ -46,20 +46,17 @@ class Assigned:
     domains: tuple[tuple[DomainPath, int], ...]
 
 
-def assigned(placed: Placed, pod_sets: Iterable[str], topology: Topology) -> Assigned:
-    """What a placement means for pod sets of the hub, which together are one of Kueue's.
+def assigned(domains: Iterable[DomainPath], topology: Topology) -> Assigned:
+    """Pods by domain, from the domain of each pod, which has a value for every level of the topology.
 
-    Hosts say it all where they are the lowest level, so only they are named then, as in Kueue.
-    Domains stand in the order of their values.
+    Domains stand in the order of their values at all levels, so that pods that are taken from them in order
+    fill one rack before the next. Hosts say it all where they are the lowest level, so only they are named
+    then, as in Kueue.
     """
-    names = set(pod_sets)
-    hosts = topology.labels[-1] == HOSTNAME
-    counts: dict[DomainPath, int] = {}
-    for assignment in placed.assignments:
-        if assignment.pod_set in names:
-            domain = assignment.domain[-1:] if hosts else assignment.domain
-            counts[domain] = counts.get(domain, 0) + 1
-    return Assigned((HOSTNAME,) if hosts else topology.labels, tuple(sorted(counts.items())))
+    counts = sorted(Counter(domains).items())
+    if topology.labels[-1] != HOSTNAME:
+        return Assigned(topology.labels, tuple(counts))
+    return Assigned((HOSTNAME,), tuple((domain[-1:], pods) for domain, pods in counts))
 
 
 def to_domains(given: Assigned) -> wire.TopologyAssignment:

@@ -89,7 +89,9 @@ def nominate(view: View, key: Key) -> Nominated | None:
     elsewhere: tuple[Reported, ...] = ()
     own = list(queued.problems)
     stored = view.get(key) if key.kind == "Workload" else owners.workload_of(view, key)
-    if stored is not None and not is_over(stored.content) and not (own and key.kind == "Workload"):
+    if stored is not None and is_over(stored.content):
+        return None
+    if stored is not None and not (own and key.kind == "Workload"):
         wrong: list[Problem] = []
         queued = with_admission(queued, stored, view, wrong)
         if key.kind == "Workload":
@@ -97,7 +99,7 @@ def nominate(view: View, key: Key) -> Nominated | None:
         else:
             elsewhere = tuple(map(stored.report, wrong))
     own.extend(_name_problems(queued, view))
-    return replace(_nominated(queued, view, own), elsewhere=elsewhere)
+    return replace(nominated(queued, view, own), elsewhere=elsewhere)
 
 
 def queued_workload(view: View, key: Key) -> QueuedWorkload | None:
@@ -115,7 +117,8 @@ def queued_workload(view: View, key: Key) -> QueuedWorkload | None:
     if stored is None:
         return None
     if key.kind == "Pod":
-        return read_pod_group(key.name, view.derive(owners.group_pods, key))
+        group = owners.workload_of(view, key)
+        return read_pod_group(key.name, view.derive(owners.group_pods, key), group)
     workload = owners.workload_of(view, key)
     pods = owners.pods_of_owner(view, key, workload.key if workload is not None else None)
     return read_job(stored, pods) if key.kind == "Job" else read_job_set(stored, pods)
@@ -133,7 +136,7 @@ def _name_problems(queued: QueuedWorkload, view: View) -> Iterator[Problem]:
             return
 
 
-def _nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominated:
+def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominated:
     """All ways to run; ``own`` is what is wrong with it already."""
     if not view.lenient:
         own.extend(problem for pod_set in queued.pod_sets for problem in pod_set.unsayable)

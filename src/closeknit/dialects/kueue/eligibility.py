@@ -10,7 +10,7 @@ from closeknit.dialects.kueue.queued_workload import QueuedPodSet
 from closeknit.dialects.kueue.queues import Queue
 from closeknit.dialects.kueue.quotas import Covered, Flavor, Quota
 from closeknit.dialects.kueue.topology_request import level_problems
-from closeknit.hub.nodes import Effect, NodeFilter, Operator, Requirement, Term
+from closeknit.hub.nodes import NAME_FIELD, Effect, NodeFilter, Operator, Requirement, Term
 from closeknit.hub.problems import Problem, shown
 from closeknit.hub.sentences import kueue as sentences
 
@@ -43,8 +43,10 @@ def eligible(pod_set: QueuedPodSet, covered: Covered, queue: Queue, refusals: li
     return fitting
 
 
-def narrowed(accepted: NodeFilter, flavors: tuple[Flavor, ...]) -> NodeFilter:
-    """The filter of a pod that runs on nodes of these flavors.
+def narrowed(
+    accepted: NodeFilter, flavors: tuple[Flavor, ...], avoided: AbstractSet[str] = frozenset()
+) -> NodeFilter:
+    """The filter of a pod that runs on nodes of these flavors, and on none of those that are avoided.
 
     Where there is a topology, nodes that lack the label of a level are in no
     domain, and Kueue never uses them.
@@ -56,7 +58,9 @@ def narrowed(accepted: NodeFilter, flavors: tuple[Flavor, ...]) -> NodeFilter:
         selector.update(flavor.labels)
         tolerations.extend(each for each in flavor.tolerations if each not in tolerations)
         levels.update(dict.fromkeys(flavor.topology.labels if flavor.topology else ()))
-    present = tuple(Requirement(label, Operator.EXISTS) for label in levels if label not in selector)
+    present = [Requirement(label, Operator.EXISTS) for label in levels if label not in selector]
+    if avoided:
+        present.append(Requirement(NAME_FIELD, Operator.NOT_IN, tuple(sorted(avoided))))
     affinity = accepted.affinity
     if present:
         terms = affinity if affinity is not None else (Term(()),)

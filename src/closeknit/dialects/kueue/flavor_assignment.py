@@ -67,7 +67,10 @@ def admissions(queued: QueuedWorkload, queue: Queue, view: View, found: list[Pro
         if wrong:
             refused = wrong
             continue
-        filters = {each.name: narrowed(each.shape.filter, used[each.name]) for each in queued.pod_sets}
+        filters = {
+            each.name: narrowed(each.shape.filter, used[each.name], queued.avoided)
+            for each in queued.pod_sets
+        }
         request = to_request(queued, topology, filters)
         charges = tuple(_charges(choices, chosen, queue, view))
         made.append(Admission(_option(request, queued, charges, queue), flavors, used, topology))
@@ -205,7 +208,7 @@ def without_queue(queued: QueuedWorkload, topologies: Mapping[str, Topology]) ->
         for topology in topologies.values()
         if not any(problem for each in queued.pod_sets for problem in level_problems(each.request, topology))
     ]
-    filters = {each.name: each.shape.filter for each in queued.pod_sets}
+    filters = {each.name: narrowed(each.shape.filter, (), queued.avoided) for each in queued.pod_sets}
     made: list[Admission] = []
     for topology in candidates[:1] if named else [None]:
         option = Option(to_request(queued, topology, filters))

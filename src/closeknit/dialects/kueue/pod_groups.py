@@ -11,7 +11,8 @@ import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_keys as keys
-from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, read_template
 from closeknit.dialects.kueue.queued_workload import (
     QUEUE_LABEL,
     PodSlot,
@@ -23,6 +24,7 @@ from closeknit.dialects.kueue.queued_workload import (
 )
 from closeknit.dialects.kueue.slices import whole_number
 from closeknit.dialects.kueue.topology_request import from_annotations
+from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.wire.registry import is_name
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kueue as sentences
@@ -32,31 +34,38 @@ _ANNOTATIONS = ("metadata", "annotations")
 _COUNT = (*_ANNOTATIONS, keys.POD_GROUP_COUNT)
 
 
-def read_pod_group(name: str, pods: Sequence[ReadPod]) -> QueuedWorkload:
+def read_pod_group(
+    name: str, pods: Sequence[ReadPod], workload: Stored[wire.Workload] | None = None
+) -> QueuedWorkload:
     """Plain pods of one group, or a single pod that queues by itself; a pod set for each kind of pod.
 
     They come in the order of their names. Pods of a group that are not there are a problem, unless it is
-    admitted before they are, or some of it runs already; then they are taken to be like the first.
+    admitted before they are, or some of it runs already; then they are taken to be like the first. Pods that
+    were let go select a domain each, so it is the label of their pod set that tells what they have in common.
     """
     first = pods[0].stored
     found: list[Problem] = []
     absent = _absent(pods, found)
     found.extend(_disagreements(pods))
-    kinds: dict[tuple[Shape, tuple[tuple[str, str], ...]], list[ReadPod]] = {}
+    given = workload.content.spec.pod_sets if workload is not None else []
+    known = {each.name: read_template(each.template.spec).shape for each in given}
+    kinds: dict[tuple[str, Shape, tuple[tuple[str, str], ...]], list[ReadPod]] = {}
     for pod in pods:
         if pod.stage in (Stage.OPEN, Stage.RUNNING):
-            kinds.setdefault((pod.shape, _asked(pod)), []).append(pod)
+            label = labels_of(pod).get(keys.POD_SET, "")
+            called = label if label in known else ""
+            kinds.setdefault((called, known.get(called, pod.shape), _asked(pod)), []).append(pod)
     if absent and not kinds:
-        kinds[pods[0].shape, _asked(pods[0])] = []
+        kinds["", pods[0].shape, _asked(pods[0])] = []
     pod_sets = tuple(
         _pod_set(
-            "main" if len(kinds) == 1 else f"role-{number}",
+            called or ("main" if len(kinds) == 1 else f"role-{number}"),
             equal or pods[:1],
             (*map(slot_of, equal), *_made_up(name, pods, absent if number == 1 else 0)),
             shape,
             found,
         )
-        for number, ((shape, _), equal) in enumerate(kinds.items(), start=1)
+        for number, ((called, shape, _), equal) in enumerate(kinds.items(), start=1)
     )
     found.extend(problem.of("Pod", pod.name) for pod in pods for problem in pod.problems)
     queued = queued_by_label(first, pod_sets, found, finished=not pod_sets)

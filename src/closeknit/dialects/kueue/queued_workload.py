@@ -30,7 +30,7 @@ class PodSlot:
     held: bool = False
     """Whether the node is kept for a pod that is not there yet."""
     pin: tuple[tuple[str, str], ...] = ()
-    """The labels of the domain that is kept for it, where that leaves several nodes."""
+    """Labels that its node must have: those of the domain that is kept for it, or that the pod selects."""
 
 
 def fill_slots(
@@ -60,8 +60,10 @@ def fill_slots(
 
 
 def slot_of(pod: ReadPod) -> PodSlot:
-    """The slot of a pod that exists."""
-    return PodSlot(pod.name, pod.node if pod.stage is Stage.RUNNING else "")
+    """The slot of a pod that exists; one that waits keeps to its own selector, which may name a domain."""
+    if pod.stage is Stage.RUNNING:
+        return PodSlot(pod.name, pod.node)
+    return PodSlot(pod.name, pin=pod.shape.filter.selector)
 
 
 def labels_of(pod: ReadPod) -> Mapping[str, str]:
@@ -132,6 +134,8 @@ class QueuedWorkload:
     """Where it is given as a number."""
     flavors: Mapping[str, Mapping[str, str]] | None = None
     """Where it is admitted: by pod set, the flavor of each resource."""
+    avoided: frozenset[str] = frozenset()
+    """Nodes on which it cannot go on, and gets no new place."""
 
     @property
     def name(self) -> str:

@@ -73,6 +73,8 @@ def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) 
     inactive = f"its stopPolicy is {spec.stop_policy}" if spec.stop_policy in STOPPED else ""
     if cohort and view.derive(quotas.is_circular, cohort):
         inactive = f"cohort {shown(cohort)} lies in a circle of cohorts"
+    for flavor in (quota.flavor for group in covered for quota in group.quotas if quota.flavor.missing):
+        inactive = f"there is no usable Topology {shown(flavor.missing)} for flavor {shown(flavor.name)}"
     patient = spec.flavor_fungibility.when_can_borrow == _NEXT
     queue = Queue(stored.name, cohort, covered, inactive, patient)
     if any(quota.flavor.topology for quota in queue.quotas()):

@@ -58,6 +58,8 @@ class Flavor:
     taints: tuple[Taint, ...]
     tolerations: tuple[Toleration, ...]
     topology: Topology | None
+    missing: str = ""
+    """The topology that it names, where there is no such one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def flavor_problems(stored: Stored[wire.ResourceFlavor], view: View) -> list[Pro
 
 
 def _flavor(stored: Stored[wire.ResourceFlavor], view: View, found: list[Problem]) -> Flavor:
-    """Read a flavor. One whose topology is not known counts as one without."""
+    """Read a flavor."""
     spec = stored.content.spec
     for key in spec.node_labels:
         found.extend(label_key_problems(("spec", "nodeLabels", key), key))
@@ -121,6 +123,7 @@ def _flavor(stored: Stored[wire.ResourceFlavor], view: View, found: list[Problem
         ),
         tolerations=node_filter(tolerating, found).tolerations,
         topology=known.get(spec.topology_name),
+        missing=spec.topology_name if spec.topology_name not in known else "",
     )
 
 

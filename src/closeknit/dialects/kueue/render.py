@@ -15,6 +15,7 @@ from closeknit.apis.kueue_x_k8s_io_v1beta2 import PodSetTopologyRequest
 from closeknit.dialects.core.kinds import new_object, owner_references, without_server_fields
 from closeknit.dialects.core.pod_specs import toleration_object
 from closeknit.dialects.family import Object, Rendered
+from closeknit.dialects.kueue.admitted import domain_of
 from closeknit.dialects.kueue.assignments import Assigned, assigned, to_slices
 from closeknit.dialects.kueue.compile import Nominated, nominated_as
 from closeknit.dialects.kueue.flavor_assignment import Admission
@@ -25,6 +26,7 @@ from closeknit.dialects.kueue.topologies import GROUP
 from closeknit.dialects.kueue.topology_request import to_annotations, to_fields
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
 from closeknit.hub.quantities import written
 from closeknit.hub.topology import Topology
@@ -61,10 +63,8 @@ def _nominated(stored: Stored[Any], view: View) -> Nominated | None:
     return nominated if nominated is not None and nominated.admissions else None
 
 
-def workload_object(
-    nominated: Nominated, admission: Admission | None = None, placed: Placed | None = None
-) -> Object:
-    """The Workload; with what it was admitted to and where its pods go, if both are given."""
+def workload_object(nominated: Nominated) -> Object:
+    """The Workload as it is made from what queues, without a status."""
     queued, workload = nominated.queued, nominated.workload
     topology = nominated.admissions[0].topology if nominated.admissions else None
     spec: Object = {
@@ -80,32 +80,53 @@ def workload_object(
         spec["priorityClassRef"] = {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": named}
     if not queued.queue:
         del spec["queueName"]
-    made = new_object(keys.API_VERSION, "Workload", _metadata(nominated), spec)
-    if admission is not None and placed is not None and nominated.queue is not None:
-        places = assignments(nominated, admission, placed)
-        sets = [_assignment(each, admission, places.get(each.name)) for each in queued.pod_sets]
-        made["status"] = {"admission": {"clusterQueue": nominated.queue.name, "podSetAssignments": sets}}
-    return made
+    return new_object(keys.API_VERSION, "Workload", _metadata(nominated), spec)
 
 
-def assignments(nominated: Nominated, admission: Admission, placed: Placed) -> dict[str, Assigned]:
-    """By pod set, where its pods go; empty for one without a topology."""
+def admission_object(nominated: Nominated, admission: Admission, placed: Placed, view: View) -> Object:
+    """What the status of a Workload says of its admission: pods that run count with those just placed."""
+    assert nominated.queue is not None
+    places = assignments(nominated, admission, placed, view)
+    sets = [
+        _assignment(each, admission, len(_places(each, admission, placed)), places.get(each.name))
+        for each in nominated.queued.pod_sets
+    ]
+    return {"clusterQueue": nominated.queue.name, "podSetAssignments": sets}
+
+
+def assignments(
+    nominated: Nominated, admission: Admission, placed: Placed, view: View
+) -> dict[str, Assigned]:
+    """By pod set, where its pods are and go; empty for one without a topology."""
     found: dict[str, Assigned] = {}
     for pod_set in nominated.queued.pod_sets:
         topology = admission.topology
         if topology is not None and any(flavor.topology for flavor in admission.used[pod_set.name]):
-            found[pod_set.name] = assigned(placed, _hub_sets(pod_set, admission), topology)
+            nodes = (view.get(Key("", "Node", "", name)) for name in _places(pod_set, admission, placed))
+            domains = (domain_of(node, topology.labels) for node in nodes if node is not None)
+            found[pod_set.name] = assigned(domains, topology)
     return found
+
+
+def _places(pod_set: QueuedPodSet, admission: Admission, placed: Placed) -> list[str]:
+    """The node of each pod of a pod set that has one or gets one."""
+    names = _hub_sets(pod_set, admission)
+    running = (slot.node for slot in pod_set.slots if slot.node)
+    return [*running, *(each.node for each in placed.assignments if each.pod_set in names)]
 
 
 def _metadata(nominated: Nominated) -> Object:
     owner, given = nominated.queued.object, nominated.queued.stored.content.metadata
     made: Object = {"name": workload_object_name(nominated), "namespace": owner.namespace}
+    early = given.annotations.get(keys.PREFER)
+    if early is not None and any(map(_prefers_by_job, nominated.queued.pod_sets)):
+        made["annotations"] = {keys.PREFER: early}
     if owner.kind == "Workload":
         return {**without_server_fields(nominated.queued.stored.written["metadata"]), **made}
     if owner.kind != "Pod" and not given.uid:
         # An owner reference is nothing without a uid, so the owner is named in Kueue's other way.
-        made["annotations"] = owner_annotations(owner.api_version, owner.kind, owner.name)
+        named = owner_annotations(owner.api_version, owner.kind, owner.name)
+        made["annotations"] = {**made.get("annotations", {}), **named}
     elif owner.kind != "Pod":
         made["labels"] = {keys.JOB_UID: given.uid}
         made |= owner_references(owner.api_version, owner.kind, owner.name, given.uid)
@@ -122,28 +143,28 @@ def _pod_set(pod_set: QueuedPodSet, topology: Topology | None) -> Object:
     return made
 
 
-def _assignment(pod_set: QueuedPodSet, admission: Admission, places: Assigned | None) -> Object:
-    asked = pod_set.shape.resources * pod_set.count
+def _assignment(pod_set: QueuedPodSet, admission: Admission, count: int, places: Assigned | None) -> Object:
+    asked = pod_set.shape.resources * count
     flavors = dict(admission.flavors[pod_set.name])
     made: Object = {
         "name": pod_set.name,
-        "count": pod_set.count,
+        "count": count,
         "flavors": flavors,
-        "resourceUsage": {name: written(name, asked.get(name, pod_set.count)) for name in flavors},
+        "resourceUsage": {name: written(name, asked.get(name, count)) for name in flavors},
     }
     if places is not None:
         made["topologyAssignment"] = msgspec.to_builtins(to_slices(places))
     return made
 
 
-def _hub_sets(pod_set: QueuedPodSet, admission: Admission) -> list[str]:
+def _hub_sets(pod_set: QueuedPodSet, admission: Admission) -> set[str]:
     """The hub's pod sets that one of Kueue's was cut into, known by the pods that they name."""
     names = {slot.name for slot in pod_set.slots if not slot.node}
-    return [
+    return {
         each.name
         for each in admission.option.request.root.pod_sets()
         if each.resources == pod_set.shape.resources and names.issuperset(each.pods) and each.pods
-    ]
+    }
 
 
 def workload_object_name(nominated: Nominated) -> str:
@@ -169,7 +190,7 @@ def started(nominated: Nominated, admission: Admission, placed: Mapping[str, Ass
     made.pop("status", None)
     made["metadata"] = without_server_fields(made["metadata"])
     annotations = made["metadata"].get("annotations", {})
-    for key in keys.KEP_ANNOTATIONS:
+    for key in () if any(map(_prefers_by_job, nominated.queued.pod_sets)) else keys.KEP_ANNOTATIONS:
         annotations.pop(key, None)
     if not annotations:
         made["metadata"].pop("annotations", None)
@@ -230,18 +251,29 @@ def _maker_labels(nominated: Nominated, pod_set: QueuedPodSet, job: int, index: 
 def _template(
     nominated: Nominated, pod_set: QueuedPodSet, admission: Admission, placed: Assigned | None
 ) -> Object:
+    name, used = workload_object_name(nominated), admission.used[pod_set.name]
+    return started_template(name, pod_set, used, admission.topology, placed)
+
+
+def started_template(
+    workload: str,
+    pod_set: QueuedPodSet,
+    used: tuple[Flavor, ...],
+    topology: Topology | None,
+    placed: Assigned | None,
+) -> Object:
+    """The template of a pod set with which its pods run, on these flavors and in these domains."""
     made: Object = copy.deepcopy(dict(pod_set.template))
     metadata, spec = made.setdefault("metadata", {}), made.setdefault("spec", {})
     kept = {
         key: value
         for key, value in metadata.get("annotations", {}).items()
-        if key not in keys.KEP_ANNOTATIONS
+        if key not in keys.KEP_ANNOTATIONS or _prefers_by_job(pod_set)
     }
-    used = admission.used[pod_set.name]
     by_topology = any(flavor.topology for flavor in used)
-    asked = _annotations(pod_set, admission.topology) if by_topology and admission.topology else {}
+    asked = _annotations(pod_set, topology) if by_topology and topology is not None else {}
     metadata["labels"] = {**metadata.get("labels", {}), keys.POD_SET: pod_set.name}
-    metadata["annotations"] = {**kept, **asked, keys.WORKLOAD: workload_object_name(nominated)}
+    metadata["annotations"] = {**kept, **asked, keys.WORKLOAD: workload}
     selector = dict(spec.get("nodeSelector", {}))
     for flavor in used:
         selector.update(flavor.labels)
@@ -272,7 +304,8 @@ def _tolerations(given: list[Any], flavors: tuple[Flavor, ...]) -> list[Any]:
 def _topology_request(pod_set: QueuedPodSet, topology: Topology) -> PodSetTopologyRequest:
     """What a pod set asks for in today's words, as a Workload writes it."""
     given, each = pod_set.request, pod_set.count // pod_set.replicas
-    required, preferred = given.required, given.preferred_in(topology)
+    required = given.required
+    preferred = None if _prefers_by_job(pod_set) else given.preferred_in(topology)
     slices = [(layer.level, layer.size) for layer in given.layers]
     if given.early and required is not None and pod_set.replicas > 1 and each:
         # The early design means every Job by itself, which today is a slice.
@@ -284,6 +317,11 @@ def _topology_request(pod_set: QueuedPodSet, topology: Topology) -> PodSetTopolo
         sub_group_index_label=pod_set.sub_index_label,
         sub_group_count=pod_set.replicas if pod_set.sub_index_label else None,
     )
+
+
+def _prefers_by_job(pod_set: QueuedPodSet) -> bool:
+    """Whether a level is preferred for each of several Jobs by itself: only the early design can say it."""
+    return pod_set.request.early and pod_set.request.preferred is not None and pod_set.replicas > 1
 
 
 def _annotations(pod_set: QueuedPodSet, topology: Topology) -> dict[str, str]:

@@ -88,12 +88,13 @@ class _Builder:
     ) -> tuple[Member, ...]:
         if not layers:
             minimum = pod_set.minimum if len(slots) == pod_set.count else None
+            known = self._filters[pod_set.name].selector
             pinned: dict[tuple[tuple[str, str], ...], list[PodSlot]] = {}
             for slot in slots:
-                pinned.setdefault(slot.pin, []).append(slot)
+                pinned.setdefault(tuple(each for each in slot.pin if each not in known), []).append(slot)
             return tuple(
-                self._pods(pod_set, self.take(pod_set_name(stem, i)), tuple(inside), minimum)
-                for i, inside in enumerate(pinned.values(), start=1)
+                self._pods(pod_set, self.take(pod_set_name(stem, i)), tuple(inside), pin, minimum)
+                for i, (pin, inside) in enumerate(pinned.items(), start=1)
             )
         layer, *rest = layers
         pieces: list[Member] = []
@@ -104,10 +105,15 @@ class _Builder:
         return tuple(pieces)
 
     def _pods(
-        self, pod_set: QueuedPodSet, name: str, slots: tuple[PodSlot, ...], minimum: int | None
+        self,
+        pod_set: QueuedPodSet,
+        name: str,
+        slots: tuple[PodSlot, ...],
+        pin: tuple[tuple[str, str], ...],
+        minimum: int | None,
     ) -> PodSet:
         accepted = self._filters[pod_set.name]
-        if pin := slots[0].pin:
+        if pin:
             accepted = replace(accepted, selector=tuple(sorted({*accepted.selector, *pin})))
         bound = [slot.node for slot in slots if slot.node]
         waiting = [slot.name for slot in slots if not slot.node]

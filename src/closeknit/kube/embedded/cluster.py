@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import random
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -35,6 +36,9 @@ from closeknit.kube.resources import PODS, Resource
 VERSION: Final = "v1.36.4"
 """The version of Kubernetes whose behaviour is the model."""
 
+ADMINISTRATOR: Final = "kubernetes-admin"
+"""Who writes, unless somebody says otherwise; so does everybody who comes over HTTP."""
+
 _BOOKMARK_EVERY: Final = 60.0
 
 
@@ -55,6 +59,7 @@ class EmbeddedCluster(KubernetesApi):
         history: int = 10_000,
         keeper: Keeper | None = None,
         bookmark_every: float = _BOOKMARK_EVERY,
+        user: str = ADMINISTRATOR,
     ) -> None:
         # Names and uids need to be distinct, not secret, and a simulation wants the same ones again.
         dice = dice or random.Random()  # noqa: S311
@@ -64,6 +69,8 @@ class EmbeddedCluster(KubernetesApi):
             self.core.kinds.add(kind)
         self._upkeep = Upkeep(self.core, keeper)
         self.records = Records(self.core, self._upkeep)
+        self.user = user
+        """Who writes by this object, as admission hooks are told."""
         self.bookmark_every = bookmark_every
         """Seconds after which a quiet watch is told that it has missed nothing."""
         self._upkeep.start(definitions)
@@ -71,6 +78,12 @@ class EmbeddedCluster(KubernetesApi):
     def admit(self, hook: Hook, *, mutating: bool = False) -> None:
         """Ask a function about every write to come. Mutating ones come first and may change the object."""
         (self.core.mutating if mutating else self.core.validating).append(hook)
+
+    def acting_as(self, user: str) -> Self:
+        """The same cluster, for somebody else."""
+        other = copy.copy(self)
+        other.user = user
+        return other
 
     def forget_history(self) -> None:
         """Forget what watches could resume from, as a compaction does: they have to list again."""
@@ -232,7 +245,7 @@ class EmbeddedCluster(KubernetesApi):
         dry_run: bool = False,
     ) -> Target:
         kind, version = self.core.kinds.of(resource)
-        options = WriteOptions(manager=manager or "closeknit", dry_run=dry_run)
+        options = WriteOptions(manager=manager or "closeknit", user=self.user, dry_run=dry_run)
         return Target(
             kind=kind, version=version, key=_key(kind, *key), subresource=subresource, options=options
         )

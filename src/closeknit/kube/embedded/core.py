@@ -33,6 +33,10 @@ class AdmissionRequest:
     obj: dict[str, Any] | None
     old: Mapping[str, Any] | None
     dry_run: bool
+    user: str = ""
+    """Who writes."""
+    warnings: list[str] = field(default_factory=list)
+    """What the writer is told beside the answer."""
 
 
 Hook: TypeAlias = Callable[[AdmissionRequest], Awaitable[None] | None]
@@ -44,6 +48,7 @@ class WriteOptions:
     """How a write is made."""
 
     manager: str = "unknown"
+    user: str = ""
     dry_run: bool = False
     field_validation: str = "Warn"
     """``Strict`` refuses unknown and repeated fields, ``Warn`` lists them, ``Ignore`` drops them silently."""

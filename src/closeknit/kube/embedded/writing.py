@@ -351,6 +351,8 @@ async def _admit(
         obj=obj,
         old=old,
         dry_run=options.dry_run,
+        user=options.user,
+        warnings=options.warnings,
     )
     causes = None
     for hook in core.mutating:

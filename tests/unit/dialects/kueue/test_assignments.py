@@ -16,7 +16,6 @@ from closeknit.dialects.kueue.assignments import (
     to_domains,
     to_slices,
 )
-from closeknit.hub.outcome import Assignment, Placed, Wishes
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.topology import Level, Topology
 
@@ -125,29 +124,34 @@ def test_a_hundred_thousand_nodes_are_written_small_and_read_back(name: object, 
     assert from_written(to_domains(given)) == given
 
 
-def _placed(*where: tuple[str, str, tuple[str, ...]]) -> Placed:
-    assignments = tuple(
-        Assignment(f"p{i}", pod_set, node, domain) for i, (pod_set, node, domain) in enumerate(where)
-    )
-    return Placed("w", assignments, (), Wishes(0, (), ()), proven=True)
-
-
-def test_a_placement_is_counted_by_domain() -> None:
-    tree = Topology("t", (Level("block"), Level("rack")))
-    placed = _placed(
-        ("a/1", "n1", ("b1", "r2")), ("a/2", "n2", ("b1", "r1")), ("b/1", "n3", ("b1", "r1")), ("a/1", "n2", ("b1", "r1"))
-    )  # fmt: skip
-
-    assert assigned(placed, ["a/1", "a/2"], tree) == Assigned(
-        ("block", "rack"), ((("b1", "r1"), 2), (("b1", "r2"), 1))
-    )
-
-
-def test_hosts_alone_are_named_where_they_are_the_lowest_level() -> None:
-    tree = Topology("t", (Level("block"), Level(HOST)))
-    placed = _placed(("a/1", "n1", ("b1", "n1")), ("a/1", "n1", ("b1", "n1")))
-
-    assert assigned(placed, ["a/1"], tree) == Assigned((HOST,), ((("n1",), 2),))
+@pytest.mark.requirement("K53")
+@pytest.mark.parametrize(
+    ("levels", "domains", "want"),
+    [
+        pytest.param(
+            ("block", "rack"),
+            [("b1", "r2"), ("b1", "r1"), ("b1", "r1")],
+            Assigned(("block", "rack"), ((("b1", "r1"), 2), (("b1", "r2"), 1))),
+            id="pods are counted by domain",
+        ),
+        pytest.param(
+            ("block", HOST),
+            [("b1", "n1"), ("b1", "n1")],
+            Assigned((HOST,), ((("n1",), 2),)),
+            id="hosts alone are named where they are the lowest level",
+        ),
+        pytest.param(
+            ("rack", HOST),
+            [("r1", "z"), ("r2", "a"), ("r1", "b"), ("r2", "y")],
+            Assigned((HOST,), ((("b",), 1), (("z",), 1), (("a",), 1), (("y",), 1))),
+            id="the hosts of one rack stand together, whatever their names",
+        ),
+    ],
+)
+def test_the_assignment_of_pods_to_domains(
+    levels: tuple[str, ...], domains: list[tuple[str, ...]], want: Assigned
+) -> None:
+    assert assigned(domains, Topology("t", tuple(map(Level, levels)))) == want
 
 
 @pytest.mark.parametrize(

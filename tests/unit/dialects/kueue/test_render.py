@@ -9,7 +9,8 @@ import pytest
 
 from closeknit.dialects import Source, read, translate
 from closeknit.dialects.kueue.compile import Nominated
-from closeknit.dialects.kueue.render import assignments, started, workload_object
+from closeknit.dialects.kueue.render import admission_object, assignments, started
+from closeknit.dialects.store.view import View
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Group, PodSet
@@ -160,16 +161,17 @@ def test_what_is_written_means_the_same_when_it_is_read_again() -> None:
     assert slices(text) == slices(again) == [(RACK, 3), (RACK, 3)]
 
 
-def placed(*texts: str) -> tuple[Nominated, Placed]:
-    (each,) = nominated(view_of(*texts))
+def placed(*texts: str) -> tuple[View, Nominated, Placed]:
+    view = view_of(*texts)
+    (each,) = nominated(view)
     outcome = Engine(read(sources(*texts)).cluster).solve(each.admissions[0].option.request)
     assert isinstance(outcome, Placed)
-    return each, outcome
+    return view, each, outcome
 
 
 def test_a_homogeneous_assignment_is_a_node_selector() -> None:
-    each, outcome = placed(*QUEUES, *NODES, job(8, podset_required_topology=HOST))
-    where = assignments(each, each.admissions[0], outcome)
+    view, each, outcome = placed(*QUEUES, *NODES, job(8, podset_required_topology=HOST))
+    where = assignments(each, each.admissions[0], outcome, view)
     made = started(each, each.admissions[0], where)
     spec = made["spec"]["template"]["spec"]
 
@@ -180,8 +182,8 @@ def test_a_homogeneous_assignment_is_a_node_selector() -> None:
 
 
 def test_any_other_assignment_is_left_to_the_gate() -> None:
-    each, outcome = placed(*QUEUES, *NODES, job(12, podset_required_topology=RACK))
-    where = assignments(each, each.admissions[0], outcome)
+    view, each, outcome = placed(*QUEUES, *NODES, job(12, podset_required_topology=RACK))
+    where = assignments(each, each.admissions[0], outcome, view)
     spec = started(each, each.admissions[0], where)["spec"]["template"]["spec"]
 
     assert spec["schedulingGates"] == [{"name": f"{K}topology"}]
@@ -189,12 +191,11 @@ def test_any_other_assignment_is_left_to_the_gate() -> None:
 
 
 def test_an_admitted_workload_says_what_goes_where() -> None:
-    each, outcome = placed(
+    view, each, outcome = placed(
         *QUEUES, *NODES, job(12, podset_required_topology=RACK, podset_slice_required_topology=HOST, podset_slice_size="4")
     )  # fmt: skip
-    made = workload_object(each, each.admissions[0], outcome)
 
-    assert made["status"]["admission"] == {
+    assert admission_object(each, each.admissions[0], outcome, view) == {
         "clusterQueue": "research",
         "podSetAssignments": [
             {

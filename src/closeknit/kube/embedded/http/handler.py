@@ -10,7 +10,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from closeknit.kube.embedded import subresources
-from closeknit.kube.embedded.cluster import VERSION, EmbeddedCluster
+from closeknit.kube.embedded.cluster import ADMINISTRATOR, VERSION, EmbeddedCluster
 from closeknit.kube.embedded.core import Target, WriteOptions
 from closeknit.kube.embedded.http import answers, bodies, discovery, openapi
 from closeknit.kube.embedded.http.paths import (
@@ -274,6 +274,7 @@ class Handler:
         agent = request.headers.get("User-Agent", "").split("/")[0]
         options = WriteOptions(
             manager=(query.get("fieldManager") or agent or "unknown")[:128],
+            user=ADMINISTRATOR,
             dry_run=dry_run(query.get("dryRun", "")),
             field_validation=validation,
         )

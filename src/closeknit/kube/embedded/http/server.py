@@ -13,8 +13,8 @@ from typing import Any, Final, Self
 import msgspec
 from aiohttp import web
 
+from closeknit.kube.certificates import certificate
 from closeknit.kube.embedded.cluster import EmbeddedCluster
-from closeknit.kube.embedded.http.certificates import certificate
 from closeknit.kube.embedded.http.handler import Handler
 from closeknit.kube.embedded.http.watching import Turnstile
 

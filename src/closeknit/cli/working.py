@@ -1,0 +1,211 @@
+"""What a process on a cluster runs: scheduler, controllers, admission, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from closeknit.cli.exits import ExitStatus, complain
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import cli as sentences
+
+if TYPE_CHECKING:
+    from closeknit.admission.instance import Admission
+    from closeknit.controllers.instance import Controllers
+    from closeknit.dialects.store.store import Entry
+    from closeknit.kube.port import KubernetesApi
+    from closeknit.live.log import Log
+    from closeknit.scheduler.health import Probes
+    from closeknit.scheduler.instance import Instance
+    from closeknit.scheduler.loop import Settings
+
+SCHEDULER_LEASE = "closeknit-scheduler"
+CONTROLLERS_LEASE = "closeknit-controllers"
+
+Scheduling = Annotated[
+    bool, typer.Option("--scheduler/--no-scheduler", help="Whether to bind pods to nodes.")
+]
+Controlling = Annotated[
+    bool,
+    typer.Option(
+        "--controllers/--no-controllers",
+        help="Whether to do what the operators of Grove, Kueue, Dynamo and OSMO do.",
+    ),
+]
+External = Annotated[
+    list[str],
+    typer.Option(
+        "--external",
+        metavar="FAMILY",
+        help="A family whose own operator runs there: kai, grove, dynamo, osmo or kueue. May repeat.",
+    ),
+]
+
+
+OperatorConfig = Annotated[
+    list[str],
+    typer.Option(
+        "--operator-config",
+        metavar="FILE",
+        help="A file with an OperatorConfiguration of Grove or Dynamo, as its operator is installed with."
+        " May repeat.",
+    ),
+]
+
+
+def operator_settings(files: Sequence[str]) -> Sequence[Entry]:
+    """What operators are told in files; the command ends where something is wrong with them."""
+    if not files:
+        return ()
+    from closeknit import dialects
+    from closeknit.cli.loading import sources_of
+
+    found = dialects.operator_settings(tuple(sources_of(files)))
+    if found.problems:
+        complain(found.problems)
+        raise typer.Exit(ExitStatus.INVALID)
+    return found.entries
+
+
+def require_families(external: Collection[str]) -> None:
+    """Refuse names that no family has."""
+    from closeknit.admission.reviewer import FAMILIES
+
+    wrong = [
+        sentences.NO_OPERATOR.at((Verbatim("--external"),), name=name, known=", ".join(sorted(FAMILIES)))
+        for name in external
+        if name not in FAMILIES
+    ]
+    if wrong:
+        raise InvalidError(wrong)
+
+
+def managed_families(external: Collection[str], *, controllers: bool) -> frozenset[str]:
+    """The families that this process looks after: KAI as its scheduler, the others by their operators."""
+    from closeknit.controllers.operators import OPERATORS
+
+    return frozenset({"kai", *(OPERATORS if controllers else ())}).difference(external)
+
+
+class Workers:
+    """A scheduler and controllers that share what they follow; each has its own lease."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        *,
+        identity: str,
+        log: Log,
+        scheduling: Settings | None,
+        external: Collection[str] | None,
+        lease_namespace: str = "",
+        admission: Admission | None = None,
+        settings: Sequence[Entry] = (),
+    ) -> None:
+        """``scheduling``, ``external`` and ``admission`` are None for a process that does not do it.
+
+        Without ``lease_namespace`` it is alone on a cluster of its own, and needs no lease.
+        """
+        from closeknit.controllers.instance import Controllers
+        from closeknit.controllers.operators import managed
+        from closeknit.dialects import DIALECTS
+        from closeknit.kube.clock import SYSTEM_CLOCK
+        from closeknit.live.following import Following, kinds_read
+        from closeknit.live.leadership import LeaseName
+        from closeknit.scheduler.instance import Instance
+
+        def lease(name: str) -> LeaseName | None:
+            return LeaseName(namespace=lease_namespace, name=name) if lease_namespace else None
+
+        # The dice spread calls in time, and guard nothing.
+        dice = Random()  # noqa: S311
+        operators = managed(external) if external is not None else ()
+        families = [
+            *(scheduling.families if scheduling is not None else ()),
+            *(DIALECTS if operators else ()),
+        ]
+        kinds = kinds_read(families, (kind for each in operators for kind in each.kinds))
+        self.following = Following(api, kinds, clock=SYSTEM_CLOCK, random=dice)
+        self.admission = admission
+        self.scheduler: Instance | None = None
+        self.controllers: Controllers | None = None
+        if scheduling is not None:
+            self.scheduler = Instance(
+                api,
+                scheduling,
+                identity=identity,
+                log=log,
+                random=dice,
+                # A dry run writes nothing, a lease included.
+                lease=None if scheduling.dry_run else lease(SCHEDULER_LEASE),
+                following=self.following,
+            )
+        if operators:
+            self.controllers = Controllers(
+                api,
+                operators,
+                identity=identity,
+                log=log,
+                random=dice,
+                lease=lease(CONTROLLERS_LEASE),
+                following=self.following,
+                settings=settings,
+            )
+
+    async def run(self, told: asyncio.Event, beside: Iterable[Coroutine[Any, Any, None]] = ()) -> None:
+        """Work until told to stop and what is under way has settled, with something else beside."""
+        parts = [each for each in (self.scheduler, self.controllers) if each is not None]
+        working = [asyncio.create_task(each.run()) for each in parts]
+        beside = (*beside, *(() if self.admission is None else (self.admission.run(),)))
+        others = [asyncio.create_task(each) for each in (told.wait(), self.following.run(), *beside)]
+        try:
+            done, _ = await asyncio.wait({*working, *others}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            for each in parts:
+                each.stop()
+            await asyncio.gather(*working)
+        finally:
+            for task in (*working, *others):
+                task.cancel()
+            await asyncio.gather(*working, *others, return_exceptions=True)
+
+    def probes(self) -> Probes:
+        """What whoever runs the process may ask."""
+        from closeknit.scheduler.health import Probes
+        from closeknit.scheduler.instance import not_alive
+
+        found = self.scheduler.probes() if self.scheduler is not None else None
+
+        def ready() -> str | None:
+            not_ready = found.ready() if found is not None else None
+            for each in (self.controllers, self.admission):
+                if not_ready is None and each is not None:
+                    not_ready = each.not_ready()
+            return not_ready
+
+        return Probes(
+            alive=lambda: not_alive(self.following),
+            ready=ready,
+            metrics=found.metrics if found is not None else bytes,
+            snapshot=found.snapshot if found is not None else _nothing,
+        )
+
+
+def _nothing() -> Iterator[bytes]:
+    yield from ()
+
+
+def told_to_stop() -> asyncio.Event:
+    """Set at Ctrl-C, or when the process is told to end."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    return told

@@ -1,0 +1,96 @@
+"""The controllers of one process with all that belongs to them, and the lease that lets them work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from closeknit.controllers.runtime.controller import Operator
+from closeknit.controllers.runtime.loop import ControllerLoop
+from closeknit.dialects import DIALECTS
+from closeknit.dialects.store.store import Entry
+from closeknit.kube.clock import SYSTEM_CLOCK, Clock
+from closeknit.kube.events import Recorder
+from closeknit.kube.port import KubernetesApi
+from closeknit.live.following import Following
+from closeknit.live.leadership import Leadership, LeaseName
+from closeknit.live.log import Log
+
+COMPONENT = "closeknit-controllers"
+
+
+class Controllers:
+    """Looks after objects while it holds the lease, waits while it does not, until ``stop``."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        operators: Sequence[Operator],
+        *,
+        identity: str,
+        log: Log,
+        random: Random,
+        lease: LeaseName | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        following: Following | None = None,
+        settings: Sequence[Entry] = (),
+    ) -> None:
+        """``settings``: what operators were installed with, such as Dynamo's ``domainToLabelMapping``."""
+        self._api = api
+        self._operators = operators
+        self._identity = identity
+        self._log = log
+        self._random = random
+        self._clock = clock
+        self._following = following
+        self._settings = settings
+        self._leadership = Leadership(api, lease, identity=identity, log=log, random=random, clock=clock)
+        self.loop: ControllerLoop | None = None
+
+    async def run(self) -> None:
+        """Work until ``stop`` was called and what was under way has ended."""
+        await self._leadership.lead(self._work)
+
+    def stop(self) -> None:
+        """Decide nothing more, and end."""
+        self._leadership.stop()
+        if self.loop is not None:
+            self.loop.stop()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way, and nothing was told that was not looked at."""
+        return self.loop is None or self.loop.idle
+
+    def not_ready(self) -> str | None:
+        """Why it does no work; None while it does, or waits for its turn."""
+        if self.loop is None and not self._leadership.waiting:
+            return "The controllers have not started."
+        return None
+
+    async def _work(self) -> None:
+        """Work with everything made anew, since what was known before may be out of date."""
+        for operator in self._operators:
+            if operator.start is not None:
+                await operator.start(self._api, self._settings, self._log)
+        if self._leadership.stopping:
+            return
+        recorder = Recorder(
+            self._api, COMPONENT, instance=self._identity, random=self._random, clock=self._clock
+        )
+        self.loop = ControllerLoop(
+            self._api,
+            self._operators,
+            DIALECTS,
+            recorder=recorder,
+            log=self._log,
+            random=self._random,
+            clock=self._clock,
+            following=self._following,
+            settings=self._settings,
+        )
+        self._log.info("controlling", families=[each.family for each in self._operators])
+        try:
+            await self.loop.run()
+        finally:
+            self.loop = None

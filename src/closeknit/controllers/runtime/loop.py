@@ -1,0 +1,366 @@
+"""Runs controllers on a cluster that is followed: observe, decide, write, and look again when it was seen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from random import Random
+from typing import Any, NamedTuple
+
+from closeknit.controllers.runtime import sending
+from closeknit.controllers.runtime.comparing import is_needed
+from closeknit.controllers.runtime.controller import Controller, Operator
+from closeknit.controllers.runtime.queue import WorkQueue
+from closeknit.controllers.runtime.state import ControllerState
+from closeknit.controllers.runtime.writes import Decision, Delete, Evict, SetStatus, Tell, Write
+from closeknit.dialects.family import Family
+from closeknit.dialects.lone_pods import SCHEDULERS
+from closeknit.dialects.store.store import Entry
+from closeknit.hub.keys import Key
+from closeknit.kube.clock import SYSTEM_CLOCK, Clock
+from closeknit.kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    BadRequestError,
+    ConflictError,
+    ForbiddenError,
+    InvalidObjectError,
+    NotFoundError,
+)
+from closeknit.kube.events import Recorder
+from closeknit.kube.port import KubernetesApi
+from closeknit.live.following import Following, Listening, kinds_read
+from closeknit.live.log import Log
+
+_SEEN_WITHIN = 5.0
+"""Seconds after which an object is looked at again although its own writes were not seen."""
+_FAREWELL = 5.0
+"""Seconds for writes and events that are under way at the end."""
+_TURN = 50
+"""So many looks without a write, and others get a turn."""
+_REFUSED = (BadRequestError, ForbiddenError, InvalidObjectError)
+"""The server will not take this write, so somebody should know."""
+_UNSURPRISING = (AlreadyExistsError, ConflictError)
+"""Something changed that was not seen yet."""
+
+
+class _Item(NamedTuple):
+    """One object of one controller."""
+
+    controller: Controller[Any]
+    key: Key
+
+
+class ControllerLoop:
+    """All controllers of a process, at work while ``run`` is; a lease sees to it that they are alone."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        operators: Sequence[Operator],
+        families: Sequence[Family],
+        *,
+        recorder: Recorder,
+        log: Log,
+        random: Random,
+        clock: Clock = SYSTEM_CLOCK,
+        following: Following | None = None,
+        connections: int = 32,
+        schedulers: frozenset[str] = SCHEDULERS,
+        settings: Sequence[Entry] = (),
+    ) -> None:
+        """``following``: what is followed for others already and runs by itself; None follows anew."""
+        self._api = api
+        self._log = log
+        self._clock = clock
+        self._recorder = recorder
+        self._kinds = kinds_read(families, (kind for each in operators for kind in each.kinds))
+        self._own = following is None
+        self.following = following or Following(api, self._kinds, clock=clock, random=random)
+        indexes = [index for each in operators for index in each.indexes]
+        self.state = ControllerState(families, self._kinds, indexes, schedulers=schedulers, settings=settings)
+        self._controllers: dict[type[Any], list[Controller[Any]]] = {}
+        self._planners = [each.planner(random) for each in operators if each.planner is not None]
+        planning = [each.controller for each in self._planners]
+        for controller in (*planning, *(each for operator in operators for each in operator.controllers)):
+            self._controllers.setdefault(controller.shape, []).append(controller)
+        self._queue: WorkQueue[_Item] = WorkQueue(random)
+        self._concerned: dict[Key, dict[_Item, None]] = {}
+        """By object, those whose last decision would have written it."""
+        self._wanted: dict[_Item, frozenset[Key]] = {}
+        """The other way round."""
+        self._told: dict[_Item, tuple[Tell, ...]] = {}
+        self._settled: dict[_Item, tuple[object, float | None]] = {}
+        """Of those whose last decision was carried out: what was observed, and when to look again."""
+        self._free = asyncio.Semaphore(connections)
+        self._wake = asyncio.Event()
+        self._listening: Listening | None = None
+        self._stopping = False
+        self._unserved: set[tuple[str, str]] = set()
+        """Kinds that somebody would write and the server does not know."""
+        self.looks = 0
+        """How often a controller has decided about an object."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way, and nothing was told that was not looked at."""
+        listening = self._listening
+        if listening is None or not listening.drained:
+            return False
+        return not (len(self._queue) or self.state.has_news or self._wake.is_set())
+
+    def stop(self) -> None:
+        """Decide nothing more, and let what is under way end."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Look after everything until cancelled, or until ``stop`` was called and writes have ended."""
+        with self.following.listening(self.state, self._kinds, self._wake.set) as listening:
+            work = [self._work(listening), self._recorder.run()]
+            if self._own:
+                work.append(self.following.run())
+            tasks = [asyncio.create_task(each) for each in work]
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for each in done:
+                    each.result()
+            finally:
+                for each in tasks:
+                    each.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            await self._within(_FAREWELL, self._recorder.flush())
+
+    async def _work(self, listening: Listening) -> None:
+        await listening.synced()
+        self._listening = listening
+        async with asyncio.TaskGroup() as tasks:
+            while not self._stopping:
+                self._wake.clear()
+                self._collect()
+                await self._look_at_all(tasks)
+                await self._awake()
+            until = self._clock.monotonic() + _FAREWELL
+            while self._queue.busy and self._clock.monotonic() < until:
+                await self._clock.sleep(0.05)
+            if self._queue.busy:
+                raise asyncio.CancelledError
+
+    async def _awake(self) -> None:
+        """Wait for news, or for the next time that something is due."""
+        if self._wake.is_set():
+            await asyncio.sleep(0)
+            return
+        time = min(self._due(), default=None)
+        if time is None:
+            await self._wake.wait()
+        else:
+            await self._within(time - self._clock.monotonic(), self._wake.wait())
+
+    def _due(self) -> Iterator[float]:
+        """When something is to be looked at though nothing changes."""
+        if (time := self._queue.next_time()) is not None:
+            yield time
+        now = self._clock.now()
+        for planner in self._planners:
+            if (planned := planner.next_time(now)) is not None:
+                yield self._clock.monotonic() + max((planned - now).total_seconds(), 0.0)
+
+    async def _within(self, seconds: float, work: Coroutine[Any, Any, Any]) -> bool:
+        """Wait for some work for so many seconds at most; whether it was done by then."""
+        waiting = asyncio.ensure_future(work)
+        limit = asyncio.ensure_future(self._clock.sleep(max(seconds, 0.0)))
+        try:
+            await asyncio.wait({waiting, limit}, return_when=asyncio.FIRST_COMPLETED)
+            return waiting.done()
+        finally:
+            for task in (waiting, limit):
+                task.cancel()
+            await asyncio.gather(waiting, limit, return_exceptions=True)
+
+    # -------------------------------------------------------------------------------------- looking
+
+    def _collect(self) -> None:
+        """Put everything into the queue that has changed since the last time."""
+        now, changed = self._clock.monotonic(), self.state.changed()
+        if served := self._unserved & self.following.resources.keys():
+            self._unserved -= served
+            for item in list(self._wanted):
+                self._settled.pop(item, None)
+                self._queue.add(item, now)
+        for planner in self._planners:
+            for key in planner.look(self.state.view, changed, self._clock.now()):
+                self._queue.add(_Item(planner.controller, key), now)
+        for key, shape in changed.items():
+            found = (_Item(controller, key) for controller in self._controllers.get(shape, ()))
+            for item in (*found, *self._concerned.get(key, ())):
+                self._settled.pop(item, None)
+                self._queue.add(item, now)
+        for controllers in self._controllers.values():
+            for controller in controllers:
+                for (key,) in self.state.view.stale(controller.observe):
+                    # What cannot be observed stays stale, and is tried again after a while.
+                    self._queue.add(_Item(controller, key), now, urgent=False)
+
+    async def _look_at_all(self, tasks: asyncio.TaskGroup) -> None:
+        looks = 0
+        while (item := self._queue.next(self._clock.monotonic())) is not None:
+            work = self._look(item)
+            if work is not None:
+                tasks.create_task(work)
+            looks += 1
+            if work is not None or looks % _TURN == 0:
+                await asyncio.sleep(0)
+
+    def _look(self, item: _Item) -> Coroutine[Any, Any, None] | None:
+        """Decide about one object; what remains to be done is returned."""
+        self.looks += 1
+        controller, key = item
+        try:
+            observed = self.state.view.derive(controller.observe, key)
+            settled, again = self._settled.pop(item, (None, None))
+            if settled is observed and (again is None or again > self._clock.monotonic()):
+                # What it depends on has changed, and means the same.
+                self._done(item, observed, again)
+                return None
+            decision = controller.decide(observed, self._clock.now())
+        except Exception as error:  # noqa: BLE001 (one object must not keep the others from being looked at)
+            wait = self._queue.failed(item, self._clock.monotonic())
+            why = f"{type(error).__name__}: {error}"
+            self._log.warning("not decided", controller=controller.name, object=str(key), why=why, again=wait)
+            return None
+        found = [(write, self.state.get(write.key)) for write in decision.writes]
+        self._note_wanted(item, decision)
+        self._tell(item, decision)
+        needed = list(_needed(found))
+        if needed:
+            return self._carry_out(item, decision, needed)
+        self._done(item, observed, self._again(decision))
+        return None
+
+    def _done(self, item: _Item, observed: object, again: float | None) -> None:
+        # What a planner wants may be otherwise although it observes the same.
+        planned = any(item.controller is each.controller for each in self._planners)
+        if observed is not None and not planned and self.state.get(item.key) is not None:
+            self._settled[item] = (observed, again)
+        self._queue.done(item, self._clock.monotonic(), again)
+
+    def _again(self, decision: Decision) -> float | None:
+        if decision.again_at is None:
+            return None
+        left = (decision.again_at - self._clock.now()).total_seconds()
+        return self._clock.monotonic() + max(left, 0.0)
+
+    def _note_wanted(self, item: _Item, decision: Decision) -> None:
+        """Remember what a decision is about, so that a change of it by others is noticed."""
+        wanted = frozenset(write.key for write in decision.writes if not isinstance(write, Tell)) - {item.key}
+        before = self._wanted.get(item, frozenset())
+        for gone in before - wanted:
+            items = self._concerned[gone]
+            del items[item]
+            if not items:
+                del self._concerned[gone]
+        for new in wanted - before:
+            self._concerned.setdefault(new, {})[item] = None
+        if wanted:
+            self._wanted[item] = wanted
+        else:
+            self._wanted.pop(item, None)
+
+    def _tell(self, item: _Item, decision: Decision) -> None:
+        tells = tuple(each for each in decision.writes if isinstance(each, Tell))
+        before = self._told.pop(item, ())
+        if tells:
+            self._told[item] = tells
+        for each in tells:
+            if each not in before:
+                self._record(each)
+
+    def _record(self, told: Tell) -> None:
+        resource = self.following.resources.get((told.key.group, told.key.kind))
+        if resource is not None:
+            sending.record(self._recorder, told, self.state.get(told.key), resource.api_version)
+            log = self._log.warning if told.warning else self._log.info
+            log("told", object=str(told.key), reason=told.reason, message=told.message)
+
+    # -------------------------------------------------------------------------------------- writing
+
+    async def _carry_out(
+        self, item: _Item, decision: Decision, needed: Iterable[tuple[Write, Entry | None]]
+    ) -> None:
+        """Send writes, wait until they are seen, and let the object be looked at again."""
+        seen: list[Callable[[], Awaitable[None]]] = []
+        errors: list[ApiError] = []
+        for kind, together in groupby(needed, key=lambda pair: type(pair[0])):
+            if errors and kind is not SetStatus:
+                continue
+            sent = [self._send(item, write, entry, seen) for write, entry in together]
+            errors.extend(each for each in await asyncio.gather(*sent) if each is not None)
+        if seen and not await self._within(_SEEN_WITHIN, _all(seen)):
+            self._log.warning("own writes not seen", controller=item.controller.name, object=str(item.key))
+        if errors:
+            at_least = max(float(each.retry_after or 0) for each in errors)
+            self._queue.failed(item, self._clock.monotonic(), at_least)
+        else:
+            self._queue.done(item, self._clock.monotonic(), self._again(decision))
+        self._wake.set()
+
+    async def _send(
+        self, item: _Item, write: Write, entry: Entry | None, seen: list[Callable[[], Awaitable[None]]]
+    ) -> ApiError | None:
+        """Send one write; what to wait for is added to ``seen``, and what went wrong is returned."""
+        key = write.key
+        manager = f"closeknit-{item.controller.manager or item.controller.name}"
+        resource = self.following.resources.get((key.group, key.kind))
+        if resource is None:
+            # Everything is looked at again when it is served.
+            if (key.group, key.kind) not in self._unserved:
+                self._unserved.add((key.group, key.kind))
+                self._log.warning("not served", kind=key.kind, group=key.group)
+            return None
+        try:
+            async with self._free:
+                version = await sending.send(self._api, resource, write, entry, manager)
+        except ApiError as error:
+            return self._refused(item, write, error)
+        assert self._listening is not None
+        if isinstance(write, Delete | Evict):
+            seen.append(partial(self.state.leaving, key, write.uid))
+        elif version:
+            seen.append(partial(self._listening.reached, key.group, key.kind, version))
+        return None
+
+    def _refused(self, item: _Item, write: Write, error: ApiError) -> ApiError | None:
+        """What went wrong with a write, where something did."""
+        if isinstance(write, Delete | Evict) and isinstance(error, NotFoundError):
+            return None
+        if not isinstance(error, _UNSURPRISING):
+            verb = type(write).__name__
+            self._log.warning(
+                "not written",
+                controller=item.controller.name,
+                object=str(item.key),
+                write=f"{verb} {write.key}",
+                why=str(error),
+            )
+            if isinstance(error, _REFUSED) and write.key != item.key:
+                said = f"{write.key} could not be written: {error}"
+                self._record(Tell(item.key, f"Failed{verb}", said, warning=True, action=verb))
+        return error
+
+
+def _needed(found: Iterable[tuple[Write, Entry | None]]) -> Iterator[tuple[Write, Entry | None]]:
+    """The writes that would change something; a status waits for other writes of its object to be seen."""
+    touched: set[Key] = set()
+    for write, entry in found:
+        if isinstance(write, Tell) or (isinstance(write, SetStatus) and write.key in touched):
+            continue
+        if is_needed(write, entry):
+            touched.add(write.key)
+            yield write, entry
+
+
+async def _all(work: Iterable[Callable[[], Awaitable[None]]]) -> None:
+    await asyncio.gather(*(each() for each in work))

@@ -1,0 +1,82 @@
+"""What the controllers of a process know of the cluster: objects as the server says them, and a view."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from closeknit.controllers.runtime.comparing import is_going, uid_of
+from closeknit.controllers.runtime.objects import owner_indexes
+from closeknit.dialects.family import Family
+from closeknit.dialects.ownership import pods_by_claim
+from closeknit.dialects.store.store import Entry, Index, Store
+from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Kind
+from closeknit.hub.keys import Key
+from closeknit.live.entries import safely, whole_entry_of
+
+
+class ControllerState:
+    """Listens to what is followed, and remembers which objects have changed."""
+
+    def __init__(
+        self,
+        families: Sequence[Family],
+        kinds: Iterable[Kind],
+        indexes: Iterable[Index] = (),
+        *,
+        schedulers: frozenset[str],
+        settings: Iterable[Entry] = (),
+    ) -> None:
+        """``settings``: objects that no server has, such as what an operator was installed with."""
+        every = [
+            pods_by_claim(families),
+            *(index for family in families for index in family.indexes),
+            *owner_indexes(kinds),
+            *indexes,
+        ]
+        self._store = Store(every)
+        self.view = View(self._store, families, lenient=True, schedulers=schedulers)
+        for entry in settings:
+            self.view.put(entry)
+        self._heard: dict[Key, type[Any]] = {}
+        self._leaving: dict[Key, list[tuple[str, asyncio.Future[None]]]] = {}
+
+    def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:
+        """What the server says of an object; None where it has gone."""
+        if obj is None:
+            self.view.remove(key)
+        else:
+            self.view.put(safely(whole_entry_of, kind, api_version, key, obj))
+        self._heard[key] = kind.shape
+        for uid, left in self._leaving.pop(key, ()):
+            if not self._is_leaving(key, uid):
+                self._leaving.setdefault(key, []).append((uid, left))
+            elif not left.done():
+                left.set_result(None)
+
+    def changed(self) -> dict[Key, type[Any]]:
+        """The objects that have come, changed or gone since the last call, with their shapes."""
+        found, self._heard = self._heard, {}
+        return found
+
+    @property
+    def has_news(self) -> bool:
+        """Whether ``changed`` would tell something."""
+        return bool(self._heard)
+
+    def get(self, key: Key) -> Entry | None:
+        """An object as it was last read."""
+        return self._store.get(key)
+
+    async def leaving(self, key: Key, uid: str) -> None:
+        """Return when the object of this uid is seen to be deleted."""
+        if not self._is_leaving(key, uid):
+            left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._leaving.setdefault(key, []).append((uid, left))
+            await left
+
+    def _is_leaving(self, key: Key, uid: str) -> bool:
+        entry = self._store.get(key)
+        return entry is None or is_going(entry) or (bool(uid) and uid_of(entry) != uid)

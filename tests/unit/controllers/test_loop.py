@@ -1,0 +1,91 @@
+"""Controllers run by the loop on an embedded cluster, in a time that is moved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from closeknit.kube.errors import NotFoundError
+from closeknit.testing.controlling import Controlled, controlling, crash_everywhere
+from closeknit.testing.faulty_api import Fault
+from tests.unit.controllers.toy import TOY, queue
+
+
+async def levels(cluster: Controlled, name: str) -> list[str]:
+    found = await cluster.get("Topology", name)
+    return [each["nodeLabel"] for each in found["spec"]["levels"]]
+
+
+async def test_what_is_wanted_is_written_once_and_then_nothing() -> None:
+    async with controlling([TOY], queue("a"), queue("b", levels="zone.rack")) as cluster:
+        await cluster.quiet()
+        assert await levels(cluster, "b") == ["zone", "rack"]
+        owner = (await cluster.get("Topology", "a"))["metadata"]["ownerReferences"][0]
+        assert (owner["kind"], owner["name"], owner["controller"]) == ("Queue", "a", True)
+        status = (await cluster.get("Queue", "a"))["status"]
+        assert [each["status"] for each in status["conditions"]] == ["True"]
+        written = len(cluster.writes)
+        await cluster.settle(250)
+        assert cluster.writes[written:] == []
+        assert [each["reason"] for each in await cluster.every("Event")] == ["Made", "Made"]
+
+
+async def test_an_edit_of_a_managed_object_is_undone() -> None:
+    async with controlling([TOY], queue("a", levels="zone.rack")) as cluster:
+        await cluster.quiet()
+        await cluster.patch("Topology", "a", {"spec": {"levels": [{"nodeLabel": "other"}]}})
+        await cluster.quiet()
+        assert await levels(cluster, "a") == ["zone", "rack"]
+        await cluster.delete("Topology", "a")
+        await cluster.quiet()
+        assert await levels(cluster, "a") == ["zone", "rack"]
+
+
+async def test_a_field_that_is_no_longer_wanted_goes_away() -> None:
+    async with controlling([TOY], queue("a", levels="zone.rack")) as cluster:
+        await cluster.quiet()
+        await cluster.patch("Queue", "a", {"metadata": {"labels": {"levels": "zone"}}})
+        await cluster.quiet()
+        assert await levels(cluster, "a") == ["zone"]
+
+
+async def test_cleanup_that_is_owed_is_done_before_an_object_goes() -> None:
+    async with controlling([TOY], queue("a")) as cluster:
+        await cluster.quiet()
+        await cluster.delete("Queue", "a")
+        await cluster.quiet()
+        for kind in ("Queue", "Topology"):
+            with pytest.raises(NotFoundError):
+                await cluster.get(kind, "a")
+
+
+async def test_one_poisonous_object_does_not_stop_others() -> None:
+    async with controlling([TOY], queue("poison"), queue("a")) as cluster:
+        await cluster.settle(5)
+        assert await levels(cluster, "a") == ["zone"]
+        tried = sum("poison" in each for each in cluster.log)
+        assert 3 < tried < 12
+        await cluster.settle(300)
+        assert sum("poison" in each for each in cluster.log) < tried + 16
+
+
+async def test_another_process_goes_on_where_the_first_one_died() -> None:
+    async with controlling([TOY], queue("a")) as cluster:
+        await cluster.quiet()
+        written = len(cluster.writes)
+        await cluster.restart()
+        await cluster.quiet()
+        assert cluster.writes[written:] == []
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+async def test_a_fault_at_any_write_changes_nothing_in_the_end(fault: Fault) -> None:
+    async def live(point: int | None, fault: Fault) -> tuple[Any, int]:
+        async with controlling([TOY], queue("a", levels="zone.rack"), point=point, fault=fault) as cluster:
+            await cluster.quiet()
+            await cluster.patch("Queue", "a", {"metadata": {"labels": {"levels": "zone"}}})
+            await cluster.quiet()
+            return await cluster.objects("Queue", "Topology"), len(cluster.api.writes)
+
+    assert await crash_everywhere(live, [fault]) >= 4
