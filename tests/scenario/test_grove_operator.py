@@ -379,3 +379,37 @@ async def test_two_topologies_of_one_name_do_not_fight() -> None:
         await cluster.quiet()
         made = await cluster.get("Topology", "dc")
         assert [each["nodeLabel"] for each in made["spec"]["levels"]] == ["topology/zone"]
+
+
+# --------------------------------------------------------------------------------------- start order
+
+
+async def test_pods_start_in_the_order_of_their_cliques() -> None:
+    given = clique_set(
+        "web",
+        clique("first", 2, minAvailable=1),
+        clique("second", 1),
+        cliqueStartupType="CliqueStartupTypeInOrder",
+    )
+    async with controlling(OPERATORS, *NODES, given, scheduler=True, standins=True) as cluster:
+        order: list[str] = []
+        for _ in range(40):
+            await cluster.settle(0.25)
+            for name, phase in (await phases(cluster)).items():
+                if phase == "Running" and name not in order:
+                    order.append(name)
+        assert order[-1] == "web-0-second-0"
+        assert len(order) == 3
+        told = (await cluster.get("Pod", "web-0-second-0"))["metadata"]["annotations"]
+        assert told["closeknit.dev/starts-after"] == "web-0-first-0,web-0-first-1:1"
+        assert "initContainers" not in (await cluster.get("Pod", "web-0-second-0"))["spec"]
+
+
+async def test_a_pod_waits_for_others_as_long_as_they_are_not_ready() -> None:
+    given = clique_set(
+        "web", clique("first", gpus=9), clique("second"), cliqueStartupType="CliqueStartupTypeInOrder"
+    )
+    pods = [clique["name"] for clique in given["spec"]["template"]["cliques"]]
+    async with controlling(OPERATORS, *NODES, given, scheduler=True, standins=True) as cluster:
+        await cluster.settle(5)
+        assert await phases(cluster) == {f"web-0-{name}-0": "Pending" for name in pods}
