@@ -24,12 +24,14 @@ from closeknit.cli.explain import explain
 from closeknit.cli.get import get
 from closeknit.cli.nodes import nodes
 from closeknit.cli.plan import plan
+from closeknit.cli.pool import pool
 from closeknit.cli.run import run as run_scheduler
 from closeknit.cli.status import status
 from closeknit.cli.topology import topology
 from closeknit.cli.translate import translate
 from closeknit.cli.up import up
 from closeknit.cli.validate import validate
+from closeknit.cli.web import web
 from closeknit.scheduler.wording import printable
 
 DEBUG = "CLOSEKNIT_DEBUG"
@@ -62,6 +64,10 @@ _COMMANDS: Mapping[Callable[..., None], str] = {
     status: """
         closeknit status -f workloads/ -f topology.yaml
         closeknit status --context training
+    """,
+    pool: """
+        closeknit pool -f pools/ -f nodes.yaml
+        closeknit pool --context training my-pool -o json
     """,
     translate: """
         closeknit translate -f workloads/ --to kai
@@ -103,6 +109,10 @@ _COMMANDS: Mapping[Callable[..., None], str] = {
     delete: """
         closeknit delete podgroup sample1 -n team-a --wait
         closeknit delete -f workloads/
+    """,
+    web: """
+        closeknit web --context training
+        closeknit web --kubeconfig closeknit.kubeconfig --port 0
     """,
     up: """
         closeknit up

@@ -16,7 +16,16 @@ import typer
 
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import LogFormat, logger
-from closeknit.cli.working import Controlling, External, Scheduling, Workers, require_families, told_to_stop
+from closeknit.cli.working import (
+    Controlling,
+    External,
+    OperatorConfig,
+    Scheduling,
+    Workers,
+    operator_settings,
+    require_families,
+    told_to_stop,
+)
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
@@ -53,6 +62,7 @@ def run(
     scheduler: Scheduling = True,
     controllers: Controlling = True,
     external: External = [],  # noqa: B006 (Typer copies it)
+    operator_config: OperatorConfig = [],  # noqa: B006
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Schedule, log and count; write nothing, so without controllers."),
@@ -89,6 +99,7 @@ def run(
             raise InvalidError([sentences.NO_CLUSTER.at((option,), reason=str(error))]) from error
         settings = _settings(scheduler_names, connections, dry_run=dry_run)
         require_families(external)
+        configured = operator_settings(operator_config)
         if not scheduler and not controllers:
             raise InvalidError([sentences.NOTHING_TO_RUN.at((Verbatim("--no-scheduler"),))])
     namespace = lease_namespace or access.namespace or "default"
@@ -103,6 +114,7 @@ def run(
             scheduling=settings if scheduler else None,
             external=external if controllers and not dry_run else None,
             lease_namespace=namespace,
+            settings=configured,
         )
 
     work = _run(access, connections + _CONNECTIONS, workers, (health_host, health_port))

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +17,16 @@ from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
-from closeknit.cli.working import Controlling, External, Scheduling, Workers, require_families, told_to_stop
+from closeknit.cli.working import (
+    Controlling,
+    External,
+    OperatorConfig,
+    Scheduling,
+    Workers,
+    operator_settings,
+    require_families,
+    told_to_stop,
+)
 from closeknit.cli.written_objects import objects_in
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.hub.paths import Verbatim
@@ -59,9 +69,14 @@ def up(
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="The port on loopback. Left out: a free one.")
     ] = 0,
+    map_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, metavar="N", help="The port of the live map. Left out: a free one."),
+    ] = None,
     scheduler: Scheduling = True,
     controllers: Controlling = True,
     external: External = [],  # noqa: B006 (Typer copies it)
+    operator_config: OperatorConfig = [],  # noqa: B006
 ) -> None:
     """Serve an embedded Kubernetes cluster on loopback, until Ctrl-C.
 
@@ -77,6 +92,7 @@ def up(
         ]
         _require_ours(kubeconfig)
         require_families(external)
+        configured = operator_settings(operator_config)
 
     def workers(cluster: EmbeddedCluster) -> Workers:
         from closeknit.scheduler.loop import Settings
@@ -87,10 +103,11 @@ def up(
             log=logger(None),
             scheduling=Settings() if scheduler else None,
             external=external if controllers else None,
+            settings=configured,
         )
 
     try:
-        status = asyncio.run(_serve(objects, state, kubeconfig, port, workers))
+        status = asyncio.run(_serve(objects, state, kubeconfig, (port, map_port or 0), workers))
     finally:
         # Nobody listens any more where it points.
         kubeconfig.unlink(missing_ok=True)
@@ -132,7 +149,7 @@ async def _serve(
     objects: list[Manifest],
     state: Path | None,
     kubeconfig: Path,
-    port: int,
+    ports: tuple[int, int],
     started: Callable[[EmbeddedCluster], Workers],
 ) -> ExitStatus:
     from closeknit.kube.embedded.cluster import EmbeddedCluster
@@ -140,6 +157,7 @@ async def _serve(
     from closeknit.kube.embedded.loading import load
     from closeknit.kube.embedded.sqlite import SqliteJournal, StateFileError
     from closeknit.kube.standins import run_standins
+    from closeknit.server.instance import MapInstance
 
     definitions = [one.written() for family in FAMILIES.values() for one in family]
     try:
@@ -153,35 +171,42 @@ async def _serve(
         complain(refused)
         await cluster.close()
         return ExitStatus.INVALID
-    server = Server(cluster, port=port)
+    working = started(cluster)
+    server = Server(cluster, port=ports[0])
+    # The dice spread calls in time, and guard nothing.
+    shown = MapInstance(cluster, random=Random(), port=ports[1], following=working.following)  # noqa: S311
     try:
         await server.start()
+        await shown.server.start()
         server.write_kubeconfig(kubeconfig)
     except OSError as error:
         complain([sentences.CANNOT_BE_SERVED.at(reason=str(error.strerror or error))])
+        await shown.server.stop()
         await server.stop()
         await cluster.close()
         return ExitStatus.INVALID
-    _greet(server.address, kubeconfig, state, objects)
+    _greet(server.address, shown.server.address, kubeconfig, state, objects)
     try:
-        await started(cluster).run(told_to_stop(), [run_standins(cluster)])
+        await working.run(told_to_stop(), [run_standins(cluster), shown.run()])
     except InvalidError as error:
         complain(error.problems)
         return ExitStatus.INVALID
     finally:
+        await shown.server.stop()
         await server.stop()
         await cluster.close()
     sys.stdout.write("\nThe cluster is down." + (f" {printable(str(state))} keeps it.\n" if state else "\n"))
     return ExitStatus.DONE
 
 
-def _greet(address: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
+def _greet(address: str, picture: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
     number = sum(one.get("kind") == "Node" for one in objects)
     file = printable(str(kubeconfig))
     lines = [
         f"An embedded Kubernetes cluster listens on {address}"
         + (f", with {counted(number, 'node')}." if number else "."),
         "Its state is in memory." if state is None else f"Its state is in {printable(str(state))}.",
+        f"Its live map is on {picture}",
         "In another terminal:",
         f"  export KUBECONFIG={file}",
         "  closeknit topology --context closeknit",

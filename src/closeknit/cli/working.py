@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Collection, Coroutine, Iterable, Iterator
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from closeknit.cli.exits import ExitStatus, complain
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
 
 if TYPE_CHECKING:
     from closeknit.controllers.instance import Controllers
+    from closeknit.dialects.store.store import Entry
     from closeknit.kube.port import KubernetesApi
     from closeknit.live.log import Log
     from closeknit.scheduler.health import Probes
@@ -45,6 +47,31 @@ External = Annotated[
 ]
 
 
+OperatorConfig = Annotated[
+    list[str],
+    typer.Option(
+        "--operator-config",
+        metavar="FILE",
+        help="A file with an OperatorConfiguration of Grove or Dynamo, as its operator is installed with."
+        " May repeat.",
+    ),
+]
+
+
+def operator_settings(files: Sequence[str]) -> Sequence[Entry]:
+    """What operators are told in files; the command ends where something is wrong with them."""
+    if not files:
+        return ()
+    from closeknit import dialects
+    from closeknit.cli.loading import sources_of
+
+    found = dialects.operator_settings(tuple(sources_of(files)))
+    if found.problems:
+        complain(found.problems)
+        raise typer.Exit(ExitStatus.INVALID)
+    return found.entries
+
+
 def require_families(external: Collection[str]) -> None:
     """Refuse names that no operator has."""
     from closeknit.controllers.operators import OPERATORS
@@ -70,6 +97,7 @@ class Workers:
         scheduling: Settings | None,
         external: Collection[str] | None,
         lease_namespace: str = "",
+        settings: Sequence[Entry] = (),
     ) -> None:
         """``scheduling`` and ``external`` are None for a process that does not do it.
 
@@ -117,6 +145,7 @@ class Workers:
                 random=dice,
                 lease=lease(CONTROLLERS_LEASE),
                 following=self.following,
+                settings=settings,
             )
 
     async def run(self, told: asyncio.Event, beside: Iterable[Coroutine[Any, Any, None]] = ()) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from closeknit.controllers import dynamo, osmo
 from closeknit.controllers.grove.operator import GROVE_OPERATOR
 from closeknit.controllers.runtime.controller import Operator
 
-OPERATORS: dict[str, Operator] = {"grove": GROVE_OPERATOR}
+OPERATORS: dict[str, Operator] = {
+    each.family: each for each in (dynamo.OPERATOR, GROVE_OPERATOR, osmo.OPERATOR)
+}
 """By the family's name."""
 
 

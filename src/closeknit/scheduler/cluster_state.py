@@ -28,12 +28,13 @@ from closeknit.dialects.wire.kinds import Kind
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
+from closeknit.hub.nodes import Node
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
 from closeknit.live.entries import entry_of, safely
 from closeknit.scheduler.changes import Change
-from closeknit.scheduler.tracked_engine import TrackedEngine
+from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 
 FAMILIES: tuple[Family, ...] = (KAI, LONE_PODS)
 """The families whose workloads are scheduled."""
@@ -88,6 +89,19 @@ class ClusterState:
     def topologies(self) -> Cluster:
         """The topologies, as a cluster without nodes."""
         return self._tracked.topologies
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """The nodes that are counted, by name."""
+        return self._tracked.nodes
+
+    def all_holdings(self) -> Iterable[Holding]:
+        """What all pods hold, one by one."""
+        return self._tracked.holdings()
+
+    def listen(self, pods: PodListener, nodes: Callable[[], None]) -> None:
+        """Tell from now on what pods hold, and that nodes or topologies have changed."""
+        self._tracked.listen(pods, nodes)
 
     @property
     def units(self) -> Mapping[Key, Workload]:

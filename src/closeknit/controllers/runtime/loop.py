@@ -266,6 +266,8 @@ class ControllerLoop:
         resource = self.following.resources.get((told.key.group, told.key.kind))
         if resource is not None:
             sending.record(self._recorder, told, self.state.get(told.key), resource.api_version)
+            log = self._log.warning if told.warning else self._log.info
+            log("told", object=str(told.key), reason=told.reason, message=told.message)
 
     # -------------------------------------------------------------------------------------- writing
 

@@ -25,6 +25,7 @@ NO_SCHEDULER_NAME = Code("no-scheduler-name", "{name} is no name that a pod's sc
 NO_OPERATOR = Code("no-operator", "{name} is no family with an operator here. There are: {known:raw}.")
 NOTHING_TO_RUN = Code("nothing-to-run", "With --no-scheduler and --no-controllers there is nothing to do. Leave one of them out.")
 CANNOT_LISTEN = Code("cannot-listen", "Port {port} cannot be listened on: {reason:raw}. Name another one, or 0 for a free one.")
+OPEN_TO_OTHERS = Code("open-to-others", "Others can reach {host}. Give --token-file, --certificate and --key, or listen on 127.0.0.1.")
 NO_KUBERNETES_OBJECT = Code("no-kubernetes-object", "This is no Kubernetes object: it has no kind.")
 DRAWING_IS_DIRECTORY = Code("drawing-is-directory", "A drawing is a file, and this is a directory.")
 DRAWING_NOT_UTF8 = Code("drawing-not-utf8", "Byte {byte} is no UTF-8 text. Write the drawing in UTF-8.")
@@ -36,6 +37,8 @@ NO_HOSTS = Code("no-hosts", "The finest level is {level}. End with the hosts in 
 TOO_MANY_NODES = Code("too-many-nodes", "That makes {nodes} nodes: each number counts the children of one parent, not all of them. At most {most} are made.")
 
 UNKNOWN_TOPOLOGY = Code("unknown-topology-in-files", "{holders:raw} no topology {topology}. {remedy}")
+NO_OPERATOR_SETTINGS = Code("no-operator-settings", "A {kind:raw} is no setting of an operator. Name a file with OperatorConfigurations of Grove or Dynamo, and put other objects into the cluster.")
+UNKNOWN_POOL = Code("unknown-pool", "{holders:raw} no pool {pool}. {remedy}")
 AMBIGUOUS_WORKLOAD = Code("ambiguous-workload", "{name} could be {count} workloads. Name one of them: {names}.")
 NO_WORKLOADS = Code("no-workloads", "There is no workload {name}: {holders:raw} no workload.")
 UNKNOWN_WORKLOAD = Code("unknown-workload", "There is no workload {name} in {place:raw}. {remedy}")
