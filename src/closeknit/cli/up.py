@@ -81,9 +81,9 @@ def up(
     """Serve an embedded Kubernetes cluster on loopback, until Ctrl-C.
 
     It needs no installation: kubectl get, apply, describe, delete, patch, scale, wait and explain work on it.
-    The scheduler binds pods whose schedulerName is kai-scheduler or closeknit, and tells each decision here.
-    Nodes are stand-ins: pods that are bound to them count as running, and end after the seconds of their
-    annotation closeknit.dev/run-seconds.
+    The scheduler binds pods whose schedulerName is kai-scheduler, closeknit or default-scheduler, and tells
+    each decision here. Nodes are stand-ins: pods that are bound to them count as running, and end after the
+    seconds of their annotation closeknit.dev/run-seconds.
     """
     with refusing_invalid():
         objects = [
@@ -95,13 +95,16 @@ def up(
         configured = operator_settings(operator_config)
 
     def workers(cluster: EmbeddedCluster) -> Workers:
+        from closeknit.dialects.lone_pods import SCHEDULERS
         from closeknit.scheduler.loop import Settings
 
+        # There is no other scheduler here, and Kueue leaves pods to the usual one.
+        bound = SCHEDULERS | {"default-scheduler"}
         return Workers(
             cluster,
             identity="closeknit-up",
             log=logger(None),
-            scheduling=Settings() if scheduler else None,
+            scheduling=Settings(schedulers=bound) if scheduler else None,
             external=external if controllers else None,
             settings=configured,
         )

@@ -6,10 +6,11 @@ from collections.abc import Collection
 
 from closeknit.controllers import dynamo, osmo
 from closeknit.controllers.grove.operator import GROVE_OPERATOR
+from closeknit.controllers.kueue.operator import KUEUE
 from closeknit.controllers.runtime.controller import Operator
 
 OPERATORS: dict[str, Operator] = {
-    each.family: each for each in (dynamo.OPERATOR, GROVE_OPERATOR, osmo.OPERATOR)
+    each.family: each for each in (dynamo.OPERATOR, GROVE_OPERATOR, KUEUE, osmo.OPERATOR)
 }
 """By the family's name."""
 

@@ -153,7 +153,7 @@ class ClusterState:
     def put(self, entry: Entry) -> None:
         """An object as the server says that it is."""
         if isinstance(entry, Stored) and entry.shape is core_v1.Pod:
-            entry = self._as_believed(entry)
+            entry = self._as_believed(_without_details(entry))
         self._put(entry)
 
     def remove(self, key: Key) -> None:
@@ -301,6 +301,14 @@ class ClusterState:
             self._broken[family, key] = None
             problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")
             return (Workload(entry.object, family.name, None, (problem,), maker=key),)
+
+
+def _without_details(pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:
+    """The pod with no more of its status than its phase: what else changes there decides nothing."""
+    status = pod.content.status
+    if status == (bare := core_v1.PodStatus(phase=status.phase)):
+        return pod
+    return replace(pod, content=msgspec.structs.replace(pod.content, status=bare))
 
 
 def _on(pod: Stored[core_v1.Pod], node: str) -> Stored[core_v1.Pod]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from closeknit.controllers.runtime.writes import Decision
 from closeknit.dialects.store.store import Entry, Index
@@ -35,6 +35,21 @@ class Controller(Generic[_T]):
     """The field manager, where several controllers write the same objects; its name otherwise."""
 
 
+class Planner(Protocol):
+    """Decides about many objects in one, as who shares out quota has to; its controller writes that.
+
+    What it knows is worked out from the view, so that one that starts anew comes to the same.
+    """
+
+    controller: Controller[Any]
+
+    def look(self, view: View, changed: Mapping[Key, type[Any]], now: datetime) -> Iterable[Key]:
+        """Take in which objects have changed, with their shapes; who is to be looked at after that."""
+
+    def next_time(self, now: datetime) -> datetime | None:
+        """When it would decide something though nothing changes."""
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """The controllers of one family, and what they read beside the kinds of all families."""
@@ -43,6 +58,8 @@ class Operator:
     controllers: tuple[Controller[Any], ...]
     kinds: tuple[Kind, ...] = ()
     indexes: tuple[Index, ...] = ()
+    planner: Callable[[Any], Planner] | None = None
+    """Makes one from a source of chance, which spreads in time what is tried again."""
     start: Callable[[Any, Sequence[Entry], Any], Awaitable[None]] | None = None
     """What is done before the controllers begin, with the API, the settings and the log.
 

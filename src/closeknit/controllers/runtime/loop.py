@@ -82,7 +82,9 @@ class ControllerLoop:
         indexes = [index for each in operators for index in each.indexes]
         self.state = ControllerState(families, self._kinds, indexes, schedulers=schedulers, settings=settings)
         self._controllers: dict[type[Any], list[Controller[Any]]] = {}
-        for controller in (each for operator in operators for each in operator.controllers):
+        self._planners = [each.planner(random) for each in operators if each.planner is not None]
+        planning = [each.controller for each in self._planners]
+        for controller in (*planning, *(each for operator in operators for each in operator.controllers)):
             self._controllers.setdefault(controller.shape, []).append(controller)
         self._queue: WorkQueue[_Item] = WorkQueue(random)
         self._concerned: dict[Key, dict[_Item, None]] = {}
@@ -151,11 +153,20 @@ class ControllerLoop:
         if self._wake.is_set():
             await asyncio.sleep(0)
             return
-        time = self._queue.next_time()
+        time = min(self._due(), default=None)
         if time is None:
             await self._wake.wait()
         else:
             await self._within(time - self._clock.monotonic(), self._wake.wait())
+
+    def _due(self) -> Iterator[float]:
+        """When something is to be looked at though nothing changes."""
+        if (time := self._queue.next_time()) is not None:
+            yield time
+        now = self._clock.now()
+        for planner in self._planners:
+            if (planned := planner.next_time(now)) is not None:
+                yield self._clock.monotonic() + max((planned - now).total_seconds(), 0.0)
 
     async def _within(self, seconds: float, work: Coroutine[Any, Any, Any]) -> bool:
         """Wait for some work for so many seconds at most; whether it was done by then."""
@@ -173,13 +184,16 @@ class ControllerLoop:
 
     def _collect(self) -> None:
         """Put everything into the queue that has changed since the last time."""
-        now = self._clock.monotonic()
+        now, changed = self._clock.monotonic(), self.state.changed()
         if served := self._unserved & self.following.resources.keys():
             self._unserved -= served
             for item in list(self._wanted):
                 self._settled.pop(item, None)
                 self._queue.add(item, now)
-        for key, shape in self.state.changed().items():
+        for planner in self._planners:
+            for key in planner.look(self.state.view, changed, self._clock.now()):
+                self._queue.add(_Item(planner.controller, key), now)
+        for key, shape in changed.items():
             found = (_Item(controller, key) for controller in self._controllers.get(shape, ()))
             for item in (*found, *self._concerned.get(key, ())):
                 self._settled.pop(item, None)
@@ -227,7 +241,9 @@ class ControllerLoop:
         return None
 
     def _done(self, item: _Item, observed: object, again: float | None) -> None:
-        if observed is not None and self.state.get(item.key) is not None:
+        # What a planner wants may be otherwise although it observes the same.
+        planned = any(item.controller is each.controller for each in self._planners)
+        if observed is not None and not planned and self.state.get(item.key) is not None:
             self._settled[item] = (observed, again)
         self._queue.done(item, self._clock.monotonic(), again)
 

@@ -76,14 +76,14 @@ def summary(plan: jobs.Plan) -> dict[str, Any]:
         pytest.param(
             a_job(parallelism=1, completions=5),
             [a_pod("a"), a_pod("b", "Pending")],
-            {"deletes": ["a"]},
+            {"deletes": ["a"], "releases": ["a"]},
             id="too many are deleted",
         ),
         pytest.param(
             a_job(suspend=True, completions=1),
             [a_pod("a")],
-            {"deletes": ["a"]},
-            id="a suspended Job has no pods",
+            {"deletes": ["a"], "releases": ["a"]},
+            id="a suspended Job has no pods, and none of them has failed",
         ),
         pytest.param(
             a_job(completions=1),
