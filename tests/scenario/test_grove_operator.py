@@ -189,6 +189,21 @@ async def test_a_gang_that_has_lost_pods_for_too_long_is_made_anew() -> None:
         assert "GangTerminated" in [each["reason"] for each in await cluster.every("Event")]
 
 
+async def test_a_replica_of_a_scaling_group_that_can_be_spared_is_made_anew_alone() -> None:
+    given = web(terminationDelay="10m")
+    async with controlling(OPERATORS, *NODES, given, scheduler=True, standins=True) as cluster:
+        await cluster.quiet()
+        before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in await cluster.every("Pod")}
+        broken = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+        await cluster.patch("Pod", "web-0-model-1-worker-0", broken, subresource="status")
+        await cluster.settle(610)
+        await cluster.quiet()
+        after = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in await cluster.every("Pod")}
+        anew = {name for name in before if before[name] != after[name]}
+        assert anew == {f"web-0-model-1-{each}" for each in ("leader-0", "worker-0", "worker-1")}
+        assert set((await phases(cluster)).values()) == {"Running"}
+
+
 async def test_a_failed_pod_is_replaced() -> None:
     async with controlling(OPERATORS, *NODES, web(model=1), scheduler=True, standins=True) as cluster:
         await cluster.quiet()
