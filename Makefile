@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-map rules browser e2e requirements cluster clean
+.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-map rules browser deploy e2e requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,11 @@ requirements: $(READY) ## run the tests that carry requirements, and make the pa
 	rm -f build/requirements.json && mkdir -p build
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement" --requirements build/requirements.json $(ARGS)
 	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
+
+deploy: $(READY) ## write what follows from the code into deploy/chart, and plain manifests from the chart
+	rm -rf deploy/chart/generated
+	$(BIN)/python -m closeknit.installation deploy/chart
+	$(BIN)/python -m closeknit.testing.rendered deploy
 
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)

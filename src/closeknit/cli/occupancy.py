@@ -48,11 +48,9 @@ class Domain:
 
     def walk(self) -> Iterator[Domain]:
         """The domain and all inside it, outer ones first."""
-        pending = [self]
-        while pending:
-            domain = pending.pop()
-            yield domain
-            pending.extend(reversed(domain.domains))
+        yield self
+        for inner in self.domains:
+            yield from inner.walk()
 
     def all_hosts(self) -> Iterator[Host]:
         """Every node inside, in the order of the tree."""

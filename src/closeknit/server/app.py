@@ -84,6 +84,8 @@ class MapServer:
         """Let go of all readers."""
         if self._runner is not None:
             await self._runner.cleanup()
+            # Connections end in the next round of the event loop, which may be its last.
+            await asyncio.sleep(0)
 
     # ---------------------------------------------------------------------------------------- answering
 

@@ -62,3 +62,6 @@ FIELDS_OF_OTHERS = Code("fields-of-others", "{message:raw} Take those fields out
 NOTHING_TO_DELETE = Code("nothing-to-delete", "Nothing is named to delete. Name a KIND and a NAME, or files with -f.")
 KIND_AND_FILES = Code("kind-and-files", "Both a kind and files are named. Give one of them.")
 STILL_THERE = Code("still-there", "It is still there after {seconds} s{finalizers:raw}. Its controller or node has not let it go yet.")
+NO_WEBHOOK_URL = Code("no-webhook-url", "{url} is no address of a webhook. Write one such as https://10.0.0.1:9443.")
+UNUSABLE_CERTIFICATE = Code("unusable-certificate", "The certificate cannot be used. {reason:raw}")
+WEBHOOK_CANNOT_LISTEN = Code("webhook-cannot-listen", "Port {port} cannot be listened on: {reason:raw}. Name another one.")
