@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from closeknit.apis.closeknit_keys import START_IMAGE
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.grove_io_v1alpha1 import PodClique
 from closeknit.apis.grove_keys import BASE_POD_GANG, GATE, POD_CLIQUE, POD_GANG, POD_TEMPLATE_HASH
+from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.controllers.grove import parts
 from closeknit.controllers.grove.statuses import breached, count, generation_of, selector_of, status_of
 from closeknit.controllers.runtime.comparing import digest, is_going
@@ -23,6 +25,7 @@ from closeknit.dialects.grove.to_pods import pod_template, to_pod
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.kube.start_order import STARTS_AFTER, Earlier
 
 
 class _Pod(NamedTuple):
@@ -83,9 +86,42 @@ def template_of(view: View, key: Key) -> Object | None:
         return None
     # The set may have moved on to another template, which is not this clique's turn yet.
     instance = replace(instance, clique=replace(instance.clique, pod_spec=given))
-    template = pod_template(made, instance)
+    template = _in_order(pod_template(made, instance), clique, view)
     labels = {**template["metadata"]["labels"], POD_TEMPLATE_HASH: digest(given)}
     return {**template, "metadata": {**template["metadata"], "labels": labels}}
+
+
+def _in_order(template: Object, clique: Stored[PodClique], view: View) -> Object:
+    """The template of pods that start after those of other cliques, with what sees to it.
+
+    All pods of a gang are scheduled together, so no gate can do it: an init container waits where the
+    configuration names an image for it, and the kubelet's stand-in goes by the annotation.
+    """
+    place = parts.place_of(clique)
+    if not clique.content.spec.starts_after or place is None:
+        return template
+    others = view.derive(parts.instances_by_name, *place)
+    earlier = [
+        Earlier(tuple(pod_name(name, index) for index in range(max(own.replicas, own.least))), own.least)
+        for name in clique.content.spec.starts_after
+        if name in others
+        for own in (others[name].clique,)
+    ]
+    words = [str(each) for each in earlier]
+    metadata, spec = template["metadata"], template["spec"]
+    annotations = {**metadata.get("annotations", {}), STARTS_AFTER: " ".join(words)}
+    image = view.derive(_start_image)
+    if image:
+        command = ["python", "-m", "closeknit.live.waiting", *words]
+        waits = {"name": "starts-after", "image": image, "command": command}
+        spec = {**spec, "initContainers": [waits, *spec.get("initContainers", ())]}
+    return {**template, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
+
+
+def _start_image(view: View) -> str:
+    configurations = view.of(OperatorConfiguration)
+    found = (each.content.metadata.annotations.get(START_IMAGE, "") for each in configurations)
+    return next(filter(None, found), "")
 
 
 def _referred(view: View, gang: Key, group: str) -> frozenset[str]:
