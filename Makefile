@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live rules e2e requirements cluster clean
+.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-kueue bench-live rules e2e requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ bench-e2e: $(READY) ## measure the scheduler on a real API server (ARGS="through
 
 bench-side-by-side: $(READY) ## measure the scheduler beside kube-scheduler on one real API server
 	$(BIN)/python -m bench.e2e.side_by_side $(ARGS)
+
+bench-kueue: $(READY) ## measure how fast Jobs are admitted, embedded and beside Kueue (ARGS="--part embedded" for a part)
+	$(BIN)/python -m bench.e2e.kueue $(ARGS)
 
 bench-live: $(READY) ## measure whether the scheduler keeps up on 10,000 nodes, in virtual time
 	$(BIN)/python -m bench.live $(ARGS)
