@@ -65,7 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             program, defined = built(KUEUE, print) / "kueue", _definitions()
             with control_plane(tell=print) as plane, tempfile.TemporaryDirectory() as folder:
-                asyncio.run(_beside(plane, program, Path(folder), defined, options.nodes, options.jobs))
+                asyncio.run(
+                    _beside(plane, program, Path(folder), defined, nodes=options.nodes, jobs=options.jobs)
+                )
         except GoMissingError as error:
             print(error)
     return 0
@@ -152,7 +154,7 @@ async def _embedded(nodes: int, jobs: int) -> None:
 
 
 async def _beside(
-    plane: ControlPlane, program: Path, folder: Path, defined: list[Object], nodes: int, jobs: int
+    plane: ControlPlane, program: Path, folder: Path, defined: list[Object], *, nodes: int, jobs: int
 ) -> None:
     access = load_access(kubeconfig=str(plane.kubeconfig))
     async with connect(access, component="bench", connections=WORKERS) as api:
