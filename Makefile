@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-kueue bench-live rules e2e requirements cluster clean
+.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-map rules browser deploy e2e requirements cluster clean bench-kueue
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,7 +35,7 @@ demo: $(READY) ## place one workload of each dialect on a sample cluster
 	@$(BIN)/closeknit demo $(ARGS)
 
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e and not browser" $(ARGS)
 
 test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a seed (EXPLORE=1 to choose it)
 	# Status 5 says that nothing was collected, which is no failure here.
@@ -73,6 +73,12 @@ bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 bench-kube: $(READY) ## measure the ways to a Kubernetes API, real and embedded
 	$(BIN)/python -m bench.kube $(ARGS)
 
+browser: $(READY) ## run the tests that open the map in a browser (needs chromium)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "browser" tests/browser $(ARGS)
+
+bench-map: $(READY) ## measure the live map in a browser, at 100,000 nodes
+	$(BIN)/python -m bench.map $(ARGS)
+
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
@@ -82,6 +88,11 @@ requirements: $(READY) ## run the tests that carry requirements, and make the pa
 	rm -f build/requirements.json && mkdir -p build
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement" --requirements build/requirements.json $(ARGS)
 	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
+
+deploy: $(READY) ## write what follows from the code into deploy/chart, and plain manifests from the chart
+	rm -rf deploy/chart/generated
+	$(BIN)/python -m closeknit.installation deploy/chart
+	$(BIN)/python -m closeknit.testing.rendered deploy
 
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)

@@ -47,6 +47,9 @@ _PARTS = {
     "Binder": "writes",
     "Reporter": "reports",
     "Recorder": "reports",
+    "Upkeep": "server",
+    "_arrive": "arrivals",
+    "_sample": "arrivals",
 }
 _ENGINE = ("solve", "decide", "hold", "release_pods", "fits", "room", "capacity", "add_node")
 

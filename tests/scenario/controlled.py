@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -26,7 +26,13 @@ async def real(request: pytest.FixtureRequest) -> AsyncIterator[KubernetesApi | 
     if request.param != REAL:
         yield None
         return
-    plane: ControlPlane = request.getfixturevalue("plane")
+    async with connected(request.getfixturevalue("plane")) as api:
+        yield api
+
+
+@asynccontextmanager
+async def connected(plane: ControlPlane) -> AsyncIterator[KubernetesApi]:
+    """A control plane's API server with all definitions, and no objects before and after."""
     async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="scenario") as api:
         await define(api)
         await clear(api)

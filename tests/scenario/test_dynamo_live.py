@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 from closeknit.controllers.dynamo import OPERATOR
+from closeknit.controllers.operators import OPERATORS
 from closeknit.dialects import Source, operator_settings
 from closeknit.kube.port import KubernetesApi
+from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.controlling import Controlled, controlling, crash_everywhere
 from closeknit.testing.faulty_api import Fault
-from tests.scenario.controlled import left, real
+from tests.scenario.controlled import clear, connected, left, real
 
 __all__ = ["real"]
 
@@ -93,7 +95,11 @@ async def conditions(cluster: Controlled) -> dict[str, str]:
 
 async def events(cluster: Controlled) -> list[str]:
     await cluster.settle(2)
-    return sorted(f"{each['type']} {each['reason']}" for each in await cluster.every("Event"))
+    return sorted(
+        f"{each['type']} {each['reason']}"
+        for each in await cluster.every("Event")
+        if each["involvedObject"]["kind"] == "DynamoGraphDeployment"
+    )
 
 
 def constraints_of(made: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,6 +162,7 @@ async def test_the_condition_follows_what_grove_says_and_each_change_is_told_onc
         }
         told = ["Normal TopologyConstraintsApplied", "Warning TopologyLevelsUnavailable"]
         assert await events(cluster) == told
+        assert sum("TopologyLevelsUnavailable" in line for line in cluster.log) == 1
         await says(cluster, "Unknown", "ClusterTopologyNotFound")
         assert (await conditions(cluster))[CONDITION] == (
             "False TopologyDefinitionNotFound: The topology definition was not found"
@@ -290,6 +297,80 @@ async def test_a_deployment_that_cannot_be_run_says_why_and_runs_when_it_can(
         assert "Warning Invalid" in await events(cluster)
 
 
+def node(name: str, **labels: str) -> dict[str, Any]:
+    """A node with two GPUs."""
+    amounts = {"cpu": "8", "memory": "64Gi", "pods": "32", "nvidia.com/gpu": "2"}
+    metadata = {"name": name, "labels": {f"t/{key}": value for key, value in labels.items()}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": amounts}}
+
+
+BINDING = {
+    "apiVersion": "grove.io/v1alpha1",
+    "kind": "ClusterTopologyBinding",
+    "metadata": {"name": "tree"},
+    "spec": {"levels": [{"domain": each, "key": f"t/{each}"} for each in ("zone", "rack")]},
+}
+QUEUE = {
+    "apiVersion": "scheduling.run.ai/v2",
+    "kind": "Queue",
+    "metadata": {"name": "dynamo"},
+    "spec": {"resources": {each: {"quota": -1, "limit": -1} for each in ("cpu", "gpu", "memory")}},
+}
+
+
+@pytest.mark.requirement("D7", "D40", "D41", "D42", "D45", "D46", "D47")
+async def test_a_deployment_runs_by_way_of_grove_and_tells_when_its_topology_changes(
+    real: KubernetesApi | None,
+) -> None:
+    nodes = [node(f"{rack}-{i}", zone="z", rack=rack) for rack in ("a", "b") for i in range(2)]
+    gpu = {"resources": {"limits": {"gpu": "1"}}}
+    given = graph()
+    for service in given["spec"]["services"].values():
+        service.update(gpu)
+    operators = [OPERATORS["grove"], OPERATOR]
+    async with controlling(
+        operators, QUEUE, BINDING, *nodes, given, real=real, scheduler=True, standins=True
+    ) as cluster:
+        await cluster.quiet()
+        racks: dict[str, set[str]] = {}
+        for pod in await cluster.every("Pod"):
+            labels = pod["metadata"]["labels"]
+            replica = labels.get("grove.io/podcliquescalinggroup-replica-index", "frontend")
+            racks.setdefault(replica, set()).add(pod["spec"].get("nodeName", "none").split("-")[0])
+        assert {replica: len(found) for replica, found in racks.items()} == {"0": 1, "1": 1, "frontend": 1}
+        assert await conditions(cluster) == {
+            "Ready": "True all_resources_are_ready: All pods are ready",
+            CONDITION: "True AllTopologyLevelsAvailable: All topology levels are available in the cluster topology",
+        }
+        levels = BINDING["spec"]["levels"][:1]  # type: ignore[index]
+        await cluster.patch("ClusterTopologyBinding", "tree", {"spec": {"levels": levels}})
+        await cluster.quiet()
+        assert await conditions(cluster) == {
+            "Ready": "True all_resources_are_ready: All pods are ready",
+            CONDITION: "False TopologyLevelsUnavailable:"
+            " Topology level 'rack' is no longer available in the cluster topology",
+        }
+        assert any("TopologyLevelsUnavailable" in line for line in cluster.log), "a warning in the log"
+        await cluster.delete("ClusterTopologyBinding", "tree")
+        await cluster.quiet()
+        assert (await conditions(cluster))[CONDITION].startswith("False TopologyDefinitionNotFound")
+        assert await events(cluster) == [
+            "Normal TopologyConstraintsApplied",
+            "Warning TopologyLevelsUnavailable",
+        ]
+        await cluster.delete("DynamoGraphDeployment", "graph")
+        await cluster.quiet()
+        kinds = (
+            "DynamoGraphDeployment",
+            "PodCliqueSet",
+            "PodClique",
+            "PodCliqueScalingGroup",
+            "PodGang",
+            "Pod",
+        )
+        assert await left(cluster, *kinds) == {}
+
+
 # ------------------------------------------------------------------------------------------- Kueue
 
 
@@ -378,6 +459,8 @@ async def life(
 ) -> tuple[dict[str, Any], int]:
     """A deployment that is scaled, loses a level of its topology and its set; what it comes to."""
     given = for_kueue() if settings else graph()
+    if real is not None:
+        await clear(real)
     async with controlling(
         [OPERATOR], given, real=real, point=point, fault=fault, settings=settings
     ) as cluster:
@@ -401,3 +484,14 @@ async def life(
 @pytest.mark.parametrize("settings", [(), mapping()], ids=["Grove", "Kueue"])
 async def test_a_fault_at_every_write_comes_to_the_same(settings: Any) -> None:
     assert await crash_everywhere(lambda point, fault: life(point, fault, settings=settings)) > 10
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.UNANSWERED])
+@pytest.mark.parametrize("settings", [(), mapping()], ids=["Grove", "Kueue"])
+async def test_a_fault_at_every_write_to_a_real_api_server(
+    settings: Any, fault: Fault, plane: ControlPlane
+) -> None:
+    async with connected(plane) as real:
+        assert await crash_everywhere(lambda point, fault: life(point, fault, real, settings), [fault]) > 5

@@ -12,9 +12,10 @@ import pytest
 
 from closeknit.controllers.osmo import OPERATOR
 from closeknit.kube.port import KubernetesApi
+from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.controlling import Controlled, controlling, crash_everywhere
 from closeknit.testing.faulty_api import Fault
-from tests.scenario.controlled import left, real
+from tests.scenario.controlled import clear, connected, left, real
 
 __all__ = ["real"]
 
@@ -367,6 +368,8 @@ async def life(
         "second": {"b": {"inputs": [{"task": "a"}]}},
     }
     nodes_are_told = {"node"}
+    if real is not None:
+        await clear(real)
     async with controlling(
         [OPERATOR],
         pool("rack"),
@@ -405,3 +408,11 @@ async def test_what_comes_of_it_after_a_fault_at_a_write() -> None:
 @pytest.mark.slow
 async def test_a_fault_at_every_write_comes_to_the_same() -> None:
     assert await crash_everywhere(life) > 50
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.UNANSWERED])
+async def test_a_fault_at_every_write_to_a_real_api_server(fault: Fault, plane: ControlPlane) -> None:
+    async with connected(plane) as real:
+        assert await crash_everywhere(lambda point, fault: life(point, fault, real), [fault]) > 20

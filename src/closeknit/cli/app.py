@@ -31,6 +31,7 @@ from closeknit.cli.topology import topology
 from closeknit.cli.translate import translate
 from closeknit.cli.up import up
 from closeknit.cli.validate import validate
+from closeknit.cli.web import web
 from closeknit.scheduler.wording import printable
 
 DEBUG = "CLOSEKNIT_DEBUG"
@@ -108,6 +109,10 @@ _COMMANDS: Mapping[Callable[..., None], str] = {
     delete: """
         closeknit delete podgroup sample1 -n team-a --wait
         closeknit delete -f workloads/
+    """,
+    web: """
+        closeknit web --context training
+        closeknit web --kubeconfig closeknit.kubeconfig --port 0
     """,
     up: """
         closeknit up

@@ -152,6 +152,15 @@ class Engine:
         slot = self._ledger.slot_of.get(node)
         return self._ledger.holdings.there(workload, slot) if slot is not None else ()
 
+    def holds(self, workload: str) -> bool:
+        """Whether a workload holds anything."""
+        return workload in self._ledger.holdings.of
+
+    @property
+    def version(self) -> int:
+        """Grows with every change; while it stays the same, so does every answer."""
+        return self._ledger.version
+
     def holdings(self) -> Iterator[Holding]:
         """All that is held, on all nodes."""
         for by_slot in self._ledger.holdings.of.values():

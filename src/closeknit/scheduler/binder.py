@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
@@ -33,7 +32,7 @@ from closeknit.scheduler.commit import Answer, Answered, Bind, Call, Evict, Look
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
 _TICK = 0.25
 """Seconds between two looks at what is late or due."""
-_RUSH = 1.0
+_RUSH = 2.0
 """As many calls as there are connections, answered within so many seconds, are a rush."""
 
 
@@ -137,7 +136,7 @@ class Binder:
             except asyncio.CancelledError:
                 if me not in self._late:
                     raise
-                found = Answered(call, Answer.LOST, "No answer came in time.")
+                found = (Answer.LOST, "No answer came in time.", "", "")
             finally:
                 del self._flying[me]
                 self._retrying -= again
@@ -147,9 +146,10 @@ class Binder:
                     me.uncancel()
             ended = self._clock.monotonic()
             self._answers.append(ended)
-            self._answered(replace(found, seconds=ended - began))
+            self._answered(Answered(call, *found, ended - began))
 
-    async def _made(self, call: Call) -> Answered:
+    async def _made(self, call: Call) -> tuple[Answer, str, str, str]:
+        """What a call came to: the answer, why, and the uid and node of a pod that was looked at."""
         pod = call.pod
         try:
             match call:
@@ -157,13 +157,13 @@ class Binder:
                     await self._api.bind(pod.name, call.node, namespace=pod.namespace, uid=call.uid)
                 case Look():
                     found = await self._api.get(PODS, pod.name, namespace=pod.namespace, into=Pod)
-                    return Answered(call, Answer.DONE, "", found.metadata.uid, found.spec.node_name)
+                    return Answer.DONE, "", found.metadata.uid, found.spec.node_name
                 case Evict():
                     options = DeleteOptions(uid=call.uid)
                     await self._api.evict(pod.name, namespace=pod.namespace, options=options)
         except ApiError as error:
-            return Answered(call, answer_to(error), str(error))
-        return Answered(call, Answer.DONE)
+            return answer_to(error), str(error), "", ""
+        return Answer.DONE, "", "", ""
 
     async def _tick(self) -> None:
         """Send what has waited long enough, and give up what was not answered in time."""

@@ -23,6 +23,7 @@ from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.commit import Bind, Call
 from closeknit.scheduler.deciding import charge
+from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.making_room import MakingRoom
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
@@ -81,6 +82,7 @@ class Core:
         self._observer = observer
         self.patience = Patience()
         self._refusals = Refusals()
+        self.failures = KnownFailures()
         self._room = MakingRoom(
             reserving=settings.reserving, displacing=settings.displacing and not settings.dry_run
         )
@@ -214,7 +216,9 @@ class Core:
 
     def _decided(self, workload: Workload) -> Verdict:
         try:
-            return decide(self.state.engine, self.state.topologies, workload, self.accounts)
+            return decide(
+                self.state.engine, self.state.topologies, workload, self.accounts, failures=self.failures
+            )
         except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
             wrong = sentences.NOT_UNDERSTOOD.at(
                 (), kind=workload.object.kind, error=f"{type(error).__name__}: {error}"

@@ -15,9 +15,11 @@ import structlog
 
 from closeknit.apis.closeknit_keys import APPLIED
 from closeknit.controllers.instance import Controllers
+from closeknit.controllers.operators import OPERATORS
 from closeknit.controllers.runtime.controller import Operator
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.dialects.store.store import Entry
+from closeknit.installation.privileges import Component
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import DELETE, DeleteOptions, KubernetesApi, MergePatch, Object
@@ -27,6 +29,7 @@ from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.loop import Settings
 from closeknit.testing.clock import HandClock
 from closeknit.testing.faulty_api import Fault, FaultyApi
+from closeknit.testing.guarded_api import GuardedApi
 
 _STEP = 0.25
 _QUIET = 4
@@ -78,6 +81,7 @@ class Controlled:
         self._resources = {each.kind: each for each in reversed(served)}
         self._successor = FaultyApi(api)
         self._settings = Settings() if scheduler else None
+        self._guards: list[GuardedApi] = []
         self._work: list[asyncio.Task[None]] = []
         self._instances: list[Controllers | Instance] = []
         self._start(self.api)
@@ -175,6 +179,8 @@ class Controlled:
         for task in self._beside:
             task.cancel()
         await asyncio.gather(*self._beside, return_exceptions=True)
+        refused = sorted({each for guard in self._guards for each in guard.refused})
+        assert not refused, f"Roles (installation/privileges) do not allow what was asked for: {refused}"
 
     def _is_idle(self) -> bool:
         return all(isinstance(each, Instance) or each.loop is not None for each in self._instances) and all(
@@ -183,8 +189,13 @@ class Controlled:
 
     def _start(self, api: KubernetesApi) -> None:
         log = structlog.wrap_logger(structlog.ReturnLogger(), processors=[self._note])
+        bound = GuardedApi(api, Component.SCHEDULER)
+        # An operator that only a test knows has no role.
+        known = all(each in OPERATORS.values() for each in self._operators)
+        own = GuardedApi(api, Component.CONTROLLERS) if known else None
+        self._guards += (bound,) if own is None else (bound, own)
         controllers = Controllers(
-            api,
+            own or api,
             self._operators,
             identity="test",
             log=log,
@@ -195,7 +206,7 @@ class Controlled:
         self._instances = [controllers]
         if self._settings is not None:
             self._instances.append(
-                Instance(api, self._settings, identity="test", log=log, random=Random(2), clock=self.clock)
+                Instance(bound, self._settings, identity="test", log=log, random=Random(2), clock=self.clock)
             )
         self._work = [asyncio.create_task(each.run()) for each in self._instances]
 

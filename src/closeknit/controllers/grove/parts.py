@@ -109,8 +109,9 @@ def place_of(stored: Stored[Any]) -> tuple[Key, int] | None:
 
 
 def drawn_of(view: View, key: Key) -> Drawn:
-    """The blueprint of a set and its problems; neither where it is gone."""
-    return view.derive(blueprint_of, key) if view.is_readable(key) else Drawn(None)
+    """The blueprint of a set and its problems; neither where it is gone or going: nothing is made for it."""
+    stored = view.get(key)
+    return view.derive(blueprint_of, key) if stored is not None and not is_going(stored) else Drawn(None)
 
 
 def asked_replicas(view: View, key: Key) -> int | None:

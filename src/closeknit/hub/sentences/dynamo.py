@@ -38,7 +38,7 @@ SECOND_SETTINGS = Code("second-settings", "There are settings of the operator al
 NOT_A_LABEL_KEY = Code("not-a-mapped-label", "{label} is not a label key. Write one such as example.com/rack.")
 LABEL_TAKEN = Code("label-taken", "{label} is already the label of {first}. Each domain has its own.")
 
-NOT_FOR_GROVE = Code("not-for-grove", "The deployment says that it is not run by Grove. Translate it to kueue, or remove the annotation.")
+NOT_FOR_GROVE = Code("not-for-grove", "Another framework runs the deployment, as its annotation says. Translate it to kueue, or remove the annotation.")
 
 # -------------------------------------------------------------------------- what Kueue cannot be told
 

@@ -95,6 +95,15 @@ ETCD = Release(
     programs=(("etcd", "go.etcd.io/etcd/server/v3"),),
 )
 
+HELM = Release(
+    name="helm",
+    module="helm.sh/helm/v3",
+    version="v3.19.0",
+    programs=(("helm", "helm.sh/helm/v3/cmd/helm"),),
+    variables=(("helm.sh/helm/v3/internal/version.version", "v3.19.0"),),
+)
+"""Built only for those who ask for it."""
+
 KUBERNETES = Release(
     name="kubernetes",
     module="k8s.io/kubernetes",
@@ -158,6 +167,11 @@ def programs(tell: Callable[[str], None] = lambda _: None) -> Programs:
         kube_controller_manager=kubernetes / "kube-controller-manager",
         kubectl=kubernetes / "kubectl",
     )
+
+
+def helm(tell: Callable[[str], None] = lambda _: None) -> Path:
+    """Helm, built first where that was not done before."""
+    return built(HELM, tell) / "helm"
 
 
 def built(release: Release, tell: Callable[[str], None]) -> Path:
