@@ -31,8 +31,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## place one workload of each dialect on a sample cluster
-	@$(BIN)/closeknit demo $(ARGS)
+demo: $(READY) ## run one workload of each dialect on an embedded control plane, and tell what happens
+	@$(BIN)/closeknit demo --live $(ARGS)
 
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e and not browser" $(ARGS)
