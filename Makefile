@@ -15,10 +15,10 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e rules e2e requirements cluster clean
+.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map rules browser deploy e2e requirements cluster clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv and install closeknit into it (the other targets do so themselves)
 
@@ -31,11 +31,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## place one workload of each dialect on a sample cluster
-	@$(BIN)/closeknit demo $(ARGS)
+demo: $(READY) ## run one workload of each dialect on an embedded control plane, and tell what happens
+	@$(BIN)/closeknit demo --live $(ARGS)
 
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e and not browser" $(ARGS)
 
 test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a seed (EXPLORE=1 to choose it)
 	# Status 5 says that nothing was collected, which is no failure here.
@@ -73,6 +73,12 @@ bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 bench-kube: $(READY) ## measure the ways to a Kubernetes API, real and embedded
 	$(BIN)/python -m bench.kube $(ARGS)
 
+browser: $(READY) ## run the tests that open the map in a browser (needs chromium)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "browser" tests/browser $(ARGS)
+
+bench-map: $(READY) ## measure the live map in a browser, at 100,000 nodes
+	$(BIN)/python -m bench.map $(ARGS)
+
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
@@ -83,11 +89,25 @@ requirements: $(READY) ## run the tests that carry requirements, and make the pa
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement" --requirements build/requirements.json $(ARGS)
 	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
 
+deploy: $(READY) ## write what follows from the code into deploy/chart, and plain manifests from the chart
+	rm -rf deploy/chart/generated
+	$(BIN)/python -m closeknit.installation deploy/chart
+	$(BIN)/python -m closeknit.testing.rendered deploy
+
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
 
 bench-e2e: $(READY) ## measure the scheduler on a real API server (ARGS="throughput" for a part)
 	$(BIN)/python -m bench.e2e $(ARGS)
+
+bench-side-by-side: $(READY) ## measure the scheduler beside kube-scheduler on one real API server
+	$(BIN)/python -m bench.e2e.side_by_side $(ARGS)
+
+bench-grove: $(READY) ## measure Grove's operator: 200 PodCliqueSets of 50 pods from submit to running
+	$(BIN)/python -m bench.grove_operator $(ARGS)
+
+bench-live: $(READY) ## measure whether the scheduler keeps up on 10,000 nodes, in virtual time
+	$(BIN)/python -m bench.live $(ARGS)
 
 rules: $(READY) ## count the steps that each rule of the search saves
 	$(BIN)/python -m bench.search_rules

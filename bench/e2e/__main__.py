@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.e2e import shapes
-from bench.e2e.bed import all_processor_seconds, bindings, clear, create, prepare, scheduler
+from bench.e2e.bed import all_processor_seconds, bindings, check_gangs, clear, create, prepare, scheduler
 from bench.kube.work import WORKERS, each, timed
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import PODS, Resource
@@ -78,7 +78,7 @@ async def _throughput(plane: ControlPlane, folder: Path, options: argparse.Names
                     taken = max(bound.at.values()) - begun
                 used = ours.processor_seconds() - used
                 worked = all_processor_seconds(plane) - before
-                _check(bound.nodes)
+                check_gangs(bound.nodes, _GPUS)
             await clear(api)
             ratios.append((creating + bare) / taken)
             _say(
@@ -109,17 +109,6 @@ async def _bare_bindings(api: KubernetesApi, options: argparse.Namespace) -> Non
         await api.bind(name, node, namespace=shapes.NAMESPACE)
 
     await each(range(options.gangs * _PODS), bind)
-
-
-def _check(nodes: dict[str, str]) -> None:
-    """No gang is over two racks, and no node has more than it offers."""
-    racks: dict[str, set[int]] = {}
-    used: dict[str, int] = {}
-    for pod, node in nodes.items():
-        racks.setdefault(pod.rpartition("-")[0], set()).add(int(node[5:]) // shapes.RACK_SIZE)
-        used[node] = used.get(node, 0) + _GPUS
-    assert all(len(found) == 1 for found in racks.values()), "A gang is over several racks."
-    assert max(used.values()) <= shapes.GPUS, "A node has more than it offers."
 
 
 async def _judging(plane: ControlPlane, folder: Path, options: argparse.Namespace) -> None:
@@ -181,7 +170,8 @@ async def _starting(plane: ControlPlane, folder: Path, options: argparse.Namespa
         await create(api, groups)
         await create(api, running)
         await create(api, shapes.gang("first", _PODS, _GPUS))
-        async with bindings(api) as bound, scheduler(plane.kubeconfig, folder / "scheduler.log") as ours:
+        log = folder / "scheduler.log"
+        async with bindings(api, "first-") as bound, scheduler(plane.kubeconfig, log) as ours:
             await bound.until(1, 120)
             first = min(bound.at.values()) - ours.started
             await asyncio.sleep(2)

@@ -49,9 +49,9 @@ async def create(api: KubernetesApi, objects: Iterable[tuple[Resource, dict[str,
     await each(objects, lambda pair: api.create(pair[0], pair[1]))
 
 
-async def clear(api: KubernetesApi) -> None:
-    """Delete all pods and PodGroups."""
-    for resource in (shapes.POD_GROUPS, PODS):
+async def clear(api: KubernetesApi, *more: Resource) -> None:
+    """Delete all pods and PodGroups, and all objects of more resources."""
+    for resource in (shapes.POD_GROUPS, *more, PODS):
         found = (await api.list(resource, _IN_BENCH)).items
         names = [obj["metadata"]["name"] for obj in found]
 
@@ -84,9 +84,20 @@ class Bound:
                 await self._moved.wait()
 
 
+def check_gangs(nodes: dict[str, str], gpus: int) -> None:
+    """No gang is over two racks, and no node has more than it offers."""
+    racks: dict[str, set[int]] = {}
+    used: dict[str, int] = {}
+    for pod, node in nodes.items():
+        racks.setdefault(pod.rpartition("-")[0], set()).add(int(node[5:]) // shapes.RACK_SIZE)
+        used[node] = used.get(node, 0) + gpus
+    assert all(len(found) == 1 for found in racks.values()), "A gang is over several racks."
+    assert max(used.values()) <= shapes.GPUS, "A node has more than it offers."
+
+
 @asynccontextmanager
-async def bindings(api: KubernetesApi) -> AsyncIterator[Bound]:
-    """Watches pods get their nodes."""
+async def bindings(api: KubernetesApi, prefix: str = "") -> AsyncIterator[Bound]:
+    """Watches pods get their nodes: those whose names begin so."""
     bound = Bound()
     mirror = Mirror(api, PODS, _IN_BENCH, random=Random(1), into=LightPod)
 
@@ -95,7 +106,7 @@ async def bindings(api: KubernetesApi) -> AsyncIterator[Bound]:
             while True:
                 for notice in await changes.take():
                     pod = notice.after
-                    if pod is not None and pod.spec.node_name:
+                    if pod is not None and pod.spec.node_name and pod.metadata.name.startswith(prefix):
                         bound.note(pod.metadata.name, pod.spec.node_name)
 
     tasks = [asyncio.create_task(work) for work in (mirror.run(), follow())]
@@ -110,7 +121,7 @@ async def bindings(api: KubernetesApi) -> AsyncIterator[Bound]:
 
 @dataclass
 class Scheduler:
-    """A ``closeknit run`` in a process of its own."""
+    """A scheduler in a process of its own."""
 
     process: asyncio.subprocess.Process
     started: float
@@ -147,16 +158,18 @@ def all_processor_seconds(plane: ControlPlane) -> float:
 
 @asynccontextmanager
 async def scheduler(kubeconfig: Path, log: Path, *more: str) -> AsyncIterator[Scheduler]:
-    """Runs the scheduler until the block ends."""
+    """Runs the scheduler of ``closeknit run`` until the block ends."""
+    program = str(Path(sys.executable).with_name("closeknit"))
+    command = (program, "run", f"--kubeconfig={kubeconfig}", "--health-port=0", "--no-controllers", *more)
+    async with running(command, log) as process:
+        yield process
+
+
+@asynccontextmanager
+async def running(command: Sequence[str], log: Path) -> AsyncIterator[Scheduler]:
+    """Runs a scheduler by this command until the block ends."""
     with log.open("wb") as output:
         started = time.perf_counter()
-        command: Sequence[str] = (
-            str(Path(sys.executable).with_name("closeknit")),
-            "run",
-            f"--kubeconfig={kubeconfig}",
-            "--health-port=0",
-            *more,
-        )
         process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output)
     try:
         yield Scheduler(process, started, log)

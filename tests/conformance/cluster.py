@@ -18,6 +18,9 @@ from closeknit.kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, N
 PATIENCE = 60.0
 """Seconds within which a controller does its work."""
 
+MAIN = {"name": "main", "image": "example.invalid/main"}
+"""A container that every server takes."""
+
 WIDGETS = Resource(
     "conformance.closeknit.dev",
     "v1",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +17,9 @@ from closeknit.kube.port import KubernetesApi
 from closeknit.kube.rest import Access, connect, load_access
 from closeknit.testing.control_plane import ControlPlane
 from tests.conformance.cluster import Cluster
+
+if TYPE_CHECKING:
+    from tests.conformance.python_client import Reached
 
 EMBEDDED = "embedded"
 OVER_HTTP = "embedded-over-http"
@@ -84,3 +88,23 @@ async def widgets(cluster: Cluster) -> Cluster:
     """The same, with custom resources."""
     await cluster.define_widgets()
     return cluster
+
+
+@pytest.fixture(params=[OVER_HTTP, pytest.param(REAL, marks=pytest.mark.e2e)])
+def reached(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reached]:
+    """A server, and a namespace of the test's own."""
+    # The client takes long to import, and the other tests do without it.
+    from tests.conformance.python_client import listening, reaching  # noqa: PLC0415
+
+    if request.param == REAL:
+        plane: ControlPlane = request.getfixturevalue("plane")
+
+        def restart() -> None:
+            plane.kill_api_server()
+            plane.start_api_server()
+
+        yield from reaching(plane.kubeconfig, restart, tmp_path)
+        return
+    kubeconfig = tmp_path / "kubeconfig"
+    with listening(kubeconfig) as forget:
+        yield from reaching(kubeconfig, forget, tmp_path)

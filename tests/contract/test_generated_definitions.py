@@ -59,6 +59,7 @@ NOT_REQUIRED = {
     },
     ("grove.io", "PodClique", "v1alpha1"): {"spec.podSpec", "spec.roleName"},
     ("nvidia.com", "DynamoGraphDeployment", "v1alpha1"): {"spec.topologyConstraint.topologyProfile"},
+    ("nvidia.com", "DynamoGraphDeployment", "v1beta1"): {"spec.topologyConstraint.clusterTopologyName"},
 }
 """Fields that must be given by what is published, and may be left out here, as in the proposals."""
 

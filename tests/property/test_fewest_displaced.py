@@ -16,9 +16,9 @@ from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Request
 from closeknit.hub.workload import ObjectName, Workload
 from closeknit.scheduler.preemption import Running, displacement
-from closeknit.testing import brute
 from closeknit.testing.check import violations
 from closeknit.testing.strategies import TINY, instances
+from tests import brute
 from tests.property.effort import effort
 
 NOW = 100.0

@@ -17,11 +17,13 @@ import yaml
 from closeknit.admission.embedded import admit
 from closeknit.admission.instance import Admission, Settings, following_for
 from closeknit.admission.keeping import InMemory
+from closeknit.admission.registration import MUTATING, VALIDATING
+from closeknit.admission.reviewed import REVIEWED
 from closeknit.admission.reviewer import Reviewer
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.kube.clock import SYSTEM_CLOCK
 from closeknit.kube.embedded.cluster import EmbeddedCluster
-from closeknit.kube.errors import AlreadyExistsError, ApiError
+from closeknit.kube.errors import AlreadyExistsError, ApiError, NotFoundError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, JOBS, PODS, Resource
 from closeknit.kube.rest import Access, connect
@@ -91,12 +93,10 @@ async def describe(api: KubernetesApi) -> None:
 async def embedded(*families: str) -> AsyncIterator[EmbeddedCluster]:
     """An embedded cluster that reviews writes."""
     cluster = EmbeddedCluster(DEFINITIONS)
-    chosen = {"families": families} if families else {}
-    reviewer = Reviewer(cluster, operators={OPERATOR}, **chosen)
+    reviewer = Reviewer(cluster, families=families or tuple(REVIEWED), operators={OPERATOR})
     admit(cluster, reviewer)
-    async with following_for(reviewer, cluster, SYSTEM_CLOCK, Random(1)):
-        while not reviewer.synced:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    async with following_for(reviewer, cluster, SYSTEM_CLOCK, Random(1)) as synced:
+        await synced
         await describe(cluster.acting_as(OPERATOR))
         yield cluster
     await cluster.close()
@@ -114,8 +114,9 @@ def webhook(access: Access) -> Iterator[None]:
         log = structlog.wrap_logger(structlog.ReturnLogger())
         async with connect(access, component="admission") as api:
             await _define(api)
+            await _forget_earlier(api)
             await describe(api)
-            settings = Settings(operators=frozenset({OPERATOR}), port=_free_port())
+            settings = Settings(operators=frozenset({OPERATOR}), port=free_port())
             settings = Settings(
                 operators=settings.operators, port=settings.port, url=f"https://127.0.0.1:{settings.port}"
             )
@@ -136,6 +137,7 @@ def webhook(access: Access) -> Iterator[None]:
             with contextlib.suppress(TimeoutError):
                 waiting.result(timeout=0.2)
             if done.done():
+                waiting.cancel()
                 done.result()
         yield
     finally:
@@ -154,6 +156,15 @@ async def _define(api: KubernetesApi) -> None:
     async with asyncio.timeout(60):
         while not wanted <= {(each.group, each.kind) for each in await api.resources()}:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
+
+
+async def _forget_earlier(api: KubernetesApi) -> None:
+    """Remove the configurations of a webhook that is gone, which refuse what asks for a topology."""
+    for resource in (MUTATING, VALIDATING):
+        with contextlib.suppress(NotFoundError):
+            await api.delete(resource, "closeknit")
+            # An API server hears of it a moment later.
+            await asyncio.sleep(1)
 
 
 async def _answering(api: KubernetesApi) -> None:
@@ -180,7 +191,8 @@ async def _answering(api: KubernetesApi) -> None:
             await asyncio.sleep(0.1)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

@@ -14,12 +14,14 @@ import structlog
 import yaml
 
 from closeknit.dialects.definitions import FAMILIES
+from closeknit.installation.privileges import Component
 from closeknit.kube.errors import AlreadyExistsError, NotFoundError
 from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES, PODS, Resource
 from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.loop import Settings
+from closeknit.testing.guarded_api import GuardedApi
 
 Json = dict[str, Any]
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
@@ -73,8 +75,9 @@ async def create(api: KubernetesApi, objects: Iterable[Json]) -> None:
 @asynccontextmanager
 async def scheduling(api: KubernetesApi, settings: Settings | None = None) -> AsyncIterator[Instance]:
     """A scheduler that works until the block ends, and then stops as it is told to."""
+    guarded = GuardedApi(api, Component.SCHEDULER)
     instance = Instance(
-        api,
+        guarded,
         settings or Settings(),
         identity="scenario",
         log=structlog.wrap_logger(structlog.ReturnLogger()),
@@ -88,6 +91,7 @@ async def scheduling(api: KubernetesApi, settings: Settings | None = None) -> As
         instance.stop()
         async with asyncio.timeout(30):
             await running
+    assert not guarded.refused, guarded.refused
 
 
 async def until(holds: Callable[[], bool], seconds: float = 30) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import Random
 
+from closeknit.admission.certificates import Kept
 from closeknit.admission.keeping import Keeper
 from closeknit.admission.registration import Renewal, install
 from closeknit.admission.reviewer import FAMILIES, Reviewer
 from closeknit.admission.server import Webhook
 from closeknit.admission.webhooks import NAME, Endpoint, configurations
+from closeknit.dialects.store.store import Entry
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
+from closeknit.kube.errors import ApiError
 from closeknit.kube.port import KubernetesApi
 from closeknit.live.following import Following
 from closeknit.live.log import Log
@@ -27,6 +30,8 @@ class Settings:
     """Those that are managed; of the others nothing is reviewed."""
     operators: frozenset[str] = frozenset()
     """The users who may change what operators have made."""
+    configured: tuple[Entry, ...] = ()
+    """What operators are told in files, and no cluster serves."""
     host: str = "127.0.0.1"
     port: int = 0
     name: str = NAME
@@ -55,13 +60,14 @@ class Admission:
         self._clock = clock
         self._renewal = Renewal(api, keeper, name=settings.name, clock=clock, random=random, log=log)
         self._webhook: Webhook | None = None
-        self.reviewer = Reviewer(api, families=settings.families, operators=settings.operators)
+        self.reviewer = Reviewer(
+            api, families=settings.families, operators=settings.operators, settings=settings.configured
+        )
 
     @property
     def port(self) -> int:
         """Where it listens."""
-        assert self._webhook is not None
-        return self._webhook.port
+        return self._settings.port if self._webhook is None else self._webhook.port
 
     def not_ready(self) -> str | None:
         """Why it cannot review yet."""
@@ -74,7 +80,15 @@ class Admission:
         kept = await self._renewal.first()
         webhook = Webhook(self.reviewer, kept.current, host=self._settings.host, port=self._settings.port)
         await webhook.start()
+        try:
+            await self._install(kept)
+        except ApiError:
+            await webhook.stop()
+            raise
         self._webhook = webhook
+        self._log.info("reviewing", port=webhook.port, families=list(self.reviewer.families))
+
+    async def _install(self, kept: Kept) -> None:
         if self._settings.url:
             endpoint = Endpoint(client={"url": self._settings.url}, authorities=kept.bundle)
             made = configurations(
@@ -84,7 +98,6 @@ class Admission:
                 name=self._settings.name,
             )
             await install(self._api, made)
-        self._log.info("reviewing", port=webhook.port, families=list(self.reviewer.families))
 
     async def run(self) -> None:
         """Review until cancelled. ``start`` comes first."""
@@ -99,8 +112,11 @@ class Admission:
 @asynccontextmanager
 async def following_for(
     reviewer: Reviewer, api: KubernetesApi, clock: Clock, random: Random
-) -> AsyncIterator[None]:
-    """Tell a reviewer of all that it measures workloads by, while the block lasts."""
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Tell a reviewer of all that it measures workloads by, while the block lasts.
+
+    What is handed out is done when it was told of everything that there was.
+    """
     following = Following(api, reviewer.kinds, clock=clock, random=random)
     with following.listening(reviewer, reviewer.kinds, lambda: None) as listening:
         reviewer.resources = following.resources
@@ -109,12 +125,10 @@ async def following_for(
             await listening.synced()
             reviewer.synced = True
 
-        tasks = [asyncio.create_task(following.run()), asyncio.create_task(sync())]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            for task in tasks:
-                with suppress(asyncio.CancelledError):
-                    await task
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(following.run()), tasks.create_task(sync())]
+            try:
+                yield running[1]
+            finally:
+                for task in running:
+                    task.cancel()

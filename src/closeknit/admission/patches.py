@@ -8,6 +8,8 @@ from typing import Any
 
 def difference(old: Any, new: Any, path: str = "") -> Iterator[dict[str, Any]]:
     """The operations that make the new value of the old one. Lists of one length are compared by item."""
+    if old is new:
+        return
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in old.keys() - new.keys():
             yield {"op": "remove", "path": f"{path}/{_escaped(key)}"}

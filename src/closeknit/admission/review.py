@@ -14,7 +14,7 @@ from typing import Any, Final
 from closeknit.admission.requests import Request, Review
 from closeknit.admission.reviewed import reviewed_by
 from closeknit.apis.closeknit_keys import MANAGED_BY, OPERATOR
-from closeknit.dialects.compiling import check_object, compile_object
+from closeknit.dialects.compiling import check_object
 from closeknit.dialects.family import Family
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry
@@ -154,7 +154,8 @@ def _told(family: Family, view: View, entry: Stored[Any]) -> Iterator[Problem]:
     if entry.shape in family.check:
         yield from check_object(view, family, key)
     if entry.shape in family.compile:
-        compiled = compile_object(view, family, key)
+        # What a family accepts, the hub accepts too; it is asked again before anything is placed.
+        compiled = family.compile[entry.shape](entry, view)
         yield from compiled.problems
         yield from (each.problem for each in compiled.elsewhere if each.key == key)
         yield from compiled.notes

@@ -7,7 +7,7 @@ moment ago may not have been heard of yet, so before anything is refused, what t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -43,24 +43,24 @@ class Reviewer:
         *,
         families: Collection[str] = tuple(FAMILIES),
         operators: Collection[str] = (),
+        settings: Iterable[Entry] = (),
     ) -> None:
+        """``settings`` are taken into account though no cluster serves them: operators' configurations."""
         self._api = api
         self.families = tuple(name for name in FAMILIES if name in families)
         self._operators = frozenset(operators)
         indexes = [pods_by_claim(DIALECTS), *(index for family in DIALECTS for index in family.indexes)]
         self._view = View(Store(indexes), DIALECTS, lenient=True)
+        for entry in settings:
+            self._view.put(entry)
         self.kinds = tuple(
-            dict.fromkeys(kind for family in FAMILIES.values() for kind in _describing(family) if kind.named)
+            dict.fromkeys(kind for family in FAMILIES.values() for kind in family.describing if kind.named)
         )
         """What has to be followed."""
         self.resources: Mapping[tuple[str, str], Resource] = {}
         """By group and kind, what is followed."""
         self.synced = False
         """Whether all that there was has been heard of."""
-
-    def configure(self, entry: Entry) -> None:
-        """Take something into account that no cluster serves, such as an operator's configuration."""
-        self._view.put(entry)
 
     def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:
         """An object has changed, or gone."""
@@ -119,8 +119,3 @@ class Reviewer:
                     self._view.remove(key)
                 else:
                     self._view.put(earlier)
-
-
-def _describing(family: Family) -> Iterator[Kind]:
-    """The kinds by which a family measures workloads: all that are no workloads themselves."""
-    return (kind for kind in family.kinds if kind.shape not in family.compile)

@@ -262,3 +262,9 @@ class PodTemplateSpec(Wire, frozen=True, kw_only=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec
+
+
+class Service(KubernetesObject, frozen=True, kw_only=True):
+    """A name for some pods; what it says is of no concern here."""
+
+    open_ended: ClassVar = True

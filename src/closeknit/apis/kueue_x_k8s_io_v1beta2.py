@@ -286,12 +286,20 @@ class UnhealthyNode(OpenWire, frozen=True, kw_only=True):
     name: str = ""
 
 
+class ReclaimablePod(OpenWire, frozen=True, kw_only=True):
+    """How many pods of a pod set are not needed any more."""
+
+    name: str = ""
+    count: Int32 = 0
+
+
 class WorkloadStatus(OpenWire, frozen=True, kw_only=True):
     """What Kueue says of a workload."""
 
     admission: Admission | None = None
     conditions: list[Condition] = []
     unhealthy_nodes: list[UnhealthyNode] = []
+    reclaimable_pods: list[ReclaimablePod] = []
 
 
 class Workload(KubernetesObject, frozen=True, kw_only=True):

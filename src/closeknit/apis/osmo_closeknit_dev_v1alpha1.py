@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.core_v1 import Toleration
-from closeknit.apis.meta_v1 import ObjectWithStatus
-from closeknit.apis.wire import Int32, Quantity, Wire, words
+from closeknit.apis.meta_v1 import KubernetesObject, ObjectWithStatus
+from closeknit.apis.wire import Int32, OpenWire, Quantity, Wire, words
 
 
 class TopologyKey(Wire, frozen=True, kw_only=True, rename=None):
@@ -51,7 +51,7 @@ class PoolFile(Wire, frozen=True, kw_only=True, rename=None):
 
     unused: ClassVar = words("""
         common_group_templates common_pod_template common_resource_validations default_exec_timeout
-        default_exit_actions default_queue_timeout description download_type enable_maintenance
+        default_queue_timeout description download_type enable_maintenance
         last_heartbeat max_exec_timeout max_queue_timeout parsed_group_templates parsed_pod_template
         parsed_pod_template_for_accounting parsed_resource_validations resource_usage status
     """)
@@ -63,6 +63,7 @@ class PoolFile(Wire, frozen=True, kw_only=True, rename=None):
     default_platform: str = ""
     platforms: dict[str, Platform] = {}
     common_default_variables: dict[str, object] = {}
+    default_exit_actions: dict[str, object] = {}
 
 
 class SchedulerSettings(Wire, frozen=True, kw_only=True, rename=None):
@@ -99,7 +100,7 @@ class ResourceSpec(Wire, frozen=True, kw_only=True):
     """What each task that names it asks for."""
 
     cpu: Quantity | None = None
-    gpu: Int32 | None = None
+    gpu: Quantity | None = None
     memory: Quantity | None = None
     storage: Quantity | None = None
     platform: str = ""
@@ -113,6 +114,12 @@ _IN_RESOURCES = (
 )
 
 
+class TaskInput(OpenWire, frozen=True, kw_only=True):
+    """Where a task's data comes from: another task, or a place that is none of ours."""
+
+    task: str = ""
+
+
 class TaskSpec(Wire, frozen=True, kw_only=True):
     """One pod's work. Numbers among strings are taken as they are written."""
 
@@ -120,8 +127,7 @@ class TaskSpec(Wire, frozen=True, kw_only=True):
         ("cpu", "gpu", "memory", "platform", "resources", "storage", "topology"), _IN_RESOURCES
     )
     unused: ClassVar = words("""
-        backend cacheSize checkpoint credentials downloadType exitActions files inputs kpis outputs
-        volumeMounts
+        backend cacheSize checkpoint credentials downloadType files kpis outputs volumeMounts
     """)
 
     name: str
@@ -133,16 +139,19 @@ class TaskSpec(Wire, frozen=True, kw_only=True):
     environment: dict[str, object] = {}
     privileged: bool = False
     host_network: bool = False
+    inputs: list[TaskInput] = []
+    exit_actions: dict[str, object] = {}
 
 
 class TaskGroupSpec(Wire, frozen=True, kw_only=True):
     """Tasks that run at the same time."""
 
     elsewhere: ClassVar = dict.fromkeys(("resource", "resources", "topology"), _IN_RESOURCES)
-    unused: ClassVar = frozenset({"barrier", "ignoreNonleadStatus"})
+    unused: ClassVar = frozenset({"barrier"})
 
     name: str
     tasks: list[TaskSpec]
+    ignore_nonlead_status: bool = True
 
 
 class WorkflowSpec(Wire, frozen=True, kw_only=True):
@@ -180,7 +189,34 @@ class Backend(ObjectWithStatus, frozen=True, kw_only=True):
     spec: BackendFile
 
 
-class Workflow(ObjectWithStatus, frozen=True, kw_only=True):
+class TaskStatus(OpenWire, frozen=True, kw_only=True):
+    """How far a task has come, in OSMO's words."""
+
+    name: str
+    phase: str = ""
+    retries: Int32 = 0
+    node: str = ""
+    exit_code: Int32 | None = None
+    message: str = ""
+
+
+class TaskGroupStatus(OpenWire, frozen=True, kw_only=True):
+    """How far a group has come."""
+
+    name: str
+    phase: str = ""
+    tasks: list[TaskStatus] = []
+
+
+class WorkflowStatus(OpenWire, frozen=True, kw_only=True):
+    """How far a workflow has come: what its controller has seen, also of pods that are gone."""
+
+    phase: str = ""
+    groups: list[TaskGroupStatus] = []
+
+
+class Workflow(KubernetesObject, frozen=True, kw_only=True):
     """Groups of tasks to run."""
 
     spec: WorkflowFile
+    status: WorkflowStatus = WorkflowStatus()

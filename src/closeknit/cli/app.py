@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
+from inspect import cleandoc
 from io import TextIOWrapper
+from textwrap import indent
 from typing import Annotated, NoReturn
 
 import typer
@@ -22,12 +24,14 @@ from closeknit.cli.explain import explain
 from closeknit.cli.get import get
 from closeknit.cli.nodes import nodes
 from closeknit.cli.plan import plan
+from closeknit.cli.pool import pool
 from closeknit.cli.run import run as run_scheduler
 from closeknit.cli.status import status
 from closeknit.cli.topology import topology
 from closeknit.cli.translate import translate
 from closeknit.cli.up import up
 from closeknit.cli.validate import validate
+from closeknit.cli.web import web
 from closeknit.scheduler.wording import printable
 
 DEBUG = "CLOSEKNIT_DEBUG"
@@ -42,86 +46,83 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_EXAMPLES = (
-    (
-        plan,
-        (
-            "closeknit plan -f nodes.yaml -f workloads/ -o json",
-            "closeknit plan --context training",
-            "closeknit plan --context training -f job.yaml",
-        ),
-    ),
-    (
-        explain,
-        (
-            "closeknit explain -f nodes.yaml -f workloads/ default/sample1",
-            "closeknit explain --context training PodGroup/team-a/sample1",
-        ),
-    ),
-    (
-        validate,
-        (
-            "closeknit validate -f workloads/",
-            "closeknit validate -f new.yaml --old old.yaml",
-            "closeknit validate -f workloads/ --context training",
-        ),
-    ),
-    (
-        status,
-        ("closeknit status -f workloads/ -f topology.yaml", "closeknit status --context training"),
-    ),
-    (translate, ("closeknit translate -f workloads/ --to kai",)),
-    (
-        topology,
-        (
-            "closeknit topology -f nodes.yaml --check",
-            "closeknit topology -f nodes.yaml -o svg > cluster.svg",
-            "closeknit topology --context training",
-        ),
-    ),
-    (
-        nodes,
-        (
-            "closeknit nodes --shape zone=2,block=4,rack=8,host=16 --gpus 8 --topology cluster-topology",
-            "closeknit nodes --drawing cluster.txt",
-            "closeknit nodes --context training > nodes.yaml",
-        ),
-    ),
-    (crds, ("closeknit crds | kubectl apply --server-side -f -", "closeknit crds --family grove")),
-    (demo, ("closeknit demo",)),
-    (
-        run_scheduler,
-        (
-            "closeknit run",
-            "closeknit run --context training --scheduler-name kai-scheduler --dry-run",
-        ),
-    ),
-    (
-        apply,
-        (
-            "closeknit apply -f workloads/ --context training",
-            "closeknit crds | closeknit apply -f - --kubeconfig closeknit.kubeconfig",
-        ),
-    ),
-    (
-        get,
-        (
-            "closeknit get podgroups,pods -n team-a",
-            "closeknit get nodes -L topology/zone,topology/rack --context training",
-            "closeknit get pods -A -l app=web -o wide -w",
-        ),
-    ),
-    (describe, ("closeknit describe podgroup sample1 -n team-a", "closeknit describe pod/web-1")),
-    (
-        delete,
-        ("closeknit delete podgroup sample1 -n team-a --wait", "closeknit delete -f workloads/"),
-    ),
-    (up, ("closeknit up", "closeknit up --nodes zone=2,block=4,rack=8,host=16 --state cluster.db")),
-)
-for _command, _lines in _EXAMPLES:
-    app.command(_command.__name__, epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in _lines))(
-        _command
-    )
+_COMMANDS: Mapping[Callable[..., None], str] = {
+    plan: """
+        closeknit plan -f nodes.yaml -f workloads/ -o json
+        closeknit plan --context training
+        closeknit plan --context training -f job.yaml
+    """,
+    explain: """
+        closeknit explain -f nodes.yaml -f workloads/ default/sample1
+        closeknit explain --context training PodGroup/team-a/sample1
+    """,
+    validate: """
+        closeknit validate -f workloads/
+        closeknit validate -f new.yaml --old old.yaml
+        closeknit validate -f workloads/ --context training
+    """,
+    status: """
+        closeknit status -f workloads/ -f topology.yaml
+        closeknit status --context training
+    """,
+    pool: """
+        closeknit pool -f pools/ -f nodes.yaml
+        closeknit pool --context training my-pool -o json
+    """,
+    translate: """
+        closeknit translate -f workloads/ --to kai
+    """,
+    topology: """
+        closeknit topology -f nodes.yaml --check
+        closeknit topology -f nodes.yaml -o svg > cluster.svg
+        closeknit topology --context training
+    """,
+    nodes: """
+        closeknit nodes --shape zone=2,block=4,rack=8,host=16 --gpus 8 --topology cluster-topology
+        closeknit nodes --drawing cluster.txt
+        closeknit nodes --context training > nodes.yaml
+    """,
+    crds: """
+        closeknit crds | kubectl apply --server-side -f -
+        closeknit crds --family grove
+    """,
+    demo: """
+        closeknit demo
+    """,
+    run_scheduler: """
+        closeknit run
+        closeknit run --context training --scheduler-name kai-scheduler --dry-run
+    """,
+    apply: """
+        closeknit apply -f workloads/ --context training
+        closeknit crds | closeknit apply -f - --kubeconfig closeknit.kubeconfig
+    """,
+    get: """
+        closeknit get podgroups,pods -n team-a
+        closeknit get nodes -L topology/zone,topology/rack --context training
+        closeknit get pods -A -l app=web -o wide -w
+    """,
+    describe: """
+        closeknit describe podgroup sample1 -n team-a
+        closeknit describe pod/web-1
+    """,
+    delete: """
+        closeknit delete podgroup sample1 -n team-a --wait
+        closeknit delete -f workloads/
+    """,
+    web: """
+        closeknit web --context training
+        closeknit web --kubeconfig closeknit.kubeconfig --port 0
+    """,
+    up: """
+        closeknit up
+        closeknit up --nodes zone=2,block=4,rack=8,host=16 --state cluster.db
+    """,
+}
+"""Every command, in the order of the help, with lines that show how it is called."""
+
+for _command, _examples in _COMMANDS.items():
+    app.command(_command.__name__, epilog=f"\b\nExamples:\n{indent(cleandoc(_examples), '  ')}")(_command)
 
 
 def _tell_version(asked: bool) -> None:  # noqa: FBT001

@@ -15,7 +15,7 @@ from closeknit.cli.clusters import AskedCluster, upper
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.loading import working
 from closeknit.cli.resource_names import label
-from closeknit.cli.written_objects import Object, WrittenObject, objects_in
+from closeknit.cli.written_objects import DESCRIBING, Object, WrittenObject, objects_in
 from closeknit.dialects import KINDS
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.hub.paths import Verbatim
@@ -92,6 +92,10 @@ class _Job:
             await clusters.in_parallel(one, first)
             if any(objects[i].kind == "CustomResourceDefinition" for i in first) and not self.dry_run:
                 resources = await _taken_up(cluster, objects)
+            # A webhook measures workloads by these.
+            await clusters.in_parallel(
+                one, [i for i, each in enumerate(objects) if each.kind in DESCRIBING and i not in results]
+            )
             await clusters.in_parallel(one, [i for i in range(len(objects)) if i not in results])
         return [results[i] for i in range(len(objects))]
 

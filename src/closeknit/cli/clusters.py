@@ -13,15 +13,7 @@ from closeknit.cli.exits import ExitStatus, complain
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.sentences import cli as sentences
-from closeknit.kube.errors import (
-    ApiError,
-    DeadlineExceededError,
-    ForbiddenError,
-    InternalServerError,
-    TooManyRequestsError,
-    UnauthorizedError,
-    UnavailableError,
-)
+from closeknit.kube.errors import TRANSIENT, ApiError, ForbiddenError, UnauthorizedError
 from closeknit.scheduler.wording import printable
 
 if TYPE_CHECKING:
@@ -31,8 +23,6 @@ if TYPE_CHECKING:
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 _AT_ONCE = 16
-_AGAIN = (DeadlineExceededError, InternalServerError, TooManyRequestsError, UnavailableError)
-"""Failures of a server or of a network, which may be over at the next try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +82,7 @@ async def in_parallel(work: Callable[[_A], Awaitable[_T]], each_of: Iterable[_A]
 
 def is_passing(error: ApiError) -> bool:
     """Whether it is about the server or the network, and not about what was asked."""
-    return isinstance(error, (*_AGAIN, UnauthorizedError))
+    return isinstance(error, (*TRANSIENT, UnauthorizedError))
 
 
 def name_of(context: str) -> str:
@@ -107,7 +97,7 @@ def _failure(error: ApiError, access: LoadedAccess) -> tuple[Problem, ExitStatus
         address = access.address or "whose address is not known"
         wrong = sentences.NOT_LOGGED_IN.at(cluster=cluster, address=address, reason=reason)
         return wrong, ExitStatus.INVALID
-    if isinstance(error, _AGAIN):
+    if isinstance(error, TRANSIENT):
         # What was asked first says nothing about why the server is not there.
         method, _, rest = reason.partition(": ")
         reason = rest if rest and method.partition(" ")[0].isupper() else reason

@@ -52,11 +52,9 @@ class Box:
 
     def walk(self) -> Iterator[Box]:
         """The box and all inside it, outer ones first."""
-        pending = [self]
-        while pending:
-            box = pending.pop()
-            yield box
-            pending.extend(reversed(box.inside))
+        yield self
+        for inner in self.inside:
+            yield from inner.walk()
 
 
 HEADER = 18
@@ -67,13 +65,10 @@ CHARACTER = 0.62
 def laid_out(root: Domain, cells: Mapping[str, int], scale: Scale) -> Box:
     """The whole cluster as boxes, its corner at 0, 0. ``cells`` says how many cells each node has."""
     box = _measured(root, cells, scale, 0)
-    pending = [box]
-    while pending:
-        here = pending.pop()
+    for here in box.walk():
         for inner in here.inside:
             inner.x += here.x
             inner.y += here.y
-        pending.extend(here.inside)
     return box
 
 

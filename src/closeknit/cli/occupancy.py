@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from closeknit.hub.cluster import Cluster, Holding
+from closeknit.hub.natural_order import natural
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Request
@@ -48,21 +48,13 @@ class Domain:
 
     def walk(self) -> Iterator[Domain]:
         """The domain and all inside it, outer ones first."""
-        pending = [self]
-        while pending:
-            domain = pending.pop()
-            yield domain
-            pending.extend(reversed(domain.domains))
+        yield self
+        for inner in self.domains:
+            yield from inner.walk()
 
     def all_hosts(self) -> Iterator[Host]:
         """Every node inside, in the order of the tree."""
         return (host for domain in self.walk() for host in domain.hosts)
-
-
-def natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
-    """A sorting key under which rack-2 comes before rack-10."""
-    parts = [part for part in re.split(r"([0-9]{1,18})", name) if part]
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], name
 
 
 def holdings_of(request: Request, placed: Placed) -> Iterator[Holding]:

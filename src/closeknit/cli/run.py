@@ -14,20 +14,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from closeknit.cli import webhook
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import LogFormat, logger
-from closeknit.cli.working import Controlling, External, Scheduling, Workers, require_families, told_to_stop
+from closeknit.cli.working import (
+    Controlling,
+    External,
+    OperatorConfig,
+    Scheduling,
+    Workers,
+    operator_settings,
+    require_families,
+    told_to_stop,
+)
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
 
 if TYPE_CHECKING:
+    from closeknit.admission.instance import Admission
     from closeknit.kube.port import KubernetesApi
     from closeknit.kube.rest import Access
+    from closeknit.scheduler.instance import Instance
     from closeknit.scheduler.loop import Settings
 
 _RETRY = 2.0
 """Seconds between two attempts to reach the API server at the start."""
+_READING, _GLANCE = 60.0, 0.1
+"""Seconds that no garbage is looked for at most, and seconds between two looks at the scheduler."""
 _CONNECTIONS = 96
 """More than bindings take, so that watches and reports have theirs."""
 
@@ -53,6 +67,7 @@ def run(
     scheduler: Scheduling = True,
     controllers: Controlling = True,
     external: External = [],  # noqa: B006 (Typer copies it)
+    operator_config: OperatorConfig = [],  # noqa: B006
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Schedule, log and count; write nothing, so without controllers."),
@@ -61,6 +76,13 @@ def run(
         str,
         typer.Option(metavar="NAME", help="Where the lease is kept that one of several instances holds."),
     ] = "",
+    webhook_port: webhook.Port = 0,
+    webhook_host: webhook.Host = "127.0.0.1",
+    webhook_service: webhook.Service = "",
+    webhook_certificates: webhook.Folder = None,
+    webhook_url: webhook.Url = "",
+    webhook_configuration: webhook.Configuration = "closeknit",
+    operator_users: webhook.Operators = [],  # noqa: B006 (Typer copies it)
     connections: Annotated[int, typer.Option(min=1, max=512, metavar="N", help="Bindings at once.")] = 64,
     health_host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where /healthz, /readyz and /metrics are served.")
@@ -77,7 +99,8 @@ def run(
     It binds the pods of PodGroups, of Jobs and other controllers that KAI groups, and single pods, where they
     name one of its schedulers: each gang whole and inside the levels that it requires, or not at all. Why one
     waits stands in its conditions and events. Controllers make what PodCliqueSets and others consist of,
-    and keep it as it should be. Of several instances, one works and the others wait.
+    and keep it as it should be. Of several instances, one works and the others wait. With --webhook-port
+    it also reviews, for the API server, what is created and changed; every instance does.
     """
     from closeknit.kube.rest import ConfigurationError, load_access
 
@@ -89,7 +112,18 @@ def run(
             raise InvalidError([sentences.NO_CLUSTER.at((option,), reason=str(error))]) from error
         settings = _settings(scheduler_names, connections, dry_run=dry_run)
         require_families(external)
-        if not scheduler and not controllers:
+        reviewing = webhook.Webhook(
+            port=webhook_port,
+            host=webhook_host,
+            service=webhook_service,
+            folder=webhook_certificates,
+            url=webhook_url,
+            configuration=webhook_configuration,
+            operators=operator_users,
+        )
+        reviewing.check()
+        configured = operator_settings(operator_config)
+        if not scheduler and not controllers and not webhook_port:
             raise InvalidError([sentences.NOTHING_TO_RUN.at((Verbatim("--no-scheduler"),))])
     namespace = lease_namespace or access.namespace or "default"
     log = logger(log_format)
@@ -103,10 +137,14 @@ def run(
             scheduling=settings if scheduler else None,
             external=external if controllers and not dry_run else None,
             lease_namespace=namespace,
+            admission=reviewing.admission(api, access.namespace or namespace, external, configured, log)
+            if webhook_port and not dry_run
+            else None,
+            settings=configured,
         )
 
     work = _run(access, connections + _CONNECTIONS, workers, (health_host, health_port))
-    # Nearly everything that is made is kept, so looking for garbage often would only take time.
+    # Nearly everything that is made later is kept as well.
     gc.set_threshold(50_000, 20, 100)
     finish(asyncio.run(work))
 
@@ -146,12 +184,61 @@ async def _run(
             return ExitStatus.INVALID
         sys.stdout.write(f"Health, metrics and /debug/snapshot are on {server.address}.\n")
         sys.stdout.flush()
+        reading = asyncio.create_task(read_without_collecting(workers.scheduler))
         try:
-            if await _reached(api, told):
+            if await _reached(api, told) and await _listening(workers.admission, told):
                 await workers.run(told)
+            elif not told.is_set():
+                return ExitStatus.INVALID
+        except InvalidError as error:
+            complain(error.problems)
+            return ExitStatus.INVALID
         finally:
+            reading.cancel()
             await server.stop()
     return ExitStatus.DONE
+
+
+async def _listening(admission: Admission | None, told: asyncio.Event) -> bool:
+    """Whether the webhook listens, where there is to be one; what keeps it from that is told."""
+    from closeknit.admission.keeping import UnusableCertificateError
+    from closeknit.kube.errors import ApiError
+
+    while admission is not None and not told.is_set():
+        try:
+            await admission.start()
+        except OSError as error:
+            where, reason = (Verbatim("--webhook-port"),), str(error.strerror or error)
+            complain([sentences.WEBHOOK_CANNOT_LISTEN.at(where, port=admission.port, reason=reason)])
+            return False
+        except UnusableCertificateError as error:
+            where = (Verbatim("--webhook-certificates"),)
+            complain([sentences.UNUSABLE_CERTIFICATE.at(where, reason=str(error))])
+            return False
+        except ApiError as error:
+            sys.stderr.write(f"The webhook cannot start yet; it is tried again. {error}\n")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_RETRY):
+                    await told.wait()
+            continue
+        return True
+    return not told.is_set()
+
+
+async def read_without_collecting(scheduler: Instance | None) -> None:
+    """Look for no garbage while a scheduler reads its cluster, and in what it has read not later either.
+
+    Nearly everything that is made then is kept, so it would only take time.
+    """
+    gc.disable()
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_READING):
+                while scheduler is not None and not scheduler.ready:  # noqa: ASYNC110 (nobody tells)
+                    await asyncio.sleep(_GLANCE)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 async def _reached(api: KubernetesApi, told: asyncio.Event) -> bool:

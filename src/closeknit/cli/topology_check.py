@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from closeknit.cli.occupancy import natural
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.natural_order import natural
 from closeknit.hub.topology import DomainPath, Topology
 from closeknit.scheduler.wording import counted, listed, place, printable
 

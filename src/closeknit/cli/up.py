@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,8 +18,18 @@ from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import logger
 from closeknit.cli.manifests import Manifest
 from closeknit.cli.nodes import USUAL_OFFER, from_drawing, from_shape, named_drawing
-from closeknit.cli.working import Controlling, External, Scheduling, Workers, require_families, told_to_stop
-from closeknit.cli.written_objects import objects_in
+from closeknit.cli.working import (
+    Controlling,
+    External,
+    OperatorConfig,
+    Scheduling,
+    Workers,
+    managed_families,
+    operator_settings,
+    require_families,
+    told_to_stop,
+)
+from closeknit.cli.written_objects import DESCRIBING, objects_in
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
@@ -26,11 +38,14 @@ from closeknit.hub.sentences import cli as sentences
 from closeknit.scheduler.wording import counted, printable
 
 if TYPE_CHECKING:
+    from closeknit.dialects.store.store import Entry
     from closeknit.kube.embedded.cluster import EmbeddedCluster
 
 _SAMPLE = "zone=2,rack=2,host=4"
 _PREFIX = "topology/"
 _TOPOLOGY = "datacenter"
+OPERATOR = "system:serviceaccount:closeknit-system:closeknit"
+"""Who the scheduler and the controllers are to the cluster; everybody else is an administrator."""
 CONTEXT = "closeknit"
 """What the kubeconfig calls the cluster."""
 
@@ -41,7 +56,7 @@ def up(
         str | None,
         typer.Option(
             metavar="LEVEL=N,...,host=N",
-            help=f"The shape of the cluster, as for closeknit nodes --shape. Left out: {_SAMPLE}.",
+            help=f"The shape, as for closeknit nodes --shape. Left out: {_SAMPLE}, unless files bring nodes.",
         ),
     ] = None,
     drawn: Annotated[
@@ -59,38 +74,58 @@ def up(
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="The port on loopback. Left out: a free one.")
     ] = 0,
+    map_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, metavar="N", help="The port of the live map. Left out: a free one."),
+    ] = None,
     scheduler: Scheduling = True,
     controllers: Controlling = True,
     external: External = [],  # noqa: B006 (Typer copies it)
+    operator_config: OperatorConfig = [],  # noqa: B006
 ) -> None:
     """Serve an embedded Kubernetes cluster on loopback, until Ctrl-C.
 
     It needs no installation: kubectl get, apply, describe, delete, patch, scale, wait and explain work on it.
-    The scheduler binds pods whose schedulerName is kai-scheduler or closeknit, and tells each decision here.
-    Nodes are stand-ins: pods that are bound to them count as running, and end after the seconds of their
-    annotation closeknit.dev/run-seconds.
+    The scheduler binds pods whose schedulerName is kai-scheduler, closeknit or default-scheduler, and tells
+    each decision here. Nodes are stand-ins: pods that are bound to them count as running, and end after the
+    seconds of their annotation closeknit.dev/run-seconds.
     """
     with refusing_invalid():
-        objects = [
-            *_cluster_objects(nodes, drawn, resumed=state is not None and state.exists()),
-            *(each.object for each in objects_in(files)),
-        ]
+        given = [each.object for each in objects_in(files)]
+        has_nodes = any(each.get("kind") == "Node" for each in given) or (
+            state is not None and state.exists()
+        )
+        objects = [*_cluster_objects(nodes, drawn, has_nodes=has_nodes), *given]
         _require_ours(kubeconfig)
         require_families(external)
+        configured = operator_settings(operator_config)
 
     def workers(cluster: EmbeddedCluster) -> Workers:
+        from closeknit.dialects.lone_pods import SCHEDULERS
         from closeknit.scheduler.loop import Settings
 
+        # There is no other scheduler here, and Kueue leaves pods to the usual one.
+        bound = SCHEDULERS | {"default-scheduler"}
         return Workers(
             cluster,
             identity="closeknit-up",
             log=logger(None),
-            scheduling=Settings() if scheduler else None,
+            scheduling=Settings(schedulers=bound) if scheduler else None,
             external=external if controllers else None,
+            settings=configured,
         )
 
     try:
-        status = asyncio.run(_serve(objects, state, kubeconfig, port, workers))
+        managed = managed_families(external, controllers=controllers)
+        work = _serve(
+            objects,
+            state,
+            kubeconfig,
+            (port, map_port or 0),
+            workers,
+            admission=lambda cluster: _admission(cluster, managed, configured),
+        )
+        status = asyncio.run(work)
     finally:
         # Nobody listens any more where it points.
         kubeconfig.unlink(missing_ok=True)
@@ -110,14 +145,14 @@ def _require_ours(kubeconfig: Path) -> None:
         raise InvalidError([sentences.KUBECONFIG_OF_OTHERS.at(where, file=str(kubeconfig))])
 
 
-def _cluster_objects(shape: str | None, drawn: str | None, *, resumed: bool) -> Iterator[Manifest]:
-    """The nodes to begin with; none of its own accord where the state holds some already."""
+def _cluster_objects(shape: str | None, drawn: str | None, *, has_nodes: bool) -> Iterator[Manifest]:
+    """The nodes to begin with; none of its own accord where the files or the state hold some already."""
     if shape is not None and drawn is not None:
         raise InvalidError([sentences.NODES_AND_DRAWING.at()])
     if drawn is not None:
         _, text = named_drawing(drawn)
         made: Iterable[Manifest] = from_drawing(text, _PREFIX, None, _TOPOLOGY, USUAL_OFFER)
-    elif shape is not None or not resumed:
+    elif shape is not None or not has_nodes:
         offered = USUAL_OFFER + Resources({"nvidia.com/gpu": 8})
         made = from_shape(shape or _SAMPLE, _PREFIX, _TOPOLOGY, offered)
     else:
@@ -132,14 +167,14 @@ async def _serve(
     objects: list[Manifest],
     state: Path | None,
     kubeconfig: Path,
-    port: int,
+    ports: tuple[int, int],
     started: Callable[[EmbeddedCluster], Workers],
+    *,
+    admission: Callable[[EmbeddedCluster], AbstractAsyncContextManager[None]],
 ) -> ExitStatus:
     from closeknit.kube.embedded.cluster import EmbeddedCluster
-    from closeknit.kube.embedded.http.server import Server
     from closeknit.kube.embedded.loading import load
     from closeknit.kube.embedded.sqlite import SqliteJournal, StateFileError
-    from closeknit.kube.standins import run_standins
 
     definitions = [one.written() for family in FAMILIES.values() for one in family]
     try:
@@ -148,37 +183,90 @@ async def _serve(
         complain([sentences.UNUSABLE_STATE.at((Verbatim("--state"),), reason=str(error))])
         return ExitStatus.INVALID
     cluster = EmbeddedCluster(definitions, keeper=keeper)
-    refused = await load(cluster, objects)
-    if refused:
-        complain(refused)
-        await cluster.close()
-        return ExitStatus.INVALID
-    server = Server(cluster, port=port)
+    async with admission(cluster):
+        refused = await load(cluster, sorted(objects, key=lambda one: one.get("kind") not in DESCRIBING))
+        if refused:
+            complain(refused)
+            await cluster.close()
+            return ExitStatus.INVALID
+        status = await _listen(
+            cluster,
+            ports,
+            kubeconfig,
+            started,
+            lambda address, map_address: _greet(address, map_address, kubeconfig, state, objects),
+        )
+    if status is ExitStatus.DONE:
+        kept = f" {printable(str(state))} keeps it." if state else ""
+        sys.stdout.write(f"\nThe cluster is down.{kept}\n")
+    return status
+
+
+@asynccontextmanager
+async def _admission(
+    cluster: EmbeddedCluster, families: Collection[str], settings: Iterable[Entry]
+) -> AsyncIterator[None]:
+    """Review writes by the rules of these families, once all that there is was read."""
+    from closeknit.admission.embedded import admit
+    from closeknit.admission.instance import following_for
+    from closeknit.admission.reviewer import Reviewer
+    from closeknit.kube.clock import SYSTEM_CLOCK
+
+    reviewer = Reviewer(cluster, families=families, operators={OPERATOR}, settings=settings)
+    # The dice spread calls in time, and guard nothing.
+    async with following_for(reviewer, cluster, SYSTEM_CLOCK, Random()) as synced:  # noqa: S311
+        await synced
+        admit(cluster, reviewer)
+        yield
+
+
+async def _listen(
+    cluster: EmbeddedCluster,
+    ports: tuple[int, int],
+    kubeconfig: Path,
+    started: Callable[[EmbeddedCluster], Workers],
+    greet: Callable[[str, str], None],
+) -> ExitStatus:
+    from closeknit.kube.embedded.http.server import Server
+    from closeknit.kube.standins import run_standins
+    from closeknit.server.instance import MapInstance
+
+    own = cluster.acting_as(OPERATOR)
+    working = started(own)
+    server = Server(cluster, port=ports[0])
+    # The dice spread calls in time, and guard nothing.
+    shown = MapInstance(own, random=Random(), port=ports[1], following=working.following)  # noqa: S311
     try:
         await server.start()
+        await shown.server.start()
         server.write_kubeconfig(kubeconfig)
     except OSError as error:
         complain([sentences.CANNOT_BE_SERVED.at(reason=str(error.strerror or error))])
+        await shown.server.stop()
         await server.stop()
         await cluster.close()
         return ExitStatus.INVALID
-    _greet(server.address, kubeconfig, state, objects)
+    greet(server.address, shown.server.address)
     try:
-        await started(cluster).run(told_to_stop(), [run_standins(cluster)])
+        await working.run(told_to_stop(), [run_standins(own), shown.run()])
+    except InvalidError as error:
+        complain(error.problems)
+        return ExitStatus.INVALID
     finally:
+        await shown.server.stop()
         await server.stop()
         await cluster.close()
-    sys.stdout.write("\nThe cluster is down." + (f" {printable(str(state))} keeps it.\n" if state else "\n"))
     return ExitStatus.DONE
 
 
-def _greet(address: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
+def _greet(address: str, picture: str, kubeconfig: Path, state: Path | None, objects: list[Manifest]) -> None:
     number = sum(one.get("kind") == "Node" for one in objects)
     file = printable(str(kubeconfig))
     lines = [
         f"An embedded Kubernetes cluster listens on {address}"
         + (f", with {counted(number, 'node')}." if number else "."),
         "Its state is in memory." if state is None else f"Its state is in {printable(str(state))}.",
+        f"Its live map is on {picture}",
         "In another terminal:",
         f"  export KUBECONFIG={file}",
         "  closeknit topology --context closeknit",

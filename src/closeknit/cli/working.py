@@ -1,21 +1,24 @@
-"""What a process on a cluster runs: the scheduler, the controllers or both, until it is told to stop."""
+"""What a process on a cluster runs: scheduler, controllers, admission, until it is told to stop."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Collection, Coroutine, Iterable, Iterator
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from closeknit.cli.exits import ExitStatus, complain
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
 
 if TYPE_CHECKING:
+    from closeknit.admission.instance import Admission
     from closeknit.controllers.instance import Controllers
+    from closeknit.dialects.store.store import Entry
     from closeknit.kube.port import KubernetesApi
     from closeknit.live.log import Log
     from closeknit.scheduler.health import Probes
@@ -40,22 +43,54 @@ External = Annotated[
     typer.Option(
         "--external",
         metavar="FAMILY",
-        help="A family whose own operator runs in the cluster: grove, kueue, dynamo or osmo. May repeat.",
+        help="A family whose own operator runs there: kai, grove, dynamo, osmo or kueue. May repeat.",
     ),
 ]
 
 
+OperatorConfig = Annotated[
+    list[str],
+    typer.Option(
+        "--operator-config",
+        metavar="FILE",
+        help="A file with an OperatorConfiguration of Grove or Dynamo, as its operator is installed with."
+        " May repeat.",
+    ),
+]
+
+
+def operator_settings(files: Sequence[str]) -> Sequence[Entry]:
+    """What operators are told in files; the command ends where something is wrong with them."""
+    if not files:
+        return ()
+    from closeknit import dialects
+    from closeknit.cli.loading import sources_of
+
+    found = dialects.operator_settings(tuple(sources_of(files)))
+    if found.problems:
+        complain(found.problems)
+        raise typer.Exit(ExitStatus.INVALID)
+    return found.entries
+
+
 def require_families(external: Collection[str]) -> None:
-    """Refuse names that no operator has."""
-    from closeknit.controllers.operators import OPERATORS
+    """Refuse names that no family has."""
+    from closeknit.admission.reviewer import FAMILIES
 
     wrong = [
-        sentences.NO_OPERATOR.at((Verbatim("--external"),), name=name, known=", ".join(sorted(OPERATORS)))
+        sentences.NO_OPERATOR.at((Verbatim("--external"),), name=name, known=", ".join(sorted(FAMILIES)))
         for name in external
-        if name not in OPERATORS
+        if name not in FAMILIES
     ]
     if wrong:
         raise InvalidError(wrong)
+
+
+def managed_families(external: Collection[str], *, controllers: bool) -> frozenset[str]:
+    """The families that this process looks after: KAI as its scheduler, the others by their operators."""
+    from closeknit.controllers.operators import OPERATORS
+
+    return frozenset({"kai", *(OPERATORS if controllers else ())}).difference(external)
 
 
 class Workers:
@@ -70,8 +105,10 @@ class Workers:
         scheduling: Settings | None,
         external: Collection[str] | None,
         lease_namespace: str = "",
+        admission: Admission | None = None,
+        settings: Sequence[Entry] = (),
     ) -> None:
-        """``scheduling`` and ``external`` are None for a process that does not do it.
+        """``scheduling``, ``external`` and ``admission`` are None for a process that does not do it.
 
         Without ``lease_namespace`` it is alone on a cluster of its own, and needs no lease.
         """
@@ -95,6 +132,7 @@ class Workers:
         ]
         kinds = kinds_read(families, (kind for each in operators for kind in each.kinds))
         self.following = Following(api, kinds, clock=SYSTEM_CLOCK, random=dice)
+        self.admission = admission
         self.scheduler: Instance | None = None
         self.controllers: Controllers | None = None
         if scheduling is not None:
@@ -117,12 +155,14 @@ class Workers:
                 random=dice,
                 lease=lease(CONTROLLERS_LEASE),
                 following=self.following,
+                settings=settings,
             )
 
     async def run(self, told: asyncio.Event, beside: Iterable[Coroutine[Any, Any, None]] = ()) -> None:
         """Work until told to stop and what is under way has settled, with something else beside."""
         parts = [each for each in (self.scheduler, self.controllers) if each is not None]
         working = [asyncio.create_task(each.run()) for each in parts]
+        beside = (*beside, *(() if self.admission is None else (self.admission.run(),)))
         others = [asyncio.create_task(each) for each in (told.wait(), self.following.run(), *beside)]
         try:
             done, _ = await asyncio.wait({*working, *others}, return_when=asyncio.FIRST_COMPLETED)
@@ -145,8 +185,9 @@ class Workers:
 
         def ready() -> str | None:
             not_ready = found.ready() if found is not None else None
-            if not_ready is None and self.controllers is not None:
-                return self.controllers.not_ready()
+            for each in (self.controllers, self.admission):
+                if not_ready is None and each is not None:
+                    not_ready = each.not_ready()
             return not_ready
 
         return Probes(

@@ -14,6 +14,8 @@ from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.sentences import cli as sentences
 
 Object = dict[str, Any]
+DESCRIBING = frozenset(kind.kind for family in dialects.DIALECTS for kind in family.describing)
+"""Kinds that workloads are measured by, so they are handed over first."""
 
 
 @dataclass(frozen=True, slots=True)

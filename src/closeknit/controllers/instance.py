@@ -8,6 +8,7 @@ from random import Random
 from closeknit.controllers.runtime.controller import Operator
 from closeknit.controllers.runtime.loop import ControllerLoop
 from closeknit.dialects import DIALECTS
+from closeknit.dialects.store.store import Entry
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
@@ -32,7 +33,9 @@ class Controllers:
         lease: LeaseName | None = None,
         clock: Clock = SYSTEM_CLOCK,
         following: Following | None = None,
+        settings: Sequence[Entry] = (),
     ) -> None:
+        """``settings``: what operators were installed with, such as Dynamo's ``domainToLabelMapping``."""
         self._api = api
         self._operators = operators
         self._identity = identity
@@ -40,6 +43,7 @@ class Controllers:
         self._random = random
         self._clock = clock
         self._following = following
+        self._settings = settings
         self._leadership = Leadership(api, lease, identity=identity, log=log, random=random, clock=clock)
         self.loop: ControllerLoop | None = None
 
@@ -66,6 +70,11 @@ class Controllers:
 
     async def _work(self) -> None:
         """Work with everything made anew, since what was known before may be out of date."""
+        for operator in self._operators:
+            if operator.start is not None:
+                await operator.start(self._api, self._settings, self._log)
+        if self._leadership.stopping:
+            return
         recorder = Recorder(
             self._api, COMPONENT, instance=self._identity, random=self._random, clock=self._clock
         )
@@ -78,6 +87,7 @@ class Controllers:
             random=self._random,
             clock=self._clock,
             following=self._following,
+            settings=self._settings,
         )
         self._log.info("controlling", families=[each.family for each in self._operators])
         try:

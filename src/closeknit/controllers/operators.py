@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from closeknit.controllers import dynamo, osmo
+from closeknit.controllers.grove.operator import GROVE_OPERATOR
+from closeknit.controllers.kueue.operator import KUEUE
 from closeknit.controllers.runtime.controller import Operator
 
-OPERATORS: dict[str, Operator] = {}
+OPERATORS: dict[str, Operator] = {
+    each.family: each for each in (dynamo.OPERATOR, GROVE_OPERATOR, KUEUE, osmo.OPERATOR)
+}
 """By the family's name."""
 
 

@@ -19,7 +19,17 @@ from closeknit.dialects.core.naming import group_of
 from closeknit.dialects.dynamo import DYNAMO
 from closeknit.dialects.family import Family
 from closeknit.dialects.grove import GROVE
-from closeknit.dialects.inspection import ObjectStatus, Statuses, Update, statuses_of, update_between
+from closeknit.dialects.inspection import (
+    ObjectStatus,
+    OperatorSettings,
+    Pools,
+    Statuses,
+    Update,
+    operator_settings_of,
+    pools_of,
+    statuses_of,
+    update_between,
+)
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.lone_pods import LONE_PODS
@@ -39,7 +49,9 @@ __all__ = [
     "Kind",
     "Located",
     "ObjectStatus",
+    "OperatorSettings",
     "Origin",
+    "Pools",
     "Reading",
     "Replaced",
     "Served",
@@ -50,6 +62,8 @@ __all__ = [
     "Update",
     "compare",
     "group_of",
+    "operator_settings",
+    "pools",
     "read",
     "statuses",
     "translate",
@@ -98,6 +112,24 @@ def statuses(sources: Sequence[Source | Served], *, lenient: bool = False) -> St
     """
     with _collector_paused():
         return statuses_of(load(DIALECTS, sources, lenient=lenient))
+
+
+def pools(sources: Sequence[Source | Served], *, lenient: bool = False) -> Pools:
+    """OSMO's pools with their topology keys, and the nodes that lack a key's label.
+
+    Never raises for anything that a source may contain.
+    """
+    with _collector_paused():
+        return pools_of(load(DIALECTS, sources, lenient=lenient))
+
+
+def operator_settings(sources: Sequence[Source]) -> OperatorSettings:
+    """What operators are installed with: OperatorConfigurations, which no cluster serves.
+
+    Never raises for anything that a source may contain.
+    """
+    with _collector_paused():
+        return operator_settings_of(load(DIALECTS, sources))
 
 
 def compare(

@@ -128,3 +128,8 @@ class Family:
     """Kinds of its API groups that are known and not read, by group."""
     claimed_by: str = ""
     """The family whose labels or annotations its pods carry, where that is another one."""
+
+    @property
+    def describing(self) -> tuple[Kind, ...]:
+        """The kinds that workloads are measured by, such as topologies and queues."""
+        return tuple(kind for kind in self.kinds if kind.shape not in self.compile)

@@ -84,17 +84,20 @@ def exists(view: View, workload: Key) -> bool:
     )
 
 
-def pods_of(view: View, workload: Key, family: str) -> tuple[ReadPod, ...]:
+def pods_of(view: View, workload: Key, family: str, *, all_waiting: bool = False) -> tuple[ReadPod, ...]:
     """The pods of a workload, in the order in which they came, without those whose node has gone.
 
-    Where the view follows a cluster, also without those that may not be bound now, or not by us.
+    Where the view follows a cluster, also without those that may not be bound now, or not by us, unless
+    ``all_waiting``.
     """
     claim = Claim(workload, family)
     present = (
         view.derive(pod_of, pod.key) for pod in view.found(CLAIM, claim) if claim_of(view, pod.key) == claim
     )
     return tuple(
-        pod for pod in present if pod is not None and not pod.lost and not held_back(pod, view.schedulers)
+        pod
+        for pod in present
+        if pod is not None and not pod.lost and (all_waiting or not held_back(pod, view.schedulers))
     )
 
 

@@ -68,8 +68,7 @@ class Engine:
         """Decide by search, as every request can be; ``counted`` nodes were counted before it began."""
         compiled = self._compile(request, Goal.WISHES)
         touched = self._cache.touched - counted
-        bare = partial(self._compile, request, Goal.CONSTRAINTS)
-        found = find(compiled, bare, self._ledger.free, self._budget)
+        found = find(compiled, partial(self._compile, request), self._ledger.free, self._budget)
         statistics = Statistics(touched, found.candidates, found.steps)
         if found.spread is None or found.wishes is None:
             return (Unplaceable if found.complete else Undecided)(request.name, (), statistics)
@@ -95,7 +94,8 @@ class Engine:
             return outcome
         topology = self._topologies.get(request.topology) if request.topology is not None else None
         trials = Trials(request, self._ledger, self._compile)
-        return replace(outcome, shortfalls=shortfalls(trials, topology))
+        decided = isinstance(outcome, Unplaceable)
+        return replace(outcome, shortfalls=shortfalls(trials, topology, decided=decided))
 
     def explain(self, request: Request, placed: Placed) -> tuple[Choice, ...]:
         """Which domains the groups of a placement had to choose from, parents first, then by name.
@@ -150,6 +150,15 @@ class Engine:
         """What a workload holds on a node."""
         slot = self._ledger.slot_of.get(node)
         return self._ledger.holdings.there(workload, slot) if slot is not None else ()
+
+    def holds(self, workload: str) -> bool:
+        """Whether a workload holds anything."""
+        return workload in self._ledger.holdings.of
+
+    @property
+    def version(self) -> int:
+        """Grows with every change; while it stays the same, so does every answer."""
+        return self._ledger.version
 
     def holdings(self) -> Iterator[Holding]:
         """All that is held, on all nodes."""

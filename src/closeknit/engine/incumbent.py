@@ -48,7 +48,8 @@ class Incumbent:
         wishes = score.wishes(self._compiled, spread)
         fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
         if self.fields is None:
-            self._steps.allow(self._budget.improve)
+            # Where pods are left out, it is better to look for a placement of all of them soon.
+            self._steps.allow(self._budget.improve // (4 if wishes.left_out else 1))
             self._found_at = self._steps.work
         if self.fields is None or fields < self.fields:
             self.fields = fields
@@ -60,10 +61,16 @@ class Incumbent:
         """Whether no placement can be better than the one that is known, as far as it is worth asking."""
         if self.fields is None:
             return False
-        if self._compiled.goal is Goal.CONSTRAINTS:
+        if self._compiled.goal is not Goal.WISHES:
             return True
-        # A search of a few steps ends by itself sooner than a bound over the whole cluster is found.
-        return self._steps.taken > _FEW and self.fields <= self._lower()
+        return self.lasts() and self.fields <= self._lower()
+
+    def lasts(self) -> bool:
+        """Whether a placement is known and proving it best takes longer than a search of a few steps.
+
+        Such a search ends by itself sooner than a bound over the whole cluster is found.
+        """
+        return self.fields is not None and self._steps.taken > _FEW
 
     def hopeful(self, group: GroupVar | None = None, distance: int = 0) -> bool:
         """Whether the choices so far, and a distance to be added, can still lead to something better."""

@@ -126,7 +126,7 @@ class QuickLayout:
         if len(whole):
             one = self._best_child(shape, level + 1, first, whole, capacities=others, count=rest)
             return fill(order=[*order, one], count=count)
-        largest, tightest = _few(others, self._prices(shape, level + 1, first, last), rest)
+        largest, tightest = fewest_pieces(others, self._prices(shape, level + 1, first, last), rest)
         plan = fill(order=[*order, *tightest], count=count)
         if tightest != largest and self._tree.count(level + 1) < len(self._tree):
             other = fill(order=[*order, *largest], count=count)
@@ -229,7 +229,7 @@ def _least(items: Ints, keys: Ints) -> Ints:
     return kept
 
 
-def _few(capacities: Ints, prices: Ints | None, count: int) -> tuple[list[int], list[int]]:
+def fewest_pieces(capacities: Ints, prices: Ints | None, count: int) -> tuple[list[int], list[int]]:
     """The fewest pieces that together take ``count``: the largest ones, and as many with the least to spare.
 
     The second list swaps each large piece for the smallest one that still leaves enough, so that

@@ -12,16 +12,18 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from closeknit.engine import score
 from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
 from closeknit.engine.choices import Choices, Place
-from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar, formed
+from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar, PodSetVar, formed
 from closeknit.engine.component import Content, component, share
 from closeknit.engine.count_bounds import batches
 from closeknit.engine.domain_options import DomainOptions
 from closeknit.engine.early_checks import EarlyChecks
+from closeknit.engine.equal_pods import EqualPods, nest_of
+from closeknit.engine.exact_layout import LOOKS_A_STEP
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layouts
@@ -34,6 +36,8 @@ from closeknit.hub.outcome import Wishes
 
 _FIRST_TRY = 800
 """Steps after which it is time to ask whether there is any placement at all."""
+_EVERYTHING = 4_000
+"""Steps to find a placement of all pods, where none is known or one that leaves some out."""
 
 
 @dataclass(slots=True)
@@ -51,7 +55,7 @@ class Found:
 
 def find(
     compiled: CompiledRequest,
-    bare: Callable[[], CompiledRequest],
+    variant: Callable[[Goal], CompiledRequest],
     free: Ints,
     budget: Budget,
     *,
@@ -59,19 +63,24 @@ def find(
 ) -> Found:
     """Search for the best placement; where none turns up soon, find out first whether there is any.
 
-    ``bare`` makes the same compiled without its wishes. Without the branches that wishes make,
+    ``variant`` compiles the same for another goal. Without the branches that wishes make,
     a request that cannot be placed is found out much sooner.
     """
     soon = _FIRST_TRY + 4 * len(compiled.groups) if rules.constraints_first else budget.find
     first = Search(compiled, free, Budget(min(budget.find, soon), budget.improve), rules).run()
-    if first.spread is not None or first.complete or not rules.constraints_first:
+    if first.complete or not rules.constraints_first or not (first.wishes is None or first.wishes.left_out):
         return first
-    some = Search(bare(), free, budget, rules).run()
-    steps, examined = first.steps + some.steps, first.candidates + some.candidates
-    if some.spread is None:
-        return Found(None, None, some.complete, steps, examined)
-    best = Search(compiled, free, budget, rules).run(some.spread)
-    return Found(best.spread, best.wishes, best.complete, steps + best.steps, examined + best.candidates)
+    # Where there is room for all pods, a search for just that finds it sooner, and no more can be placed.
+    everything = Budget(min(budget.find, _EVERYTHING))
+    runs = [first, Search(variant(Goal.EVERYTHING), free, everything, rules).run()]
+    known = runs[-1].spread or first.spread
+    if known is None:
+        runs.append(Search(variant(Goal.CONSTRAINTS), free, budget, rules).run())
+        known = runs[-1].spread
+    if known is not None:
+        runs.append(Search(compiled, free, budget, rules).run(known))
+    steps, examined = sum(run.steps for run in runs), sum(run.candidates for run in runs)
+    return replace(runs[-1], steps=steps, candidates=examined)
 
 
 class Search:
@@ -94,6 +103,9 @@ class Search:
         """By twin, how often nothing came of giving such a group a domain."""
         self._sure = True
         """Whether nothing was passed over without proof."""
+        self._nest = nest_of(compiled)
+        """The request as layers of equal slices, until they were counted."""
+        self._within = (-1, 0)
         self._step_weight = 1 + len(tree) // 16
         """What a step weighs: whole levels are compared in each."""
 
@@ -103,7 +115,11 @@ class Search:
         ``within`` is the level and domain that all pods have to stay in.
         """
         complete = True
+        self._within = within
         try:
+            if self._nest is not None and self._nest.layers:
+                self._steps.take()
+                self._count_slices()
             if known is not None:
                 self._keep(known)
                 # To improve on what someone else found, a search first has to get down to the end once.
@@ -123,6 +139,11 @@ class Search:
             complete = False
         except _NothingBetterError:
             complete = self._sure = True
+        if self._nest is not None and self._incumbent.fields is not None and not (complete and self._sure):
+            try:
+                self._count_slices()
+            except _NothingBetterError:
+                complete = self._sure = True
         best = self._incumbent
         return Found(
             best.spread, best.wishes, complete and self._sure, self._steps.taken, self._options.examined
@@ -179,6 +200,8 @@ class Search:
             self._steps.take()
             if self._incumbent.is_best():
                 raise _NothingBetterError
+            if self._nest is not None and self._incumbent.lasts():
+                self._count_slices()
             if members is None:
                 continue
             made.form(group, members, left_out, place, 1)
@@ -222,6 +245,19 @@ class Search:
 
     def _keep(self, spread: Spread) -> None:
         if self._incumbent.keep(spread):
+            raise _NothingBetterError
+
+    def _count_slices(self) -> None:
+        """Place equal pods by counting from below, which settles it unless it takes too long."""
+        assert self._nest is not None
+        equal = EqualPods(self._compiled, self._nest, self._within)
+        self._nest = None
+        placement = equal.placement(self._budget.improve)
+        self._steps.taken += equal.work // LOOKS_A_STEP
+        self._steps.work += equal.work // LOOKS_A_STEP
+        if placement is not None:
+            self._incumbent.keep(placement[0])
+        if placement is None or placement[1]:
             raise _NothingBetterError
 
 

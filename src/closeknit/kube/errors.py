@@ -259,6 +259,9 @@ _BY_REASON: Mapping[str, type[ApiError]] = {
 _BY_CODE: Mapping[int, type[ApiError]] = {error.code: error for error in reversed(_TYPES)}
 REASONS: Mapping[int, str] = {code: error.reason for code, error in _BY_CODE.items()}
 
+TRANSIENT = (DeadlineExceededError, InternalServerError, TooManyRequestsError, UnavailableError)
+"""Failures of a server or of a network, which may be over at the next try."""
+
 
 def error_of(status: Status) -> ApiError:
     """The exception for a Status: by its reason, else by its code."""

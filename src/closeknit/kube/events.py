@@ -16,14 +16,7 @@ from typing import Any, NamedTuple
 
 from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock, micro_timestamp
-from closeknit.kube.errors import (
-    ApiError,
-    DeadlineExceededError,
-    InternalServerError,
-    NotFoundError,
-    TooManyRequestsError,
-    UnavailableError,
-)
+from closeknit.kube.errors import TRANSIENT, ApiError, NotFoundError
 from closeknit.kube.port import KubernetesApi, MergePatch
 from closeknit.kube.resources import EVENTS
 
@@ -40,8 +33,6 @@ _BURST = 25
 _REFILL_SECONDS = 300.0
 """One more event for each object after so many seconds, when its first ones are used up."""
 _COMBINED = "(combined from similar events): "
-
-_LATER = (DeadlineExceededError, InternalServerError, TooManyRequestsError, UnavailableError)
 
 
 class EventType(Enum):
@@ -166,7 +157,7 @@ class Recorder:
             try:
                 await self._write(series)
                 self._backoff.reset()
-            except _LATER as error:
+            except TRANSIENT as error:
                 await self._clock.sleep(max(self._backoff.wait(), error.retry_after or 0))
                 return
             except ApiError:

@@ -37,8 +37,9 @@ def entry_of(kind: Kind, api_version: str, obj: Any) -> Entry:
     plain = {field: value for field, value in obj.items() if field not in kind.shape.unused}
     plain["metadata"] = {field: value for field, value in obj["metadata"].items() if field not in _NOISE}
     if OUTCOME in (annotations := obj["metadata"].get("annotations") or {}):
-        # What we tell about an object ourselves changes nothing about what it asks for.
-        plain["metadata"]["annotations"] = {key: text for key, text in annotations.items() if key != OUTCOME}
+        # What we tell about an object ourselves changes nothing: it is as if it had never been told.
+        others = {key: text for key, text in annotations.items() if key != OUTCOME}
+        plain["metadata"]["annotations"] = others or None
     plain = _without_nulls(plain)
     metadata = plain["metadata"]
     key, name = _identity(kind, api_version, metadata.get("namespace", ""), metadata["name"])

@@ -59,6 +59,8 @@ class Listening:
         self._following = following
         self._readers: dict[Kind, Changes[Any]] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self._waiting: dict[tuple[str, str], list[asyncio.Future[None]]] = {}
+        """By group and kind, those who wait until all that the mirror knows was passed on."""
         self.told = 0
         """How many changes of objects were passed on; who reads it may start to count anew."""
 
@@ -81,9 +83,16 @@ class Listening:
     async def reached(self, group: str, kind: str, resource_version: str) -> None:
         """Return when the listener was told of a write that was answered with this version."""
         mirror = self._following.mirror(group, kind)
-        if mirror is not None:
-            await mirror.reached(resource_version)
-            await self._drained()
+        if mirror is None:
+            return
+        await mirror.reached(resource_version)
+        reader = next(
+            (each for own, each in self._readers.items() if (own.group, own.kind) == (group, kind)), ()
+        )
+        if len(reader):
+            told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault((group, kind), []).append(told)
+            await told
 
     @property
     def drained(self) -> bool:
@@ -103,6 +112,9 @@ class Listening:
                         key = key_of(kind, notice.key.namespace, notice.key.name)
                         self._listener.heard(kind, resource.api_version, key, notice.after)
                         self.told += 1
+                    for told in self._waiting.pop((kind.group, kind.kind), ()):
+                        if not told.done():
+                            told.set_result(None)
                     self._changed()
             finally:
                 del self._readers[kind]
@@ -117,6 +129,7 @@ class Following:
         self._clock = clock
         self._random = random
         self._mirrors: dict[Kind, Mirror[Any]] = {}
+        self._by_name: dict[tuple[str, str], Mirror[Any]] = {}
         self._listening: list[Listening] = []
         self._synced = asyncio.Event()
         self._tasks: asyncio.TaskGroup | None = None
@@ -140,7 +153,7 @@ class Following:
                         mirror: Mirror[Any] = Mirror(
                             self._api, resource, random=self._random, into=into, clock=self._clock
                         )
-                        self._mirrors[kind] = mirror
+                        self._mirrors[kind] = self._by_name[kind.group, kind.kind] = mirror
                         self.resources[kind.group, kind.kind] = resource
                         tasks.create_task(mirror.run())
                         for each in self._listening:
@@ -179,8 +192,7 @@ class Following:
 
     def mirror(self, group: str, kind: str) -> Mirror[Any] | None:
         """The mirror of a kind, where it is served."""
-        found = (mirror for each, mirror in self._mirrors.items() if (each.group, each.kind) == (group, kind))
-        return next(found, None)
+        return self._by_name.get((group, kind))
 
     def freshness(self) -> Mapping[str, Freshness]:
         """How far each kind can be trusted now."""

@@ -5,6 +5,7 @@ One commit a unit at a time: while one is under way, the unit is not decided aga
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,8 @@ class Acting:
         """By pod that is being bound, its unit."""
         self._leaving: dict[Key, tuple[str, Key, int]] = {}
         """By pod that is made to go: its uid, its unit, and how often that was tried."""
+        self._leaving_of: Counter[Key] = Counter()
+        """By unit, how many of its pods are made to go."""
         self._staying: list[Key] = []
         """Units of which a pod was to go and may not."""
         self._settled: list[Settled] = []
@@ -70,7 +73,7 @@ class Acting:
 
     def busy_with(self, unit: Key) -> bool:
         """Whether something is under way for a unit, so that it must not be decided now."""
-        return unit in self._commits or any(owner == unit for _, owner, _ in self._leaving.values())
+        return unit in self._commits or unit in self._leaving_of
 
     def commit(self, verdict: Verdict, pods: Sequence[Bind]) -> None:
         """Believe that pods are bound, and bind them."""
@@ -91,6 +94,7 @@ class Acting:
             if stored is not None and pod not in self._leaving:
                 uid = stored.content.metadata.uid
                 self._leaving[pod] = (uid, workload.object.key, 0)
+                self._leaving_of[workload.object.key] += 1
                 self._send(Evict(pod, uid), 0)
                 self._counters.releases += 1
 
@@ -136,9 +140,15 @@ class Acting:
             stored = self._state.pod(pod)
             metadata = stored.content.metadata if stored is not None else None
             if metadata is None or metadata.uid != uid or metadata.deletion_timestamp:
-                del self._leaving[pod]
+                self._stop_waiting_for(pod)
                 units.append(unit)
         return units
+
+    def _stop_waiting_for(self, pod: Key) -> None:
+        _, unit, _ = self._leaving.pop(pod)
+        self._leaving_of[unit] -= 1
+        if not self._leaving_of[unit]:
+            del self._leaving_of[unit]
 
     def _note(self, call: Bind, answered: Answered) -> None:
         self._counters.conflicts += answered.answer is Answer.CONFLICT
@@ -181,6 +191,6 @@ class Acting:
             self._leaving[call.pod] = (uid, unit, tries + 1)
             self._send(call, tries + 1)
         elif answer is Answer.REFUSED:
-            del self._leaving[call.pod]
+            self._stop_waiting_for(call.pod)
             self._staying.append(unit)
         # Else it goes, and the server will say so.

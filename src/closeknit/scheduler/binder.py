@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
@@ -33,6 +32,8 @@ from closeknit.scheduler.commit import Answer, Answered, Bind, Call, Evict, Look
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
 _TICK = 0.25
 """Seconds between two looks at what is late or due."""
+_RUSH = 2.0
+"""As many calls as there are connections, answered within so many seconds, are a rush."""
 
 
 def answer_to(error: ApiError) -> Answer:
@@ -84,10 +85,19 @@ class Binder:
         self._flying: dict[asyncio.Task[None], float] = {}
         self._retrying = 0
         self._late: set[asyncio.Task[None]] = set()
+        self._answers: deque[float] = deque(maxlen=connections)
+        """When the last calls were answered."""
 
     def __len__(self) -> int:
         """How many calls are on their way or still to be made."""
         return len(self._due) + len(self._again) + len(self._later) + len(self._flying)
+
+    @property
+    def busy(self) -> bool:
+        """Whether calls are on their way, or come so fast that the next ones can be expected."""
+        answers = self._answers
+        full = len(answers) == answers.maxlen
+        return bool(len(self)) or (full and self._clock.monotonic() - answers[0] < _RUSH)
 
     def send(self, call: Call, tries: int = 0) -> None:
         """Make a call; one that is tried again waits first."""
@@ -132,7 +142,7 @@ class Binder:
             except asyncio.CancelledError:
                 if me not in self._late:
                     raise
-                found = Answered(call, Answer.LOST, "No answer came in time.")
+                found = (Answer.LOST, "No answer came in time.", "", "")
             finally:
                 del self._flying[me]
                 self._retrying -= again
@@ -140,9 +150,12 @@ class Binder:
                     # Also where the answer came just as it was given up: the next call has its own deadline.
                     self._late.discard(me)
                     me.uncancel()
-            self._answered(replace(found, seconds=self._clock.monotonic() - began))
+            ended = self._clock.monotonic()
+            self._answers.append(ended)
+            self._answered(Answered(call, *found, ended - began))
 
-    async def _made(self, call: Call) -> Answered:
+    async def _made(self, call: Call) -> tuple[Answer, str, str, str]:
+        """What a call came to: the answer, why, and the uid and node of a pod that was looked at."""
         pod = call.pod
         try:
             match call:
@@ -150,13 +163,13 @@ class Binder:
                     await self._api.bind(pod.name, call.node, namespace=pod.namespace, uid=call.uid)
                 case Look():
                     found = await self._api.get(PODS, pod.name, namespace=pod.namespace, into=Pod)
-                    return Answered(call, Answer.DONE, "", found.metadata.uid, found.spec.node_name)
+                    return Answer.DONE, "", found.metadata.uid, found.spec.node_name
                 case Evict():
                     options = DeleteOptions(uid=call.uid)
                     await self._api.evict(pod.name, namespace=pod.namespace, options=options)
         except ApiError as error:
-            return Answered(call, answer_to(error), str(error))
-        return Answered(call, Answer.DONE)
+            return answer_to(error), str(error), "", ""
+        return Answer.DONE, "", "", ""
 
     async def _tick(self) -> None:
         """Send what has waited long enough, and give up what was not answered in time."""

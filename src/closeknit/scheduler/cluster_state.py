@@ -7,7 +7,7 @@ it was made of. Nothing here does I/O or knows the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,12 +28,13 @@ from closeknit.dialects.wire.kinds import Kind
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
+from closeknit.hub.nodes import Node
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
 from closeknit.live.entries import entry_of, safely
 from closeknit.scheduler.changes import Change
-from closeknit.scheduler.tracked_engine import TrackedEngine
+from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 
 FAMILIES: tuple[Family, ...] = (KAI, LONE_PODS)
 """The families whose workloads are scheduled."""
@@ -90,6 +91,19 @@ class ClusterState:
         return self._tracked.topologies
 
     @property
+    def nodes(self) -> Mapping[str, Node]:
+        """The nodes that are counted, by name."""
+        return self._tracked.nodes
+
+    def all_holdings(self) -> Iterable[Holding]:
+        """What all pods hold, one by one."""
+        return self._tracked.holdings()
+
+    def listen(self, pods: PodListener, nodes: Callable[[], None]) -> None:
+        """Tell from now on what pods hold, and that nodes or topologies have changed."""
+        self._tracked.listen(pods, nodes)
+
+    @property
     def units(self) -> Mapping[Key, Workload]:
         """Everything to schedule, as of the last call of ``news``."""
         return self._units
@@ -139,7 +153,7 @@ class ClusterState:
     def put(self, entry: Entry) -> None:
         """An object as the server says that it is."""
         if isinstance(entry, Stored) and entry.shape is core_v1.Pod:
-            entry = self._as_believed(entry)
+            entry = self._as_believed(_without_details(entry))
         self._put(entry)
 
     def remove(self, key: Key) -> None:
@@ -241,14 +255,22 @@ class ClusterState:
         found, self._told = self._told, []
         return found
 
-    def news(self) -> News:
-        """Bring units and engine up to date; what is different since the last call."""
+    def news(self, busy: Callable[[Key], bool] = lambda _: False) -> News:
+        """Bring units and engine up to date; what is different since the last call.
+
+        Units that are ``busy`` with a commit stay as they were until that is settled: what changes
+        about them meanwhile is mostly our own doing, and they are not decided before.
+        """
         self._tracked.set_topologies(self.view.derive(topologies_of, KAI.name).values())
         units: dict[Key, Workload | None] = {}
         looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(compile_object)])
         self._new, self._broken = {}, {}
         for family, key in looked_at:
-            self._renew(family, key, units)
+            made = self._made.get((family, key), ())
+            if made and self._store.get(key) is not None and all(busy(unit.object.key) for unit in made):
+                self._new[family, key] = None
+            else:
+                self._renew(family, key, units)
         return News(self._tracked.changes(), units)
 
     def _renew(self, family: Family, key: Key, units: dict[Key, Workload | None]) -> None:
@@ -279,6 +301,14 @@ class ClusterState:
             self._broken[family, key] = None
             problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")
             return (Workload(entry.object, family.name, None, (problem,), maker=key),)
+
+
+def _without_details(pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:
+    """The pod with no more of its status than its phase: what else changes there decides nothing."""
+    status = pod.content.status
+    if status == (bare := core_v1.PodStatus(phase=status.phase)):
+        return pod
+    return replace(pod, content=msgspec.structs.replace(pod.content, status=bare))
 
 
 def _on(pod: Stored[core_v1.Pod], node: str) -> Stored[core_v1.Pod]:

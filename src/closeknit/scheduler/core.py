@@ -24,6 +24,7 @@ from closeknit.scheduler.changes import Change, QuotaChanged
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.commit import Bind, Call
 from closeknit.scheduler.deciding import charge
+from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.making_room import MakingRoom, Plan
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
@@ -83,6 +84,7 @@ class Core:
         self._observer = observer
         self.patience = Patience()
         self._refusals = Refusals()
+        self.failures = KnownFailures()
         self._room = MakingRoom(
             reserving=settings.reserving, displacing=settings.displacing and not settings.dry_run
         )
@@ -100,7 +102,7 @@ class Core:
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
         waiting, room = self.queue.next_time(now), self._room.next_time()
-        times = (waiting, room, self.patience.next_time(), self._refusals.next_time())
+        times = (waiting, room, self.patience.deadlines.next_time(), self._refusals.deadlines.next_time())
         return min((each for each in times if each is not None), default=None)
 
     # ----------------------------------------------------------------------------------------- looking
@@ -109,8 +111,10 @@ class Core:
         """Take in what has changed."""
         self.counters.looks += 1
         self.acting.told(self.state.told())
-        news = self.state.news()
-        again = dict.fromkeys([*news.units, *self._set_aside, *self.acting.left(), *self._refusals.due(now)])
+        news = self.state.news(self.acting.busy_with)
+        again = dict.fromkeys(
+            [*news.units, *self._set_aside, *self.acting.left(), *self._refusals.deadlines.take(now)]
+        )
         self._set_aside.clear()
         for settled in self.acting.settled():
             again[settled.commit.unit] = None
@@ -225,7 +229,9 @@ class Core:
 
     def _decided(self, workload: Workload) -> Verdict:
         try:
-            return decide(self.state.engine, self.state.topologies, workload, self.accounts)
+            return decide(
+                self.state.engine, self.state.topologies, workload, self.accounts, failures=self.failures
+            )
         except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
             wrong = sentences.NOT_UNDERSTOOD.at(
                 (), kind=workload.object.kind, error=f"{type(error).__name__}: {error}"
@@ -293,7 +299,7 @@ class Core:
 
     def release_overdue(self, now: float) -> None:
         """Let go of what has been partial for too long."""
-        for key in self.patience.overdue(now):
+        for key in self.patience.deadlines.take(now):
             workload = self.state.units.get(key)
             if workload is None or self.acting.busy_with(key):
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from closeknit.hub.accounts import Accounts
@@ -15,6 +16,7 @@ from closeknit.hub.quota import Option, refused
 from closeknit.hub.request import Request
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
+from closeknit.scheduler.known_failures import KnownFailures
 from closeknit.scheduler.metering import cheapest_first, lacking_for, metered
 from closeknit.scheduler.portions import minimum, part_of, within
 
@@ -64,20 +66,23 @@ def decide(
     accounts: Accounts | None = None,
     *,
     explained: bool = True,
+    failures: KnownFailures | None = None,
 ) -> Verdict:
     """What becomes of one workload on the cluster as it is now; nothing is applied or charged.
 
     Of several ways to run, the first that has quota and finds room for all pods is taken, and is the
     request of the verdict's workload; else the one that finds room for most. Where none finds room, the
     first that has quota says why; where none has quota, that is what is said. Unless ``explained``, a
-    lack of room is only stated, which costs far less.
+    lack of room is only stated, which costs far less. ``failures`` are those known of this engine.
     """
     if workload.request is None or workload.problems:
         return Verdict(workload, None, workload.problems)
     metered = accounts if workload.accounts else None
     if metered is not None and (short := lacking_for(metered, workload)) is not None:
         return Verdict(workload, short, (), topology_of(cluster, workload))
-    solve = engine.solve if explained else engine.decide
+    solve: Callable[[Request], Outcome] = engine.solve if explained else engine.decide
+    if explained and failures is not None:
+        solve = partial(failures.solve, engine)
     verdict = _first_that_fits(solve, cluster, workload, accounts)
     return _afforded(engine, verdict, metered) if metered is not None else verdict
 

@@ -98,7 +98,7 @@ class Instance:
             resource=self._resource,
             random=self._random,
             pods=self._waiting_pods,
-            busy=lambda: self._in_flight() > 0,
+            busy=lambda: self._scheduler is not None and self._scheduler.binder.busy,
             clock=self._clock,
         )
         scheduler = Scheduler(
@@ -147,8 +147,9 @@ class Instance:
 
     @property
     def ready(self) -> bool:
-        """Whether it schedules, the cluster having been read."""
-        return self._scheduler is not None and self._not_ready() is None
+        """Whether it schedules: the cluster was read, and looked at once."""
+        scheduler = self._scheduler
+        return scheduler is not None and scheduler.counters.looks > 0 and self._not_ready() is None
 
     @property
     def idle(self) -> bool:

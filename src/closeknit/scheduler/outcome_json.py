@@ -101,16 +101,10 @@ def _pod(assignment: Assignment) -> Json:
 
 
 def _group(group: GroupReach, root: str | None) -> Json:
-    return {
-        "name": group.name,
-        # A group directly under the workload has no parent that its user wrote.
-        "parent": None if group.parent == root else group.parent,
-        "required": group.required,
-        "preferred": group.preferred,
-        "level": group.level,
-        "domains": [list(domain) for domain in group.domains],
-        "satisfied": group.satisfied,
-    }
+    # A group directly under the workload has no parent that its user wrote.
+    entry: Json = {**plain(group), "parent": None if group.parent == root else group.parent}
+    del entry["pods"]
+    return entry
 
 
 def _wishes(wishes: Wishes, topology: Topology | None) -> Json:

@@ -14,6 +14,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.request import Group
 from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.workload import Workload
+from closeknit.scheduler.deadlines import Deadlines
 from closeknit.scheduler.needs import satisfied
 
 GRACE = 60.0
@@ -66,22 +67,24 @@ class Patience:
     """Since when each unit has been partial, and when it is to be released."""
 
     def __init__(self) -> None:
-        self._until: dict[Key, float] = {}
+        self.deadlines = Deadlines()
         self._hasty: set[Key] = set()
 
     def describe(self, now: float) -> tuple[object, ...]:
         """Who is partial and for how much longer, as a value that tells two moments apart."""
-        return tuple(sorted((unit, until - now, unit in self._hasty) for unit, until in self._until.items()))
+        return tuple(
+            sorted((unit, until - now, unit in self._hasty) for unit, until in self.deadlines.items())
+        )
 
     def look(self, unit: Key, workload: Workload | None, grace: float | None, now: float) -> None:
         """Note what a unit is like now."""
         if workload is None or not partial_pods(workload):
-            self._until.pop(unit, None)
+            self.deadlines.pop(unit, None)
             self._hasty.discard(unit)
         elif grace is None:
-            self._until.pop(unit, None)
+            self.deadlines.pop(unit, None)
         else:
-            self._until.setdefault(unit, now + grace)
+            self.deadlines.setdefault(unit, now + grace)
 
     def hurry(self, unit: Key) -> None:
         """What is partial by our own doing, and never ran, is released as soon as it lacks room."""
@@ -89,16 +92,5 @@ class Patience:
 
     def cannot_complete(self, unit: Key, now: float) -> None:
         """No room was found for the rest of a unit."""
-        if unit in self._hasty and unit in self._until:
-            self._until[unit] = now
-
-    def overdue(self, now: float) -> list[Key]:
-        """Units whose time is over; each is named once, until it is partial anew."""
-        found = [unit for unit, until in self._until.items() if until <= now]
-        for unit in found:
-            del self._until[unit]
-        return found
-
-    def next_time(self) -> float | None:
-        """When the next unit's time is over."""
-        return min(self._until.values(), default=None)
+        if unit in self._hasty and unit in self.deadlines:
+            self.deadlines[unit] = now

@@ -20,15 +20,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
 from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock, timestamp
-from closeknit.kube.errors import (
-    ApiError,
-    ConflictError,
-    DeadlineExceededError,
-    InternalServerError,
-    NotFoundError,
-    TooManyRequestsError,
-    UnavailableError,
-)
+from closeknit.kube.errors import TRANSIENT, ApiError, ConflictError, NotFoundError
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
@@ -39,7 +31,6 @@ from closeknit.scheduler.report_queue import Pace, Rank, ReportQueue, Subject
 from closeknit.scheduler.report_writing import correct_pod, write_pod, write_unit
 from closeknit.scheduler.reports import Report, State
 
-_LATER = (ConflictError, DeadlineExceededError, InternalServerError, TooManyRequestsError, UnavailableError)
 _LOOK = 0.05
 """How often it is looked whether bindings are still under way, while good news waits."""
 
@@ -246,7 +237,7 @@ class Reporter:
         again: float | None = None
         try:
             await self._written(subject, told, rank)
-        except _LATER as error:
+        except (ConflictError, *TRANSIENT) as error:
             subject.backoff = subject.backoff or Backoff(self._random)
             again = self._clock.monotonic() + max(subject.backoff.wait(), error.retry_after or 0.0)
         except NotFoundError:

@@ -7,7 +7,8 @@ a negative amount, is left out and kept among the ``problems`` of its object; it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster, Holding
@@ -17,6 +18,9 @@ from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.resources import amount_problems
 from closeknit.hub.topology import Topology
 from closeknit.scheduler.changes import Change, Freed, NodeChanged, TopologiesChanged
+
+PodListener: TypeAlias = Callable[[Holding | None, Holding | None], None]
+"""Is told what a pod held and what it holds."""
 
 
 class TrackedEngine:
@@ -32,6 +36,7 @@ class TrackedEngine:
         self._engine: Engine | None = None
         self._cluster = Cluster((), ())
         self._changes: list[Change] = []
+        self._listeners: list[tuple[PodListener, Callable[[], None]]] = []
 
     @property
     def engine(self) -> Engine:
@@ -52,10 +57,18 @@ class TrackedEngine:
         """The nodes that are counted, by name."""
         return self._nodes
 
+    def listen(self, pods: PodListener, nodes: Callable[[], None]) -> None:
+        """Tell from now on what pods hold, and that nodes or topologies have changed."""
+        self._listeners.append((pods, nodes))
+
     def changes(self) -> list[Change]:
         """What may help somebody who waits, since the last call."""
         found, self._changes = self._changes, []
         return found
+
+    def holdings(self) -> Iterable[Holding]:
+        """What all pods hold, one by one."""
+        return self._pods.values()
 
     def holding(self, pod: Key) -> Holding | None:
         """What a pod holds, or would hold if its node were there."""
@@ -68,6 +81,7 @@ class TrackedEngine:
             self._topologies, self._engine = given, None
             self._cluster = Cluster(given, ())
             self._changes.append(TopologiesChanged())
+            self._tell_nodes()
 
     def set_node(self, name: str, node: Node | None) -> None:
         """What a node is like now; None where it has gone or cannot be read."""
@@ -78,6 +92,7 @@ class TrackedEngine:
         before = self._nodes.get(name)
         if before == node:
             return
+        self._tell_nodes()
         engine = self._engine
         if node is None:
             del self._nodes[name]
@@ -99,6 +114,8 @@ class TrackedEngine:
         before = self._pods.get(pod)
         if before == holding:
             return
+        for told, _ in self._listeners:
+            told(before, holding)
         if before is not None:
             del self._pods[pod], self._on[before.node][pod]
             if not self._on[before.node]:
@@ -112,6 +129,10 @@ class TrackedEngine:
             self._on.setdefault(holding.node, {})[pod] = None
             if holding.node in self._nodes and self._engine is not None:
                 self._hold(self._engine, (pod,))
+
+    def _tell_nodes(self) -> None:
+        for _, told in self._listeners:
+            told()
 
     def _hold(self, engine: Engine, pods: Iterable[Key]) -> None:
         for pod in pods:

@@ -13,9 +13,13 @@ from typing import Any
 
 import structlog
 
+from closeknit.apis.closeknit_keys import APPLIED
 from closeknit.controllers.instance import Controllers
+from closeknit.controllers.operators import OPERATORS
 from closeknit.controllers.runtime.controller import Operator
 from closeknit.dialects.definitions import FAMILIES
+from closeknit.dialects.store.store import Entry
+from closeknit.installation.privileges import Component
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import DELETE, DeleteOptions, KubernetesApi, MergePatch, Object
@@ -25,6 +29,7 @@ from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.loop import Settings
 from closeknit.testing.clock import HandClock
 from closeknit.testing.faulty_api import Fault, FaultyApi
+from closeknit.testing.guarded_api import GuardedApi
 
 _STEP = 0.25
 _QUIET = 4
@@ -32,7 +37,16 @@ _QUIET = 4
 _PATIENCE = 600
 """Steps after which something should have come to rest."""
 _OF_THE_SERVER = frozenset(
-    {"creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
+    {
+        APPLIED,  # It is made of uids too.
+        "creationTimestamp",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "observedGeneration",
+        "resourceVersion",
+        "uid",
+    }
 )
 
 
@@ -50,6 +64,7 @@ class Controlled:
         fault: Fault = Fault.UNSENT,
         scheduler: bool = False,
         standins: bool = False,
+        settings: Sequence[Entry] = (),
     ) -> None:
         self.cluster = api
         """For what tests do and ask themselves."""
@@ -60,9 +75,13 @@ class Controlled:
         self.log: list[str] = []
         """What the controllers have warned about."""
         self._operators = operators
-        self._resources = {each.kind: each for each in reversed(list(resources))}
+        self._operator_settings = settings
+        served = list(resources)
+        self._served = {(each.api_version, each.kind): each for each in served}
+        self._resources = {each.kind: each for each in reversed(served)}
         self._successor = FaultyApi(api)
         self._settings = Settings() if scheduler else None
+        self._guards: list[GuardedApi] = []
         self._work: list[asyncio.Task[None]] = []
         self._instances: list[Controllers | Instance] = []
         self._start(self.api)
@@ -78,7 +97,8 @@ class Controlled:
     async def create(self, *objects: Mapping[str, Any]) -> None:
         """Make objects, one after the other."""
         for each in objects:
-            await self.cluster.create(self._resources[each["kind"]], _with_namespace(each, self._resources))
+            resource = self._served[each["apiVersion"], each["kind"]]
+            await self.cluster.create(resource, _with_namespace(each, self._resources))
 
     async def get(self, kind: str, name: str, namespace: str = "default") -> Object:
         """One object."""
@@ -138,9 +158,10 @@ class Controlled:
                 return
         raise AssertionError("The controllers do not come to rest.")
 
-    async def restart(self) -> None:
-        """Let the process die and start another."""
+    async def restart(self, settings: Sequence[Entry] | None = None) -> None:
+        """Let the process die and start another, with other settings where some are given."""
         await self._kill()
+        self._operator_settings = self._operator_settings if settings is None else settings
         self._start(self._successor)
         self.restarts += 1
 
@@ -158,6 +179,8 @@ class Controlled:
         for task in self._beside:
             task.cancel()
         await asyncio.gather(*self._beside, return_exceptions=True)
+        refused = sorted({each for guard in self._guards for each in guard.refused})
+        assert not refused, f"Roles (installation/privileges) do not allow what was asked for: {refused}"
 
     def _is_idle(self) -> bool:
         return all(isinstance(each, Instance) or each.loop is not None for each in self._instances) and all(
@@ -166,13 +189,24 @@ class Controlled:
 
     def _start(self, api: KubernetesApi) -> None:
         log = structlog.wrap_logger(structlog.ReturnLogger(), processors=[self._note])
+        bound = GuardedApi(api, Component.SCHEDULER)
+        # An operator that only a test knows has no role.
+        known = all(each in OPERATORS.values() for each in self._operators)
+        own = GuardedApi(api, Component.CONTROLLERS) if known else None
+        self._guards += (bound,) if own is None else (bound, own)
         controllers = Controllers(
-            api, self._operators, identity="test", log=log, random=Random(2), clock=self.clock
+            own or api,
+            self._operators,
+            identity="test",
+            log=log,
+            random=Random(2),
+            clock=self.clock,
+            settings=self._operator_settings,
         )
         self._instances = [controllers]
         if self._settings is not None:
             self._instances.append(
-                Instance(api, self._settings, identity="test", log=log, random=Random(2), clock=self.clock)
+                Instance(bound, self._settings, identity="test", log=log, random=Random(2), clock=self.clock)
             )
         self._work = [asyncio.create_task(each.run()) for each in self._instances]
 
@@ -203,6 +237,7 @@ async def controlling(
     fault: Fault = Fault.UNSENT,
     scheduler: bool = False,
     standins: bool = False,
+    settings: Sequence[Entry] = (),
 ) -> AsyncIterator[Controlled]:
     """Controllers at work on a cluster with these objects: embedded and in a time that is moved, or real.
 
@@ -221,6 +256,7 @@ async def controlling(
         fault=fault,
         scheduler=scheduler,
         standins=standins,
+        settings=settings,
     )
     try:
         await made.create(*objects)
@@ -260,7 +296,7 @@ def without_chance(value: Any) -> Any:
         return {
             name: without_chance(inner)
             for name, inner in value.items()
-            if name not in _OF_THE_SERVER and not name.endswith(("Time", "Timestamp"))
+            if name not in _OF_THE_SERVER and not name.endswith(("Time", "Timestamp", "controller-uid"))
         }
     if isinstance(value, list):
         return [without_chance(each) for each in value]

@@ -275,3 +275,78 @@ def test_every_kind_that_a_family_has_rules_for_is_reviewed() -> None:
     }
 
     assert missing == set()
+
+
+_OFF = """
+{apiVersion: operator.config.grove.io/v1alpha1, kind: OperatorConfiguration, topologyAwareScheduling: {enabled: false}}
+"""
+_SET = """
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: s, namespace: default}
+spec:
+  template:
+    topologyConstraint: {topologyName: grove-topology, pack: {required: zone}}
+    cliques:
+    - {name: a, topologyConstraint: {pack: {required: rack}}, spec: {replicas: 1}}
+    podCliqueScalingGroups:
+    - {name: b, cliqueNames: [a], topologyConstraint: {pack: {required: rack}}}
+"""
+_DEPLOYMENT = """
+apiVersion: nvidia.com/v1beta1
+kind: DynamoGraphDeployment
+metadata: {name: d, namespace: default}
+spec:
+  topologyConstraint: {clusterTopologyName: grove-topology, packDomain: rack}
+  components: [{name: worker}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("family", "manifest", "paths"),
+    [
+        pytest.param(
+            "grove",
+            _SET,
+            [
+                "spec.template.cliques[0].topologyConstraint",
+                "spec.template.podCliqueScalingGroups[0].topologyConstraint",
+                "spec.template.topologyConstraint",
+            ],
+            id="a PodCliqueSet, at all three levels",
+            marks=pytest.mark.requirement("G61"),
+        ),
+        pytest.param(
+            "dynamo",
+            _DEPLOYMENT,
+            ["spec.topologyConstraint"],
+            id="a deployment",
+            marks=pytest.mark.requirement("D29"),
+        ),
+    ],
+)
+def test_where_topologies_are_switched_off_new_constraints_are_refused(
+    family: str, manifest: str, paths: list[str]
+) -> None:
+    view = view_of(_OFF)
+
+    created = answer(family, request(manifest), view)
+    changed = answer(family, request(manifest, manifest), view)
+
+    assert sorted(each.where for each in created.problems) == paths
+    assert changed.allowed
+
+
+def test_the_cost_of_a_review_does_not_follow_the_number_of_other_objects() -> None:
+    """Counted is how many functions are worked out again for the second of two reviews."""
+
+    def worked_out(others: int) -> int:
+        topologies = [TOPOLOGY.replace("name: racks", f"name: racks-{i}") for i in range(others)]
+        groups = [GROUP.replace("name: g,", f"name: other-{i},") for i in range(others)]
+        view = view_of(TOPOLOGY, *topologies, *groups)
+        answer("kai", request(GROUP), view)
+        before = view.worked_out.total()
+        assert answer("kai", request(GROUP.replace("name: g,", "name: h,")), view).allowed
+        return view.worked_out.total() - before
+
+    assert worked_out(200) == worked_out(2)

@@ -11,6 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from closeknit.cli.app import app
+from tests.serving import Serving
 
 SCHEMA = json.loads((Path(__file__).parent / "outcomes.schema.json").read_text())
 
@@ -83,3 +84,26 @@ def outcomes(run: Run) -> list[dict[str, Any]]:
     listed = output["outcomes"]
     assert isinstance(listed, list)
     return listed
+
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec: {containers: [{name: main, image: busybox}]}
+"""
+CONFIG = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {mode: fast}
+"""
+
+
+def on(served: Serving, *arguments: str, stdin: str = "") -> Run:
+    """A run on the cluster that is served."""
+    return Run(*arguments, "--kubeconfig", str(served.kubeconfig), stdin=stdin)
+
+
+def plain(run: Run) -> tuple[int, str, str]:
+    return run.status, run.out, run.err

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from closeknit.cli.app import app
 from closeknit.dialects import DIALECTS
 from tests.unit.cli.running import Run, pod_group
 
@@ -219,7 +220,7 @@ def test_the_demo_can_be_taken_home(tmp_path: Path) -> None:
     assert Run("demo", "--write", str(tmp_path / "file")).status == 2
 
 
-@pytest.mark.parametrize("command", ["plan", "explain", "validate", "topology", "nodes", "demo"])
+@pytest.mark.parametrize("command", [command.name for command in app.registered_commands])
 def test_every_command_has_help_with_an_example(command: str) -> None:
     run = Run(command, "--help")
 

@@ -8,6 +8,7 @@ from closeknit.cli import occupancy, shapes, topology_check, topology_tree
 from closeknit.cli.display import indented
 from closeknit.hub import drawing
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.natural_order import natural
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
 
@@ -94,7 +95,7 @@ def test_a_machine_without_devices_shows_cpu_and_memory() -> None:
 def test_natural_order_counts() -> None:
     names = ["rack-10", "rack-2", "rack", "10", "9", "rack-2a"]
 
-    assert sorted(names, key=occupancy.natural) == ["9", "10", "rack", "rack-2", "rack-2a", "rack-10"]
+    assert sorted(names, key=natural) == ["9", "10", "rack", "rack-2", "rack-2a", "rack-10"]
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,12 @@ def request(*texts: str, lenient: bool = False) -> Request:
     return workload.request
 
 
+def close(required: str = "", preferred: str = "", topology: str = "tree") -> dict[str, Any]:
+    """The ``topologyConstraint`` of a PodGroup."""
+    levels = {"requiredTopologyLevel": required, "preferredTopologyLevel": preferred}
+    return {"topology": topology, **{field: level for field, level in levels.items() if level}}
+
+
 def pod_group(spec: Mapping[str, Any], name: str = "g", **metadata: Any) -> str:
     """A PodGroup as JSON, which is YAML as well."""
     return json.dumps(

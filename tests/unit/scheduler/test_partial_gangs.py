@@ -120,13 +120,13 @@ def test_patience_starts_when_a_gang_is_first_partial_and_ends_when_it_is_whole(
     patience = Patience()
     patience.look(UNIT, partial, 60.0, 100.0)
     patience.look(UNIT, partial, 60.0, 150.0)
-    assert (patience.next_time(), patience.overdue(159.0)) == (160.0, [])
+    assert (patience.deadlines.next_time(), patience.deadlines.take(159.0)) == (160.0, [])
     patience.look(UNIT, whole, 60.0, 159.0)
     patience.look(UNIT, partial, 60.0, 159.5)
-    assert patience.overdue(219.0) == []
+    assert patience.deadlines.take(219.0) == []
 
-    assert patience.overdue(219.5) == [UNIT]
-    assert patience.overdue(300.0) == []
+    assert patience.deadlines.take(219.5) == [UNIT]
+    assert patience.deadlines.take(300.0) == []
 
 
 def test_what_we_bound_ourselves_and_cannot_complete_is_overdue_at_once() -> None:
@@ -134,8 +134,8 @@ def test_what_we_bound_ourselves_and_cannot_complete_is_overdue_at_once() -> Non
     patience = Patience()
     patience.look(UNIT, partial, 60.0, 100.0)
     patience.cannot_complete(UNIT, 101.0)
-    assert patience.overdue(101.0) == []
+    assert patience.deadlines.take(101.0) == []
     patience.hurry(UNIT)
     patience.cannot_complete(UNIT, 102.0)
 
-    assert patience.overdue(102.0) == [UNIT]
+    assert patience.deadlines.take(102.0) == [UNIT]

@@ -48,6 +48,10 @@ def elastic(
     return request(name, members, required=required, preferred=preferred)
 
 
+EITHER = request("a", group("g1", pods("p1", 2)), group("g2", pods("p2", 2)), minimum=1)
+"""Two gangs, of which one is needed."""
+
+
 @dataclass
 class Case:
     drawing: str
@@ -83,25 +87,11 @@ class Case:
             id="of the equally satisfied the first in the queue goes first",
         ),
         pytest.param(
-            Case(
-                "x: 5",
-                [
-                    request("a", group("g1", pods("p1", 2)), group("g2", pods("p2", 2)), minimum=1),
-                    elastic("b", 4, 1),
-                ],
-                {"a": 2, "b": 3},
-            ),
+            Case("x: 5", [EITHER, elastic("b", 4, 1)], {"a": 2, "b": 3}),
             id="a member that was left out is added whole or not at all",
         ),
         pytest.param(
-            Case(
-                "x: 6",
-                [
-                    request("a", group("g1", pods("p1", 2)), group("g2", pods("p2", 2)), minimum=1),
-                    elastic("b", 4, 1),
-                ],
-                {"a": 4, "b": 2},
-            ),
+            Case("x: 6", [EITHER, elastic("b", 4, 1)], {"a": 4, "b": 2}),
             id="a member that was left out is added when it is its turn",
         ),
         pytest.param(

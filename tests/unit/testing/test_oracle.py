@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Request
-from closeknit.testing import brute, oracle
+from closeknit.testing import oracle
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
 from closeknit.testing.meaning import Scene, broken, order, wishes_of
 from closeknit.testing.strategies import TINY, instances, random_instance
+from tests import brute
 
 TWO_RACKS = parse("""
     b1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from closeknit.apis.closeknit_keys import APPLIED
@@ -22,12 +22,11 @@ def is_needed(write: Write, entry: Entry | None) -> bool:
     """Whether a write should be sent, given the object that it is about as it was last read."""
     going = entry is not None and is_going(entry)
     match write:
-        case Apply(body):
+        case Apply():
             if not isinstance(entry, Stored) or not entry.written:
                 return True
             # What is going away is made anew when it has gone.
-            applied = entry.content.metadata.annotations.get(APPLIED)
-            return not going and not (applied == digest(body) and covers(entry.written, body))
+            return not going and not is_applied(write, entry)
         case Create():
             return entry is None
         case Patch(body=body):
@@ -41,6 +40,24 @@ def is_needed(write: Write, entry: Entry | None) -> bool:
             return entry is not None and not going and (not uid or uid_of(entry) in ("", uid))
         case _:
             return True
+
+
+def is_applied(write: Apply, entry: Stored[Any]) -> bool:
+    """Whether an object is as it was last wanted, and wanted so still."""
+    applied = entry.content.metadata.annotations.get(APPLIED)
+    body = without(write.body, write.keeps)
+    return bool(applied == digest(body)) and covers(entry.written, body)
+
+
+def without(body: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> Mapping[str, Any]:
+    """The object without the fields at some paths."""
+    for path in paths:
+        first, *rest = path
+        if first in body:
+            inner = {**body}
+            value = inner.pop(first)
+            body = {**inner, first: without(value, [tuple(rest)])} if rest else inner
+    return body
 
 
 def is_going(entry: Entry) -> bool:

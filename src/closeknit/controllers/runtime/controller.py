@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from closeknit.controllers.runtime.writes import Decision
-from closeknit.dialects.store.store import Index
+from closeknit.dialects.store.store import Entry, Index
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.keys import Key
@@ -26,11 +26,28 @@ class Controller(Generic[_T]):
     """
 
     name: str
-    """As its field manager and its log lines have it, after ``closeknit-``."""
+    """As log lines have it, and its field manager after ``closeknit-``."""
     shape: type[Any]
     observe: Callable[[View, Key], _T]
     """The object may be gone, or unreadable."""
     decide: Callable[[_T, datetime], Decision]
+    manager: str = ""
+    """The field manager, where several controllers write the same objects; its name otherwise."""
+
+
+class Planner(Protocol):
+    """Decides about many objects in one, as who shares out quota has to; its controller writes that.
+
+    What it knows is worked out from the view, so that one that starts anew comes to the same.
+    """
+
+    controller: Controller[Any]
+
+    def look(self, view: View, changed: Mapping[Key, type[Any]], now: datetime) -> Iterable[Key]:
+        """Take in which objects have changed, with their shapes; who is to be looked at after that."""
+
+    def next_time(self, now: datetime) -> datetime | None:
+        """When it would decide something though nothing changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,3 +58,10 @@ class Operator:
     controllers: tuple[Controller[Any], ...]
     kinds: tuple[Kind, ...] = ()
     indexes: tuple[Index, ...] = ()
+    planner: Callable[[Any], Planner] | None = None
+    """Makes one from a source of chance, which spreads in time what is tried again."""
+    start: Callable[[Any, Sequence[Entry], Any], Awaitable[None]] | None = None
+    """What is done before the controllers begin, with the API, the settings and the log.
+
+    It raises ``InvalidError`` where they must not begin.
+    """

@@ -69,6 +69,7 @@ class ControllerLoop:
         following: Following | None = None,
         connections: int = 32,
         schedulers: frozenset[str] = SCHEDULERS,
+        settings: Sequence[Entry] = (),
     ) -> None:
         """``following``: what is followed for others already and runs by itself; None follows anew."""
         self._api = api
@@ -79,9 +80,11 @@ class ControllerLoop:
         self._own = following is None
         self.following = following or Following(api, self._kinds, clock=clock, random=random)
         indexes = [index for each in operators for index in each.indexes]
-        self.state = ControllerState(families, self._kinds, indexes, schedulers=schedulers)
+        self.state = ControllerState(families, self._kinds, indexes, schedulers=schedulers, settings=settings)
         self._controllers: dict[type[Any], list[Controller[Any]]] = {}
-        for controller in (each for operator in operators for each in operator.controllers):
+        self._planners = [each.planner(random) for each in operators if each.planner is not None]
+        planning = [each.controller for each in self._planners]
+        for controller in (*planning, *(each for operator in operators for each in operator.controllers)):
             self._controllers.setdefault(controller.shape, []).append(controller)
         self._queue: WorkQueue[_Item] = WorkQueue(random)
         self._concerned: dict[Key, dict[_Item, None]] = {}
@@ -95,6 +98,8 @@ class ControllerLoop:
         self._wake = asyncio.Event()
         self._listening: Listening | None = None
         self._stopping = False
+        self._unserved: set[tuple[str, str]] = set()
+        """Kinds that somebody would write and the server does not know."""
         self.looks = 0
         """How often a controller has decided about an object."""
 
@@ -148,11 +153,20 @@ class ControllerLoop:
         if self._wake.is_set():
             await asyncio.sleep(0)
             return
-        time = self._queue.next_time()
+        time = min(self._due(), default=None)
         if time is None:
             await self._wake.wait()
         else:
             await self._within(time - self._clock.monotonic(), self._wake.wait())
+
+    def _due(self) -> Iterator[float]:
+        """When something is to be looked at though nothing changes."""
+        if (time := self._queue.next_time()) is not None:
+            yield time
+        now = self._clock.now()
+        for planner in self._planners:
+            if (planned := planner.next_time(now)) is not None:
+                yield self._clock.monotonic() + max((planned - now).total_seconds(), 0.0)
 
     async def _within(self, seconds: float, work: Coroutine[Any, Any, Any]) -> bool:
         """Wait for some work for so many seconds at most; whether it was done by then."""
@@ -170,16 +184,25 @@ class ControllerLoop:
 
     def _collect(self) -> None:
         """Put everything into the queue that has changed since the last time."""
-        for key, shape in self.state.changed().items():
+        now, changed = self._clock.monotonic(), self.state.changed()
+        if served := self._unserved & self.following.resources.keys():
+            self._unserved -= served
+            for item in list(self._wanted):
+                self._settled.pop(item, None)
+                self._queue.add(item, now)
+        for planner in self._planners:
+            for key in planner.look(self.state.view, changed, self._clock.now()):
+                self._queue.add(_Item(planner.controller, key), now)
+        for key, shape in changed.items():
             found = (_Item(controller, key) for controller in self._controllers.get(shape, ()))
             for item in (*found, *self._concerned.get(key, ())):
                 self._settled.pop(item, None)
-                self._queue.add(item)
+                self._queue.add(item, now)
         for controllers in self._controllers.values():
             for controller in controllers:
                 for (key,) in self.state.view.stale(controller.observe):
                     # What cannot be observed stays stale, and is tried again after a while.
-                    self._queue.add(_Item(controller, key), urgent=False)
+                    self._queue.add(_Item(controller, key), now, urgent=False)
 
     async def _look_at_all(self, tasks: asyncio.TaskGroup) -> None:
         looks = 0
@@ -218,9 +241,11 @@ class ControllerLoop:
         return None
 
     def _done(self, item: _Item, observed: object, again: float | None) -> None:
-        if observed is not None and self.state.get(item.key) is not None:
+        # What a planner wants may be otherwise although it observes the same.
+        planned = any(item.controller is each.controller for each in self._planners)
+        if observed is not None and not planned and self.state.get(item.key) is not None:
             self._settled[item] = (observed, again)
-        self._queue.done(item, again)
+        self._queue.done(item, self._clock.monotonic(), again)
 
     def _again(self, decision: Decision) -> float | None:
         if decision.again_at is None:
@@ -257,6 +282,8 @@ class ControllerLoop:
         resource = self.following.resources.get((told.key.group, told.key.kind))
         if resource is not None:
             sending.record(self._recorder, told, self.state.get(told.key), resource.api_version)
+            log = self._log.warning if told.warning else self._log.info
+            log("told", object=str(told.key), reason=told.reason, message=told.message)
 
     # -------------------------------------------------------------------------------------- writing
 
@@ -266,18 +293,18 @@ class ControllerLoop:
         """Send writes, wait until they are seen, and let the object be looked at again."""
         seen: list[Callable[[], Awaitable[None]]] = []
         errors: list[ApiError] = []
-        for _, together in groupby(needed, key=lambda pair: type(pair[0])):
+        for kind, together in groupby(needed, key=lambda pair: type(pair[0])):
+            if errors and kind is not SetStatus:
+                continue
             sent = [self._send(item, write, entry, seen) for write, entry in together]
-            errors = [each for each in await asyncio.gather(*sent) if each is not None]
-            if errors:
-                break
+            errors.extend(each for each in await asyncio.gather(*sent) if each is not None)
         if seen and not await self._within(_SEEN_WITHIN, _all(seen)):
             self._log.warning("own writes not seen", controller=item.controller.name, object=str(item.key))
         if errors:
             at_least = max(float(each.retry_after or 0) for each in errors)
             self._queue.failed(item, self._clock.monotonic(), at_least)
         else:
-            self._queue.done(item, self._again(decision))
+            self._queue.done(item, self._clock.monotonic(), self._again(decision))
         self._wake.set()
 
     async def _send(
@@ -285,13 +312,15 @@ class ControllerLoop:
     ) -> ApiError | None:
         """Send one write; what to wait for is added to ``seen``, and what went wrong is returned."""
         key = write.key
-        manager = f"closeknit-{item.controller.name}"
+        manager = f"closeknit-{item.controller.manager or item.controller.name}"
+        resource = self.following.resources.get((key.group, key.kind))
+        if resource is None:
+            # Everything is looked at again when it is served.
+            if (key.group, key.kind) not in self._unserved:
+                self._unserved.add((key.group, key.kind))
+                self._log.warning("not served", kind=key.kind, group=key.group)
+            return None
         try:
-            resource = self.following.resources.get((key.group, key.kind))
-            if resource is None:
-                group = key.group or "the core group"
-                raise NotFoundError(f"The server does not serve {key.kind} of {group}.")
-
             async with self._free:
                 version = await sending.send(self._api, resource, write, entry, manager)
         except ApiError as error:

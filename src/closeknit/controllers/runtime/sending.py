@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from closeknit.apis.closeknit_keys import APPLIED
-from closeknit.controllers.runtime.comparing import digest
+from closeknit.controllers.runtime.comparing import digest, without
 from closeknit.controllers.runtime.writes import Apply, Create, Delete, Evict, Patch, SetStatus, Tell, Write
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Entry
@@ -25,8 +25,8 @@ async def send(
     The version is empty where there is none to wait for. Raises ``ApiError``.
     """
     match write:
-        case Apply(body):
-            patch = ApplyPatch(_marked(body), manager, force=True)
+        case Apply():
+            patch = ApplyPatch(_applied(write, entry), manager, force=True)
             key = write.key
             return _version(await api.patch(resource, key.name, patch, namespace=key.namespace))
         case Create(body):
@@ -79,10 +79,33 @@ async def _patch(
     return _version(found)
 
 
-def _marked(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def _applied(write: Apply, entry: Entry | None) -> Mapping[str, Any]:
+    """The body with its digest, and with what it keeps as it was found; that must not have changed since."""
+    body = write.body
+    mark = digest(without(body, write.keeps))
     metadata = body["metadata"]
-    annotations = {**(metadata.get("annotations") or {}), APPLIED: digest(body)}
+    found = entry.written if isinstance(entry, Stored) else {}
+    if found and write.keeps:
+        for path in write.keeps:
+            body = _set(body, path, _at(found, path))
+        metadata = {**body["metadata"], "resourceVersion": found["metadata"]["resourceVersion"]}
+    annotations = {**(metadata.get("annotations") or {}), APPLIED: mark}
     return {**body, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _at(body: Any, path: Sequence[str]) -> Any:
+    for step in path:
+        body = body.get(step) if isinstance(body, Mapping) else None
+    return body
+
+
+def _set(body: Mapping[str, Any], path: Sequence[str], value: Any) -> Mapping[str, Any]:
+    """The object with another value at a path; None takes the field away."""
+    first, *rest = path
+    inner = _set(body.get(first) or {}, rest, value) if rest else value
+    if inner is None:
+        return {name: each for name, each in body.items() if name != first}
+    return {**body, first: inner}
 
 
 def _version(obj: Object) -> str:

@@ -27,7 +27,9 @@ class ControllerState:
         indexes: Iterable[Index] = (),
         *,
         schedulers: frozenset[str],
+        settings: Iterable[Entry] = (),
     ) -> None:
+        """``settings``: objects that no server has, such as what an operator was installed with."""
         every = [
             pods_by_claim(families),
             *(index for family in families for index in family.indexes),
@@ -36,6 +38,8 @@ class ControllerState:
         ]
         self._store = Store(every)
         self.view = View(self._store, families, lenient=True, schedulers=schedulers)
+        for entry in settings:
+            self.view.put(entry)
         self._heard: dict[Key, type[Any]] = {}
         self._leaving: dict[Key, list[tuple[str, asyncio.Future[None]]]] = {}
 

@@ -18,6 +18,8 @@ class Apply:
     """Server-side apply of all fields that the controller wants; fields that it no longer names go away."""
 
     body: Mapping[str, Any]
+    keeps: tuple[tuple[str, ...], ...] = ()
+    """Paths of fields that are the controller's at the creation only, such as replicas that are scaled."""
 
     @property
     def key(self) -> Key:
@@ -100,7 +102,7 @@ class Decision:
     """What should be written now, and when to look again even if nothing changes.
 
     Neighbours of one type are sent together; a write of another type waits for those before it, and is not
-    sent where one of them failed.
+    sent where one of them failed. A status is: it tells what was observed.
     """
 
     writes: tuple[Write, ...] = ()

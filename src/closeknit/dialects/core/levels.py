@@ -91,8 +91,8 @@ def nested(
         elif own_preferred and outer_preferred and own_preferred.depth < outer_preferred.depth:
             problems.append(_coarser(sentences.PREFERENCE_COARSER, own_preferred, outer_preferred))
         levels[name] = Levels(
-            topology.labels[own_required.depth] if own_required else None,
-            topology.labels[own_preferred.depth] if own_preferred else None,
+            topology.levels[own_required.depth].label if own_required else None,
+            topology.levels[own_preferred.depth].label if own_preferred else None,
         )
         required[name], preferred[name] = bound, own_preferred or outer_preferred
     unknown = [each for part in parts.values() for each in part.set_fields() if each.value not in depths]

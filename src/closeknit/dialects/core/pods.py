@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import TypeAlias
 
 import msgspec
 
@@ -106,7 +107,8 @@ class ReadTemplate:
 
 def read_template(spec: core_v1.PodSpec, path: Path = ()) -> ReadTemplate:
     """Read what a pod or a pod template asks for, with every problem; ``path`` is where that stands."""
-    read = _read_template(_encoded(msgspec.structs.replace(spec, node_name="")))
+    bare = msgspec.structs.replace(spec, node_name="") if spec.node_name else spec
+    read = _read_template(_encoded(bare))
     if not path or not (read.problems or read.unsayable):
         return read
     problems, unsayable = (
@@ -149,17 +151,23 @@ def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:
         yield from (problem.of("Pod", pod.name) for problem in (*pod.stored.problems, *pod.problems))
 
 
-def by_rank(pod: ReadPod) -> tuple[tuple[tuple[int, str], ...], str]:
+Rank: TypeAlias = tuple[tuple[int | str, ...], str]
+
+
+def by_rank(pod: ReadPod) -> Rank:
     """A key that sorts pods by name, with numbers counted: ``worker-2`` before ``worker-10``."""
     return rank(pod.name)
 
 
-def rank(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
+def rank(name: str) -> Rank:
     """The key by which a pod of this name is sorted."""
-    parts = _DIGITS.split(name)
-    # Texts and numbers take turns. A longer number is greater, and equal lengths compare as text.
-    counted = (part.lstrip("0") if i % 2 else part for i, part in enumerate(parts))
-    return tuple((len(part) * (i % 2), part) for i, part in enumerate(counted)), name
+    text, *parts = _DIGITS.split(name)
+    key: list[int | str] = [text]
+    # Numbers and texts take turns. A longer number is greater, and equal lengths compare as text.
+    for digits, text in zip(parts[::2], parts[1::2], strict=True):
+        number = digits.lstrip("0")
+        key += (len(number), number, text)
+    return tuple(key), name
 
 
 def _stage(pod: core_v1.Pod) -> Stage:

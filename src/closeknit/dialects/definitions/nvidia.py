@@ -78,6 +78,7 @@ _LIMITS: Limits = {
     v1alpha1.ProviderOverride: {"": {"required": ["apiVersion", "value"]}, "apiVersion": {"minLength": 1}},
     # The proposal knew one topology, and named none.
     v1alpha1.DeploymentTopologyConstraint: {
+        "": {OPEN: True},
         "topologyProfile": {"minLength": 1},
         "packDomain": _PACK_DOMAIN,
     },
@@ -87,8 +88,9 @@ _LIMITS: Limits = {
         "": {OPEN: True},
         "annotations": {"additionalProperties": {"maxLength": 262144}},
     },
+    # That it must name a topology is a rule, since one of the proposal does not.
     v1beta1.DeploymentTopologyConstraint: {
-        "": {"required": ["clusterTopologyName"]},
+        "": {OPEN: True},
         "clusterTopologyName": {"minLength": 1},
         "packDomain": _PACK_DOMAIN,
     },
@@ -108,7 +110,6 @@ _LIMITS: Limits = {
     osmo.TopologyKey: {"key": {"minLength": 1}, "label": NODE_LABEL_KEY},
     # OSMO has units of its own, such as GiB.
     osmo.ResourceSpec: {
-        "gpu": NOT_NEGATIVE,
         "memory": {"pattern": None},
         "storage": {"pattern": None},
     },

@@ -14,7 +14,7 @@ from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kueue_keys import QUEUE
 from closeknit.dialects.core.priority import created, priority_of
-from closeknit.dialects.dynamo.deployments import Deployment, read_deployment
+from closeknit.dialects.dynamo.deployments import Deployment, as_written, read_deployment
 from closeknit.dialects.dynamo.rules import rules, without_wrong_ones
 from closeknit.dialects.dynamo.to_pod_clique_set import of_deployment_fields, set_name, to_pod_clique_set
 from closeknit.dialects.dynamo.topologies import known_to_dynamo, meant_where_none_is_named
@@ -70,7 +70,7 @@ def drawn_deployment(view: View, key: Key) -> DrawnDeployment:
     stored = view.get(key)
     assert stored is not None
     found: list[Problem] = []
-    deployment = read_deployment(stored.content, found, lenient=view.lenient)
+    deployment = read_deployment(as_written(stored), found, lenient=view.lenient)
     if not deployment.components and not found:
         found.append(sentences.NOTHING_TO_DEPLOY.at(("spec", deployment.listed)))
     found.extend(rules(deployment, lenient=view.lenient))

@@ -10,6 +10,7 @@ from closeknit.apis import nvidia_com_v1alpha1 as alpha
 from closeknit.apis import nvidia_com_v1beta1 as beta
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.grove.blueprint import ASSUMED_POD
+from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.wire.decoding import decode
 from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.paths import Path
@@ -85,6 +86,20 @@ class Deployment:
     def may_leave_out_topology(self) -> bool:
         """Whether it speaks the words of the proposal, in which there is only one topology."""
         return self.version == "v1alpha1"
+
+
+def as_written(stored: Stored[Any]) -> Any:
+    """The content of a deployment in the version that it was written in.
+
+    A server that converts nothing hands out services of v1alpha1 under the name of v1beta1, where it is read
+    whole.
+    """
+    spec = stored.written.get("spec") or {}
+    if stored.shape is not beta.DynamoGraphDeployment or "services" not in spec or spec.get("components"):
+        return stored.content
+    earlier = {**stored.written, "apiVersion": "nvidia.com/v1alpha1"}
+    content, _ = decode(alpha.DynamoGraphDeployment, earlier, lenient=True)
+    return stored.content if content is None else content
 
 
 def read_deployment(

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from closeknit.apis.dynamo_keys import ENABLE_GROVE
 from closeknit.dialects.dynamo.compile import drawn_deployment
+from closeknit.dialects.dynamo.pathways import is_for_grove
 from closeknit.dialects.dynamo.topologies import known_to_dynamo, mapped
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.grove.blueprint import Blueprint
@@ -20,13 +22,18 @@ from closeknit.dialects.grove.topologies import kai_names
 from closeknit.dialects.kai.to_pod_group import to_topology_object
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.sentences import dynamo as sentences
 from closeknit.hub.topology import Topology
+
+_NOT_FOR_GROVE = sentences.NOT_FOR_GROVE.at(("metadata", "annotations", ENABLE_GROVE))
 
 
 def set_of_deployment(stored: Stored[Any], view: View) -> Rendered:
     """The PodCliqueSet of a deployment, with its pods as they were written."""
-    made = view.derive(drawn_deployment, stored.key).made
-    return Rendered((made,)) if made is not None else Rendered()
+    drawn = view.derive(drawn_deployment, stored.key)
+    if drawn.made is not None and not is_for_grove(drawn.deployment):
+        return Rendered(problems=(_NOT_FOR_GROVE,))
+    return Rendered((drawn.made,)) if drawn.made is not None else Rendered()
 
 
 def gangs_of_deployment(stored: Stored[Any], view: View) -> Rendered:
@@ -63,9 +70,12 @@ def _mapping(made: Blueprint, view: View) -> tuple[Topology, ...]:
 
 def _rendered(stored: Stored[Any], view: View, write: Callable[[Blueprint], Iterable[Object]]) -> Rendered:
     """What is written of the set that is made of a deployment; nothing where it has problems."""
-    made = view.derive(drawn_deployment, stored.key).blueprint
+    drawn = view.derive(drawn_deployment, stored.key)
+    made = drawn.blueprint
     if made is None:
         return Rendered()
+    if not is_for_grove(drawn.deployment):
+        return Rendered(problems=(_NOT_FOR_GROVE,))
     # The uid is that of the deployment; the set that will own these objects has none yet.
     metadata = msgspec.structs.replace(made.given.metadata, uid="")
     return Rendered(tuple(write(replace(made, given=msgspec.structs.replace(made.given, metadata=metadata)))))

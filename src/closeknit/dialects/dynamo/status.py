@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from closeknit.dialects.dynamo.rules import is_overridden
 from closeknit.dialects.dynamo.to_pod_clique_set import CONDITION, REASONS
 from closeknit.dialects.dynamo.topologies import known_to_dynamo
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.grove.constraints import Loss, constraints
+from closeknit.dialects.grove.constraints import Loss
 from closeknit.dialects.grove.status import topology_levels
 from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.store.objects import Stored
@@ -23,6 +24,7 @@ _MESSAGES: Mapping[str, str] = {
     Loss.NAME: "No topology definition is named",
     Loss.SWITCH: "Topology aware scheduling is switched off",
 }
+_LISTED = re.compile(r"\[([^\]]*)\]")
 
 
 def deployment_status(stored: Stored[Any], view: View) -> Status:
@@ -36,21 +38,42 @@ def deployment_status(stored: Stored[Any], view: View) -> Status:
 def constraints_enforced(given: Deployment, made: PodCliqueSet | None, topologies: Known) -> Condition | None:
     """The condition of a deployment; None where nothing is constrained.
 
-    ``made`` is its PodCliqueSet; without one, nothing is known yet. Of Grove's condition the reason
-    counts, not the status: a topology that is gone leaves Grove's answer unknown, but the constraints are not
-    enforced for certain.
+    ``made`` is its PodCliqueSet; without one, nothing is known yet.
     """
-    if not given.is_constrained and not is_overridden(given):
+    if not is_close(given):
         return None
-    if made is None:
-        message = "The workload has not been looked at yet"
-        return Condition(CONDITION, "Unknown", "TopologyConditionPending", message)
-    reason = topology_levels(made, topologies).reason
-    if reason not in REASONS:
-        message = "All topology levels are available in the cluster topology"
-        return Condition(CONDITION, "True", "AllTopologyLevelsAvailable", message)
-    message = _MESSAGES.get(reason) or _lost(constraints(made, topologies, running=True).unavailable)
-    return Condition(CONDITION, "False", REASONS[reason], message)
+    return translated(topology_levels(made, topologies) if made is not None else None)
+
+
+def is_close(given: Deployment) -> bool:
+    """Whether a deployment is constrained anywhere, in its own words or in Grove's."""
+    return given.is_constrained or is_overridden(given)
+
+
+def translated(of_set: Condition | None) -> Condition:
+    """Dynamo's condition for the one that Grove has about the set; None where Grove has not said yet.
+
+    Of Grove's condition the reason counts, not the status: a topology that is gone leaves Grove's answer
+    unknown, but the constraints are not enforced for certain.
+    """
+    if of_set is not None and of_set.reason in REASONS:
+        message = _MESSAGES.get(of_set.reason) or _lost(_domains(of_set.message)) or of_set.message
+        return Condition(CONDITION, "False", REASONS[of_set.reason], message)
+    if of_set is not None and of_set.status == "False":
+        return available()
+    message = "The workload has not been looked at yet"
+    return Condition(CONDITION, "Unknown", "TopologyConditionPending", message)
+
+
+def available() -> Condition:
+    """The condition of a deployment all of whose domains are there."""
+    message = "All topology levels are available in the cluster topology"
+    return Condition(CONDITION, "True", "AllTopologyLevelsAvailable", message)
+
+
+def unavailable(domains: Sequence[str]) -> Condition:
+    """The condition of a deployment some of whose domains are gone."""
+    return Condition(CONDITION, "False", REASONS[Loss.DOMAIN], _lost(domains))
 
 
 def event(before: Condition | None, after: Condition | None) -> Event | None:
@@ -64,7 +87,15 @@ def event(before: Condition | None, after: Condition | None) -> Event | None:
     return None
 
 
+def _domains(message: str) -> list[str]:
+    """The domains that Grove's message lists in brackets."""
+    found = _LISTED.search(message)
+    return sorted(filter(None, re.split(r"[,\s]+", found[1]))) if found is not None else []
+
+
 def _lost(domains: Sequence[str]) -> str:
+    if not domains:
+        return ""
     quoted = ", ".join(f"'{domain}'" for domain in domains)
     level, is_are = ("level", "is") if len(domains) == 1 else ("levels", "are")
     return f"Topology {level} {quoted} {is_are} no longer available in the cluster topology"

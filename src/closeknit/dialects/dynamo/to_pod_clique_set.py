@@ -72,27 +72,18 @@ def to_pod_clique_set(given: Deployment, namespace: str, topology: str) -> dict[
     cliques: list[dict[str, Any]] = []
     groups: list[dict[str, Any]] = []
     for component in _described(given):
-        named = topology if not given.domain else ""
-        close = _constraint(component.domain, named)
-        replicas = max(component.replicas, 1)
-        least = min(component.least or 1, replicas)
-        if not component.scales_as_group:
-            cliques.append({**_clique(given, component, component.key, replicas, least), **close})
-            _write_over(cliques[-1], of_component(component))
-            continue
-        roles = _roles(component)
-        for name, count, override in roles:
-            cliques.append(_clique(given, component, name, count, count))
-            _write_over(cliques[-1], override)
-        group = {
-            "name": component.key,
-            "cliqueNames": [name for name, _, _ in roles],
-            "replicas": replicas,
-            "minAvailable": least,
-            **close,
-        }
-        _write_over(group, of_component(component))
-        groups.append(group)
+        close = _constraint(component.domain, topology if not given.domain else "")
+        own = _cliques(component)
+        for name, pods, least, place in own:
+            cliques.append(_clique(given, component, name, pods, least))
+            cliques[-1].update({} if component.scales_as_group else close)
+            _write_over(cliques[-1], place)
+        if component.scales_as_group:
+            names = [name for name, *_ in own]
+            replicas, least = _replicas(component)
+            counts = {"replicas": replicas, "minAvailable": least}
+            groups.append({"name": component.key, "cliqueNames": names, **counts, **close})
+            _write_over(groups[-1], of_component(component))
     template: dict[str, Any] = {
         "cliqueStartupType": "CliqueStartupTypeAnyOrder",
         "headlessServiceConfig": {"publishNotReadyAddresses": True},
@@ -114,12 +105,9 @@ def origins(given: Deployment) -> dict[str, list[_Origin]]:
     cliques: list[_Origin] = []
     groups: list[_Origin] = []
     for component in _described(given):
-        own = component, of_component(component)
+        cliques.extend((component, place) for *_, place in _cliques(component))
         if component.scales_as_group:
-            groups.append(own)
-            cliques.extend((component, override) for _, _, override in _roles(component))
-        else:
-            cliques.append(own)
+            groups.append((component, of_component(component)))
     return {"cliques": cliques, "podCliqueScalingGroups": groups}
 
 
@@ -132,14 +120,22 @@ def _described(given: Deployment) -> list[Component]:
     return [component for component in given.components if component.replicas] or list(given.components)
 
 
-def _roles(component: Component) -> list[tuple[str, int, Place | None]]:
-    """The cliques of a scaling group: their names, their pods, and where each is written over."""
+def _replicas(component: Component) -> tuple[int, int]:
+    """How many there are, and how many of them must run at once."""
+    replicas = max(component.replicas, 1)
+    return replicas, min(component.least or 1, replicas)
+
+
+def _cliques(component: Component) -> list[tuple[str, int, int, Place | None]]:
+    """The cliques of a component: name, pods, how many of these must run, and where each is written over."""
+    if not component.scales_as_group:
+        return [(component.key, *_replicas(component), of_component(component))]
     if component.nodes is None:
-        return [(component.key, 1, None)]
-    leader, workers = of_roles(component)
+        return [(component.key, 1, 1, None)]
+    (leader, workers), others = of_roles(component), component.nodes - 1
     return [
-        (f"{component.key}-{_LEADER}", 1, leader),
-        (f"{component.key}-{_WORKERS}", component.nodes - 1, workers),
+        (f"{component.key}-{_LEADER}", 1, 1, leader),
+        (f"{component.key}-{_WORKERS}", others, others, workers),
     ]
 
 
@@ -192,7 +188,7 @@ def _length(component: Component) -> int:
     own = len(component.key)
     if not component.scales_as_group:
         return own
-    return own + max(len(name) for name, _, _ in _roles(component))
+    return own + max(len(name) for name, *_ in _cliques(component))
 
 
 def checksum(name: str) -> int:

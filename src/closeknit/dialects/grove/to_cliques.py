@@ -9,7 +9,7 @@ import msgspec
 
 from closeknit.apis import grove_keys as keys
 from closeknit.dialects.core.kinds import new_object, owner_references
-from closeknit.dialects.grove.blueprint import Blueprint
+from closeknit.dialects.grove.blueprint import Blueprint, ScalingGroup
 from closeknit.dialects.grove.instances import CliqueInstance, instances, starts_after
 from closeknit.dialects.grove.names import scaling_group_name
 
@@ -19,24 +19,32 @@ API_VERSION = "grove.io/v1alpha1"
 def to_cliques(made: Blueprint) -> Iterator[dict[str, Any]]:
     """The PodCliqueScalingGroups, then the PodCliques. Neither carries a constraint; gangs do."""
     for replica in range(made.replicas):
-        for group in made.groups:
-            name = scaling_group_name(made.name, replica, group.name)
-            labels = {
-                **default_labels(made),
-                keys.NAME: name,
-                keys.COMPONENT: "pcs-podcliquescalinggroup",
-                keys.REPLICA_INDEX: str(replica),
-            }
-            spec = {
-                "replicas": group.replicas,
-                "minAvailable": group.least,
-                "cliqueNames": list(group.given.clique_names),
-            }
-            own = metadata(made, name, labels, group.given.annotations)
-            yield new_object(API_VERSION, "PodCliqueScalingGroup", own, spec)
-    for instance in instances(made):
-        own = metadata(made, instance.name, clique_labels(made, instance), clique_annotations(instance))
-        yield new_object(API_VERSION, "PodClique", own, _clique_spec(made, instance))
+        yield from (to_scaling_group(made, replica, group) for group in made.groups)
+    yield from (to_clique(made, instance) for instance in instances(made))
+
+
+def to_scaling_group(made: Blueprint, replica: int, group: ScalingGroup) -> dict[str, Any]:
+    """The PodCliqueScalingGroup of a scaling group in one replica of a set."""
+    name = scaling_group_name(made.name, replica, group.name)
+    labels = {
+        **default_labels(made),
+        keys.NAME: name,
+        keys.COMPONENT: "pcs-podcliquescalinggroup",
+        keys.REPLICA_INDEX: str(replica),
+    }
+    spec = {
+        "replicas": group.replicas,
+        "minAvailable": group.least,
+        "cliqueNames": list(group.given.clique_names),
+    }
+    own = metadata(made, name, labels, group.given.annotations)
+    return new_object(API_VERSION, "PodCliqueScalingGroup", own, spec)
+
+
+def to_clique(made: Blueprint, instance: CliqueInstance) -> dict[str, Any]:
+    """The PodClique of a clique in one replica of a set, or of a scaling group."""
+    own = metadata(made, instance.name, clique_labels(made, instance), clique_annotations(instance))
+    return new_object(API_VERSION, "PodClique", own, _clique_spec(made, instance))
 
 
 def default_labels(made: Blueprint) -> dict[str, str]:

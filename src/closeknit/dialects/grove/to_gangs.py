@@ -17,15 +17,21 @@ from closeknit.dialects.core.assumed_pods import RESOURCES_ANNOTATION, assuming
 from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.grove.blueprint import Blueprint
-from closeknit.dialects.grove.instances import CliqueInstance, instances
+from closeknit.dialects.grove.instances import CliqueInstance, instances_of
 from closeknit.dialects.grove.names import pod_name, scaled_name
 from closeknit.dialects.grove.to_cliques import default_labels, metadata
 
 
 def to_gangs(made: Blueprint) -> Iterator[dict[str, Any]]:
     """Every PodGang, each base gang before the gangs that are scaled from it."""
+    for replica in range(made.replicas):
+        yield from gangs_of_replica(made, replica)
+
+
+def gangs_of_replica(made: Blueprint, replica: int) -> Iterator[dict[str, Any]]:
+    """Every PodGang of one replica of a set, the base gang first."""
     by_gang: dict[str, list[CliqueInstance]] = {}
-    for instance in instances(made):
+    for instance in instances_of(made, replica):
         by_gang.setdefault(instance.gang, []).append(instance)
     for name, members in by_gang.items():
         yield _gang(made, name, members)

@@ -11,12 +11,12 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis import scheduling_run_ai_v2alpha2 as kai
 from closeknit.apis.grove_keys import TOPOLOGY_NAME
 from closeknit.apis.kai_keys import QUEUE, TOPOLOGY
-from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang, TopologyConstraint
 from closeknit.dialects.core.kinds import owner_references
 from closeknit.dialects.core.levels import level_of_nodes
 from closeknit.dialects.grove.blueprint import Blueprint
 from closeknit.dialects.grove.to_gangs import to_gangs
+from closeknit.dialects.kai.to_pod_group import pod_group_object
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.topology import Topology
@@ -66,29 +66,21 @@ def to_pod_group(
         )
         for group in gang.spec.podgroups
     )
-    group = kai.PodGroup(
-        api_version="scheduling.run.ai/v2alpha2",
-        kind="PodGroup",
-        metadata=ObjectMeta(
-            name=gang.metadata.name,
-            namespace=namespace,
-            labels=gang.metadata.labels,
-            annotations=annotations,
-        ),
-        spec=kai.PodGroupSpec(
-            min_member=sum(group.min_replicas for group in gang.spec.podgroups),
-            priority_class_name=gang.spec.priority_class_name,
-            topology_constraint=constraint(gang.spec.topology_constraint),
-            sub_groups=subgroups,
-        ),
+    spec = kai.PodGroupSpec(
+        queue=queue,
+        min_member=sum(group.min_replicas for group in gang.spec.podgroups),
+        priority_class_name=gang.spec.priority_class_name,
+        topology_constraint=constraint(gang.spec.topology_constraint),
+        sub_groups=subgroups,
     )
-    plain: dict[str, Any] = msgspec.to_builtins(group)
-    plain["metadata"].update(
-        owner_references(gang.api_version, gang.kind, gang.metadata.name, gang.metadata.uid)
-    )
-    if queue:
-        plain["spec"] = {"queue": queue, **plain["spec"]}
-    return plain
+    metadata = {
+        "name": gang.metadata.name,
+        "namespace": namespace,
+        "labels": dict(gang.metadata.labels),
+        "annotations": dict(annotations),
+        **owner_references(gang.api_version, gang.kind, gang.metadata.name, gang.metadata.uid),
+    }
+    return pod_group_object(metadata, spec)
 
 
 def queue_of(given: wire.PodCliqueSet, found: list[Problem]) -> str:

@@ -17,36 +17,44 @@ from closeknit.dialects.grove.to_gangs import scheduler_of
 
 def to_pods(made: Blueprint) -> Iterator[dict[str, Any]]:
     """Every pod. What its author wrote is kept; names, labels, gate and environment are added."""
-    scheduler = scheduler_of(made)
     for instance in instances(made):
-        labels = {**clique_labels(made, instance), POD_CLIQUE: instance.name}
-        annotations = clique_annotations(instance)
-        if scheduler == SCHEDULER:
-            labels[SUBGROUP_LABEL] = instance.name
-            annotations = {**annotations, GROUP_ANNOTATION: instance.gang, SKIP: "true"}
-        environment = _environment(made, instance)
-        given = instance.clique.pod_spec
-        spec = {
-            "restartPolicy": "Always",
-            "terminationGracePeriodSeconds": 30,
-            **given,
-            "schedulerName": scheduler,
-            "schedulingGates": [{"name": GATE}],
-            "subdomain": replica_name(made.name, instance.replica),
-        }
-        for field in ("containers", "initContainers"):
-            if containers := given.get(field):
-                spec[field] = [_with(container, environment) for container in containers]
-        for index in range(instance.clique.replicas):
-            name = pod_name(instance.name, index)
-            metadata: dict[str, Any] = {
-                "name": name,
-                "namespace": made.namespace,
-                "labels": {**labels, POD_INDEX: str(index)},
-            }
-            if annotations:
-                metadata["annotations"] = dict(annotations)
-            yield new_object("v1", "Pod", metadata, {**spec, "hostname": name})
+        template = pod_template(made, instance)
+        yield from (to_pod(template, instance.name, index) for index in range(instance.clique.replicas))
+
+
+def pod_template(made: Blueprint, instance: CliqueInstance) -> dict[str, Any]:
+    """What the pods of a clique have in common."""
+    scheduler = scheduler_of(made)
+    labels = {**clique_labels(made, instance), POD_CLIQUE: instance.name}
+    annotations = clique_annotations(instance)
+    if scheduler == SCHEDULER:
+        labels[SUBGROUP_LABEL] = instance.name
+        annotations = {**annotations, GROUP_ANNOTATION: instance.gang, SKIP: "true"}
+    environment = _environment(made, instance)
+    given = instance.clique.pod_spec
+    spec = {
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        **given,
+        "schedulerName": scheduler,
+        "schedulingGates": [{"name": GATE}],
+        "subdomain": replica_name(made.name, instance.replica),
+    }
+    for field in ("containers", "initContainers"):
+        if containers := given.get(field):
+            spec[field] = [_with(container, environment) for container in containers]
+    metadata: dict[str, Any] = {"namespace": made.namespace, "labels": labels}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return {"metadata": metadata, "spec": spec}
+
+
+def to_pod(template: dict[str, Any], clique: str, index: int) -> dict[str, Any]:
+    """One pod of a clique."""
+    name = pod_name(clique, index)
+    common = template["metadata"]
+    metadata = {"name": name, **common, "labels": {**common["labels"], POD_INDEX: str(index)}}
+    return new_object("v1", "Pod", metadata, {**template["spec"], "hostname": name})
 
 
 def _environment(made: Blueprint, instance: CliqueInstance) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
-from closeknit.dialects.core.assumed_pods import assumed_pods, pods_not_there
+from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import Shape, Stage, read_template
 from closeknit.dialects.core.priority import created, priority_of
@@ -23,7 +23,9 @@ from closeknit.dialects.kai.members import (
     leaf_pods_of_implicit,
     members,
     members_of_implicit,
+    pods_missing,
     task_priority_problems,
+    too_few_given,
 )
 from closeknit.dialects.kai.owners import as_owner, implicit_groups
 from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
@@ -76,16 +78,25 @@ def compile_owner(stored: Stored[Any], view: View) -> Compiled:
     return Compiled(tuple(each.workload for each in read), (*overruled, *problems))
 
 
-def read_pod_group(view: View, key: Key) -> ReadGroup:
-    """Read a PodGroup and the pods that belong to it.
+@dataclass(frozen=True, slots=True)
+class GroupTerms:
+    """What a PodGroup says by itself. Its pods come and go more often, and change nothing about it."""
 
-    Where there are subgroups, a ``minMember`` of the PodGroup itself counts for nothing, as in KAI. Pods are
-    assumed where none are given, unless the PodGroup comes from a cluster, which has its pods as well.
-    """
+    workload: Workload
+    """Without a request."""
+    subgroups: Tree
+    levels: Constraints
+    leaves: Mapping[str, tuple[Path, int]]
+    assumed: Assumed
+    problems: tuple[Problem, ...]
+    wrong_queue: tuple[Problem, ...]
+
+
+def group_terms(view: View, key: Key) -> GroupTerms:
+    """Read a PodGroup without its pods."""
     stored = view.get(key)
     assert stored is not None
     group: wire.PodGroup = stored.content
-    name = workload_name(stored.namespace, stored.name)
     found: list[Problem] = []
     subgroups = tree(group.spec, found)
     exists = bool(group.metadata.uid) or key in view.existing
@@ -98,44 +109,55 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     )
     since, seconds = created(stored, found), run_seconds(stored, found)
     leaves = leaves_of(group.spec, subgroups)
-    live = stored.live or view.schedulers is not None
     assumed = assumed_pods(group.metadata.annotations, [leaf or DEFAULT for leaf in leaves], found)
+    workload = queued(
+        view,
+        Workload(stored.object, FAMILY, None, priority=priority, created=since, run_seconds=seconds),
+        group.spec.queue,
+        written_preemptibility(stored),
+    )
+    wrong_queue = tuple(queue_problems(view, group.spec.queue, ("spec", "queue")))
+    return GroupTerms(workload, subgroups, levels, leaves, assumed, tuple(found), wrong_queue)
+
+
+def read_pod_group(view: View, key: Key) -> ReadGroup:
+    """Read a PodGroup and the pods that belong to it.
+
+    Where there are subgroups, a ``minMember`` of the PodGroup itself counts for nothing, as in KAI. Pods are
+    assumed where none are given, unless the PodGroup comes from a cluster, which has its pods as well.
+    """
+    stored, terms = view.get(key), view.derive(group_terms, key)
+    assert stored is not None
+    spec: wire.PodGroupSpec = stored.content.spec
+    name = workload_name(stored.namespace, stored.name)
+    found = list(terms.problems)
+    subgroups, levels = terms.subgroups, terms.levels
     present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
     found.extend(task_priority_problems(present))
-    awaited: list[Problem] = []
-    groups = leaf_pods(name, leaves, present, None if live else assumed, awaited if live else found)
-    whole = _without_unformed(group.spec, subgroups, groups, present) if live else subgroups
-    lacks_pods = whole is None and view.schedulers is None
-    if whole is None:
-        found.extend(map(_planned_later, awaited) if lacks_pods else awaited)
+    # A cluster that is only read leaves out a PodGroup without its pods, with a note.
+    ours = view.schedulers is not None
+    live = ours or stored.live
+    lacking = (pods_missing if ours else pods_not_there) if live else too_few_given
+    awaited: list[Problem] = [] if live else found
+    assumed = None if live else terms.assumed
+    groups = leaf_pods(name, terms.leaves, present, assumed, lacking=lacking, found=awaited)
+    whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
+    found.extend(awaited if whole is None else ())
+    lacks_pods = whole is None and not ours
     read = _judged(
         stored,
-        queued(
-            view,
-            Workload(stored.object, FAMILY, None, priority=priority, created=since, run_seconds=seconds),
-            group.spec.queue,
-            written_preemptibility(stored),
-        ),
+        terms.workload,
         found,
-        wrong_queue=list(queue_problems(view, group.spec.queue, ("spec", "queue"))),
+        wrong_queue=terms.wrong_queue,
         present=present,
         root=name,
         request=lambda: (
             None
             if lacks_pods
-            else Request(name, _root(group.spec, name, whole or subgroups, levels, groups), levels.topology)
+            else Request(name, _root(spec, name, whole or subgroups, levels, groups), levels.topology)
         ),
     )
     return replace(read, lacks_pods=lacks_pods and not read.workload.problems)
-
-
-def _planned_later(awaited: Problem) -> Problem:
-    """The same as a note: on a cluster that is only read, a PodGroup without its pods is left out."""
-    facts = dict(awaited.facts)
-    minimum, missing = facts["minimum"], facts["missing"]
-    assert isinstance(minimum, int)
-    assert isinstance(missing, int)
-    return pods_not_there(awaited.path, minimum, minimum - missing)
 
 
 def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, ReadGroup], ...]:
@@ -162,9 +184,9 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     pods += (pod for controller in made.outline.controllers for pod in pods_of(view, controller, ""))
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
-    awaited: list[Problem] = []
+    awaited: list[Problem] = [] if live else found
     shapes = _shapes(made, found, lenient=view.lenient)
-    groups = leaf_pods_of_implicit(name, made, present, shapes, awaited if live else found, live=live)
+    groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     # The owner's own name, and behind a dot which of its PodGroups is meant if it has several.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from closeknit.apis.kai_keys import SUBGROUP_LABEL, TASK_PRIORITY
@@ -87,37 +87,43 @@ def _subgroup_problems(leaf: str, group: str, tree: Tree) -> Iterator[Problem]:
         yield sentences.POD_OF_A_PARENT.at(_LABEL, subgroup=leaf, allowed=allowed)
 
 
+def too_few_given(path: Path, minimum: int, there: int) -> Problem:
+    """What a leaf lacks that is given in files with some of its pods."""
+    given = "1 is given" if there == 1 else f"{there} are given"
+    return sentences.TOO_FEW_PODS.at(path, minimum=minimum, given=given, missing=minimum - there)
+
+
+def pods_missing(path: Path, minimum: int, there: int) -> Problem:
+    """What a leaf lacks whose pods are ours to bind."""
+    given = "1 is there" if there == 1 else f"{there} are there"
+    return sentences.PODS_MISSING.at(path, minimum=minimum, given=given, missing=minimum - there)
+
+
 def leaf_pods(
     group: str,
     leaves: Mapping[str, tuple[Path, int]],
     present: Members,
     assumed: Assumed | None,
+    *,
+    lacking: Callable[[Path, int, int], Problem],
     found: list[Problem],
 ) -> dict[str, Group]:
     """Every leaf of a PodGroup, from its pods or, where it has none, assumed.
 
-    ``leaves`` gives the path of each, and how many of its pods must run at once. Where nothing is
-    assumed, a leaf that lacks pods is left out of the answer, and ``found`` tells what it waits for.
+    ``leaves`` gives the path of each, and how many of its pods must run at once. A leaf that lacks pods
+    is left out of the answer, and ``found`` gets what ``lacking`` makes of its field, minimum and pods.
     """
     made: dict[str, Group] = {}
     left = MOST_PODS
     for leaf, (path, minimum) in leaves.items():
         where = (*path, "minMember")
-        if assumed is None:
-            given = _leaf(group, leaf, minimum, present.by_leaf.get(leaf, ()), shrinks=False)
+        if assumed is None or leaf in present.by_leaf:
+            there = present.by_leaf.get(leaf, ())
+            given = _leaf(group, leaf, minimum, there, shrinks=assumed is not None)
             if isinstance(given, Group):
                 made[leaf] = given
             else:
-                found.append(_awaited(where, minimum, given))
-            continue
-        if leaf in present.by_leaf:
-            given = _leaf(group, leaf, minimum, present.by_leaf[leaf])
-            if isinstance(given, Group):
-                made[leaf] = given
-            else:
-                there = minimum - given
-                worded = "1 is given" if there == 1 else f"{there} are given"
-                found.append(sentences.TOO_FEW_PODS.at(where, minimum=minimum, given=worded, missing=given))
+                found.append(lacking(where, minimum, minimum - given))
             continue
         left -= minimum
         if left < 0:
@@ -157,7 +163,7 @@ def leaf_pods_of_implicit(
                 leaves[leaf.name] = given
             else:
                 leaves.pop(leaf.name, None)
-                found.append(_awaited(leaf.minimum_path, leaf.minimum, given))
+                found.append(pods_missing(leaf.minimum_path, leaf.minimum, leaf.minimum - given))
             continue
         if not there and leaf.minimum <= len(leaf.pods):
             leaves[leaf.name] = equal_pods(leaf.name or DEFAULT, group, leaf.minimum, shape, leaf.pods)
@@ -178,12 +184,6 @@ def _missing(leaf: Leaf, shape: Shape, present: Sequence[ReadPod]) -> Iterator[E
     unused = (name for name in leaf.pods if name not in taken)
     for _ in range(missing):
         yield ExpectedPod(next(unused, leaf.pods[-1]), shape)
-
-
-def _awaited(path: Path, minimum: int, missing: int) -> Problem:
-    there = minimum - missing
-    worded = "1 is there" if there == 1 else f"{there} are there"
-    return sentences.PODS_MISSING.at(path, minimum=minimum, given=worded, missing=missing)
 
 
 def _leaf(

@@ -1,24 +1,46 @@
-"""What is said of a workload beside what it asks for: its queue, whether it is preemptible, its run time."""
+"""How a workload queues: what its queue lets it use, whether it is preemptible, how long it runs.
+
+What a Queue may use are accounts that pods are charged to while they run.
+``limit`` is how much a queue may use at most, with all queues below it. ``quota`` is what it deserves: beyond
+it, queues are served after those that stay within theirs, the lowest use for its ``overQuotaWeight`` first.
+A workload that is not preemptible never gets more than ``quota``, because nobody could take it back. As in
+KAI, what is not written is zero, and -1 is no limit; a queue counts GPUs, CPU and memory, and nothing else.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
+from math import floor
 from typing import Any
 
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.closeknit_keys import RUN_SECONDS
-from closeknit.dialects.kai.queue_accounts import queue_accounts
-from closeknit.dialects.kai.rules import PREEMPTIBILITIES
+from closeknit.apis.scheduling_run_ai_v2 import Queue, QueueResource, QueueSpec
+from closeknit.apis.wire import Number
+from closeknit.dialects.kai.queues import UNLIMITED, circular, queues
+from closeknit.dialects.kai.rules import PREEMPTIBILITIES, seconds
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
+from closeknit.hub.quota import QUEUE_LEVEL, Account
+from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.workload import Workload
 
 NOT_PREEMPTIBLE_FROM = 100
 """The priority from which on a workload is not preemptible, unless it says so."""
 _SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?", re.ASCII)
+GPU, CPU, MEMORY = "nvidia.com/gpu", "cpu", "memory"
+_UNITS: Mapping[str, int] = {GPU: 1, CPU: 10**6, MEMORY: 10**6}
+"""How many units of the hub one unit of a Queue is: GPUs, thousandths of a core, millions of bytes."""
+_ENDLESS = 2**62
+"""Stands for no limit: more than any cluster has."""
+_CLUSTER = Account(("the cluster",), Resources(dict.fromkeys(_UNITS, _ENDLESS)), level=QUEUE_LEVEL)
+_DEFAULT_PRIORITY = 100
 
 
 def queued(view: View, workload: Workload, queue: str, preemptibility: str) -> Workload:
@@ -26,7 +48,7 @@ def queued(view: View, workload: Workload, queue: str, preemptibility: str) -> W
     preemptible = workload.priority < NOT_PREEMPTIBLE_FROM
     if preemptibility:
         preemptible = preemptibility == PREEMPTIBILITIES[0]
-    accounts = queue_accounts(view, queue, preemptible=preemptible)
+    accounts = _accounts(view, queue, preemptible=preemptible)
     return replace(workload, accounts=accounts, preemptible=preemptible)
 
 
@@ -41,8 +63,69 @@ def run_seconds(stored: Stored[Any], found: list[Problem]) -> float | None:
     """How long an object says that it runs at most: by annotation, or as the deadline of a Job."""
     written = stored.content.metadata.annotations.get(RUN_SECONDS)
     if written is not None:
-        seconds = float(written) if _SECONDS.fullmatch(written) else 0.0
-        if seconds > 0:
-            return seconds
+        long = float(written) if _SECONDS.fullmatch(written) else 0.0
+        if long > 0:
+            return long
         found.append(sentences.NOT_A_RUN_TIME.at(("metadata", "annotations", RUN_SECONDS), value=written))
     return stored.content.spec.active_deadline_seconds if isinstance(stored.content, Job) else None
+
+
+def _accounts(view: View, name: str, *, preemptible: bool) -> tuple[Account, ...]:
+    """The accounts of a workload in a queue; none where it is not known or lies in a circle of queues."""
+    known = view.derive(queues).parents
+    if name not in known or circular(name, known):
+        return ()
+    own = view.derive(_account, name)
+    return (own,) if preemptible else (own, view.derive(_guaranteed, name))
+
+
+def _account(view: View, name: str) -> Account:
+    """What a queue may use in all."""
+    spec, parent = _spec(view, name)
+    quota = {resource: _amount(resource, share.quota) for resource, share in _shares(spec).items()}
+    return Account(
+        name=(f"Queue {name}",),
+        quota=Resources(quota),
+        borrowing={
+            resource: _amount(resource, share.limit) - quota[resource]
+            for resource, share in _shares(spec).items()
+            if share.limit != UNLIMITED
+        },
+        weights={resource: float(share.over_quota_weight) for resource, share in _shares(spec).items()},
+        priority=_DEFAULT_PRIORITY if spec.priority is None else spec.priority,
+        preempt_after=seconds(spec.preempt_min_runtime),
+        reclaim_after=seconds(spec.reclaim_min_runtime),
+        level=QUEUE_LEVEL,
+        within=view.derive(_account, parent) if parent else _CLUSTER,
+    )
+
+
+def _guaranteed(view: View, name: str) -> Account:
+    """What workloads that are not preemptible may use of a queue."""
+    spec, parent = _spec(view, name)
+    shares = _shares(spec)
+    return Account(
+        name=(f"Queue {name}", "not preemptible"),
+        quota=Resources({resource: _amount(resource, share.quota) for resource, share in shares.items()}),
+        borrowing={resource: 0 for resource, share in shares.items() if share.quota != UNLIMITED},
+        level=QUEUE_LEVEL,
+        within=view.derive(_guaranteed, parent) if parent else _CLUSTER,
+    )
+
+
+def _spec(view: View, name: str) -> tuple[QueueSpec, str]:
+    """What a queue says, and its parent if that exists."""
+    stored: Stored[Queue] | None = view.get(Key("scheduling.run.ai", "Queue", "", name))
+    spec = stored.content.spec if stored is not None else QueueSpec()
+    return spec, spec.parent_queue if spec.parent_queue in view.derive(queues).parents else ""
+
+
+def _shares(spec: QueueSpec) -> dict[str, QueueResource]:
+    return {GPU: spec.resources.gpu, CPU: spec.resources.cpu, MEMORY: spec.resources.memory}
+
+
+def _amount(resource: str, written: Number) -> int:
+    """An amount in the hub's units; a part of a unit is of no use to anybody."""
+    if written == UNLIMITED:
+        return _ENDLESS
+    return min(floor(Fraction(written) * _UNITS[resource]), _ENDLESS)

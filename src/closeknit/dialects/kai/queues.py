@@ -2,7 +2,7 @@
 
 Checked are parents that do not exist, queues that are each other's parents, and quotas that mean
 nothing. Where any Queue is given, every PodGroup must name one that exists and has no children; KAI
-passes over all others without a word. ``queue_accounts`` counts how much a queue may use.
+passes over all others without a word. ``queueing`` counts how much a queue may use.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
 from closeknit.apis.job_keys import COMPLETION_INDEX
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
@@ -17,7 +15,7 @@ from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.kai.compile import read_implicit_groups, read_pod_group
 from closeknit.dialects.kai.express import to_pods
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup
-from closeknit.dialects.kai.to_pod_group import to_topology_object
+from closeknit.dialects.kai.to_pod_group import pod_group_object, to_topology_object
 from closeknit.dialects.kai.topologies import to_topology, topology_problems
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -85,16 +83,17 @@ def _missing(pods: Iterable[Object], view: View) -> Iterator[Object]:
 def _pod_group(owner: Stored[Any], made: ImplicitGroup) -> Object:
     """The PodGroup, with its owner's labels and annotations and, once it exists, a reference to it."""
     given, name = owner.content.metadata, owner.object
-    metadata: Object = {"name": made.name, "namespace": owner.namespace}
-    if given.labels:
-        metadata["labels"] = dict(given.labels)
-    if annotations := {key: value for key, value in given.annotations.items() if key != _LAST_APPLIED}:
-        metadata["annotations"] = annotations
+    metadata: Object = {
+        "name": made.name,
+        "namespace": owner.namespace,
+        "labels": dict(given.labels),
+        "annotations": {key: value for key, value in given.annotations.items() if key != _LAST_APPLIED},
+    }
     if given.uid:
         reference = {"apiVersion": name.api_version, "kind": name.kind, "name": name.name}
         metadata["ownerReferences"] = [{**reference, "uid": given.uid}]
-    spec = {**msgspec.to_builtins(made.spec()), **made.passed_on}
-    return new_object("scheduling.run.ai/v2alpha2", "PodGroup", metadata, spec)
+    group = pod_group_object(metadata, made.spec())
+    return {**group, "spec": {**group["spec"], **made.passed_on}}
 
 
 def _pods(owner: Stored[Any], made: ImplicitGroup) -> Iterator[Object]:

@@ -9,8 +9,6 @@ from typing import Any
 
 import msgspec
 
-from closeknit.apis import kai_scheduler_v1alpha1, scheduling_run_ai_v2alpha2
-from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.scheduling_run_ai_v2alpha2 import (
     UNCONSTRAINED,
     PodGroupSpec,
@@ -18,6 +16,7 @@ from closeknit.apis.scheduling_run_ai_v2alpha2 import (
     TopologyConstraint,
 )
 from closeknit.dialects.core.assumed_pods import assuming
+from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.naming import UniqueNames
 from closeknit.dialects.core.pod_specs import only_pods
 from closeknit.dialects.kai.members import DEFAULT
@@ -37,23 +36,17 @@ def to_topology_object(topology: Topology) -> dict[str, Any]:
     """
     topology = topology.down_to_nodes()
     names = Counter(level.name for level in topology.levels)
-    levels = [
-        kai_scheduler_v1alpha1.TopologyLevel(
-            node_label=level.label,
-            alias=level.name
-            if level.name and level.name not in topology.labels and names[level.name] == 1
-            else "",
-        )
-        for level in topology.levels
-    ]
-    return _plain(
-        kai_scheduler_v1alpha1.Topology(
-            api_version="kai.scheduler/v1alpha1",
-            kind="Topology",
-            metadata=ObjectMeta(name=topology.name),
-            spec=kai_scheduler_v1alpha1.TopologySpec(levels=levels),
-        )
-    )
+    levels: list[dict[str, Any]] = []
+    for label, name in ((level.label, level.name) for level in topology.levels):
+        is_alias = name and name not in topology.labels and names[name] == 1
+        levels.append({"nodeLabel": label, **({"alias": name} if is_alias else {})})
+    return new_object("kai.scheduler/v1alpha1", "Topology", {"name": topology.name}, {"levels": levels})
+
+
+def pod_group_object(metadata: dict[str, Any], spec: PodGroupSpec) -> dict[str, Any]:
+    """A PodGroup as plain data; of its metadata, what is empty is left out."""
+    own = {key: value for key, value in metadata.items() if value}
+    return new_object("scheduling.run.ai/v2alpha2", "PodGroup", own, msgspec.to_builtins(spec))
 
 
 def to_pod_group(request: Request, *, queue: str = "", priority_class: str = "") -> dict[str, Any]:
@@ -74,16 +67,12 @@ def to_pod_group(request: Request, *, queue: str = "", priority_class: str = "")
         topology_constraint=_constraint(request.root, request.topology),
         sub_groups=list(_subgroups(request)) or None,
     )
-    return _plain(
-        scheduling_run_ai_v2alpha2.PodGroup(
-            api_version="scheduling.run.ai/v2alpha2",
-            kind="PodGroup",
-            metadata=ObjectMeta(
-                name=name, namespace=namespace or DEFAULT_NAMESPACE, annotations=_annotations(request)
-            ),
-            spec=spec,
-        )
-    )
+    metadata = {
+        "name": name,
+        "namespace": namespace or DEFAULT_NAMESPACE,
+        "annotations": _annotations(request),
+    }
+    return pod_group_object(metadata, spec)
 
 
 def _subgroups(request: Request) -> Iterator[SubGroup]:
@@ -136,11 +125,6 @@ def _annotations(request: Request) -> dict[str, str]:
     asked = {pods.name: pods.resources for pods in request.root.pod_sets()}
     # Where they differ, it is in the pods that stand beside the PodGroup.
     return assuming(asked) if len(set(asked.values())) == 1 else {}
-
-
-def _plain(value: msgspec.Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(value)
-    return plain
 
 
 def subgroup_names(root: Group) -> dict[str, str]:

@@ -81,10 +81,10 @@ class _Nodes:
 
     def inside(self, levels: tuple[str, ...], domain: DomainPath) -> list[str]:
         if levels == (HOSTNAME,):
-            names: Sequence[str] = [node.name for node in self.view.found(_BY_HOSTNAME, domain[0])]
+            names: Sequence[str] = nodes_named(self.view, domain[0])
         else:
             names = self.view.derive(_nodes_by_domain, levels).get(domain, ())
-        return [name for name in names if name not in self.unhealthy and self.view.derive(_is_ready, name)]
+        return [name for name in names if name not in self.unhealthy and self.view.derive(is_ready, name)]
 
     def domain(self, levels: tuple[str, ...], node: str) -> DomainPath:
         stored = self.view.get(Key("", "Node", "", node))
@@ -104,6 +104,11 @@ class _Nodes:
         return PodSlot(name, inside[0], held=True) if inside else PodSlot(name)
 
 
+def nodes_named(view: View, hostname: str) -> list[str]:
+    """The nodes with this hostname; there should be one."""
+    return [node.name for node in view.found(_BY_HOSTNAME, hostname)]
+
+
 def _nodes_by_domain(view: View, levels: tuple[str, ...]) -> dict[DomainPath, tuple[str, ...]]:
     domains: dict[DomainPath, list[str]] = {}
     for node in view.of(core_v1.Node):
@@ -111,7 +116,8 @@ def _nodes_by_domain(view: View, levels: tuple[str, ...]) -> dict[DomainPath, tu
     return {domain: tuple(names) for domain, names in domains.items()}
 
 
-def _is_ready(view: View, node: str) -> bool:
+def is_ready(view: View, node: str) -> bool:
+    """Whether a node is there and ready."""
     stored = view.get(Key("", "Node", "", node))
     return stored is not None and hub_node(stored.content, []).ready
 
@@ -137,9 +143,11 @@ def _assigned_pod_set(
         assigned = _read(given.topology_assignment, path, found)
     if not possible or (assigned is None and given.topology_assignment is not None):
         return pod_set
-    unfilled = count - sum(bool(slot.node) for slot in pod_set.slots)
+    # A pod that runs where it cannot go on needs another place.
+    slots = [PodSlot(slot.name) if slot.node in nodes.unhealthy else slot for slot in pod_set.slots]
+    unfilled = count - sum(bool(slot.node) for slot in slots)
     kept: list[PodSlot] = []
-    for slot in pod_set.slots:
+    for slot in slots:
         unfilled -= not slot.node
         if slot.node or unfilled >= 0:
             kept.append(slot)

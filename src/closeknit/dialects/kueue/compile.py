@@ -99,7 +99,7 @@ def nominate(view: View, key: Key) -> Nominated | None:
         else:
             elsewhere = tuple(map(stored.report, wrong))
     own.extend(_name_problems(queued, view))
-    return replace(_nominated(queued, view, own), elsewhere=elsewhere)
+    return replace(nominated(queued, view, own), elsewhere=elsewhere)
 
 
 def queued_workload(view: View, key: Key) -> QueuedWorkload | None:
@@ -136,7 +136,7 @@ def _name_problems(queued: QueuedWorkload, view: View) -> Iterator[Problem]:
             return
 
 
-def _nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominated:
+def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominated:
     """All ways to run; ``own`` is what is wrong with it already."""
     if not view.lenient:
         own.extend(problem for pod_set in queued.pod_sets for problem in pod_set.unsayable)

@@ -49,7 +49,7 @@ def read_job(stored: Stored[batch_v1.Job], pods: Iterable[ReadPod]) -> QueuedWor
         indexed=job.spec.completion_mode == "Indexed",
     )
     found.extend(group_problems([pod_set]))
-    return queued_by_label(stored, [pod_set], found, finished=_is_finished(job.status))
+    return queued_by_label(stored, [pod_set], found, finished=is_finished(job.status))
 
 
 def read_job_set(stored: Stored[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable[ReadPod]) -> QueuedWorkload:
@@ -75,7 +75,7 @@ def read_job_set(stored: Stored[jobset_x_k8s_io_v1alpha2.JobSet], pods: Iterable
         if first == i:
             pod_sets.append(read)
     found.extend(group_problems(pod_sets))
-    return queued_by_label(stored, pod_sets, found, finished=_is_finished(job_set.status))
+    return queued_by_label(stored, pod_sets, found, finished=is_finished(job_set.status))
 
 
 def _replicated_job(
@@ -188,6 +188,7 @@ def _minimum(annotations: Mapping[str, str], count: int | None, found: list[Prob
     return None
 
 
-def _is_finished(status: batch_v1.JobStatus) -> bool:
+def is_finished(status: batch_v1.JobStatus) -> bool:
+    """Whether a Job or JobSet has ended, well or not."""
     ends = ("Complete", "Completed", "Failed", "SuccessCriteriaMet")
     return any(each.type in ends and each.status == "True" for each in status.conditions)

@@ -88,7 +88,7 @@ def group_pods(view: View, group: Key) -> tuple[ReadPod, ...]:
     """The pods that queue in a group, or the pod that queues by itself, in the order of their names."""
     pods = (
         pod
-        for pod in pods_of(view, group, FAMILY)
+        for pod in pods_of(view, group, FAMILY, all_waiting=True)
         if keys.QUEUE in labels_of(pod)
         and _controller(pod.stored.content.metadata) is None
         # The pods of a Job may carry the label of its queue, and do not queue by themselves.
@@ -125,12 +125,13 @@ def queues(content: object) -> bool:
 def pods_of_owner(view: View, owner: Key, workload: Key | None) -> tuple[ReadPod, ...]:
     """The pods of a Job, JobSet or Workload, each once.
 
-    Kueue has marked them, or they have it as their controller, or its controller has labelled them.
+    Kueue has marked them, or they have it as their controller, or its controller has labelled them. Those
+    that wait for their gate count, since it is Kueue's own.
     """
-    marked = pods_of(view, owner, FAMILY)
+    marked = pods_of(view, owner, FAMILY, all_waiting=True)
     if workload is not None and workload != owner:
-        marked += pods_of(view, workload, FAMILY)
-    return (*marked, *pods_of(view, owner, ""), *_labelled(view, owner))
+        marked += pods_of(view, workload, FAMILY, all_waiting=True)
+    return (*marked, *pods_of(view, owner, "", all_waiting=True), *_labelled(view, owner))
 
 
 def workload_of(view: View, owner: Key) -> Stored[wire.Workload] | None:

@@ -118,11 +118,15 @@ def _places(pod_set: QueuedPodSet, admission: Admission, placed: Placed) -> list
 def _metadata(nominated: Nominated) -> Object:
     owner, given = nominated.queued.object, nominated.queued.stored.content.metadata
     made: Object = {"name": workload_object_name(nominated), "namespace": owner.namespace}
+    early = given.annotations.get(keys.PREFER)
+    if early is not None and any(map(_prefers_by_job, nominated.queued.pod_sets)):
+        made["annotations"] = {keys.PREFER: early}
     if owner.kind == "Workload":
         return {**without_server_fields(nominated.queued.stored.written["metadata"]), **made}
     if owner.kind != "Pod" and not given.uid:
         # An owner reference is nothing without a uid, so the owner is named in Kueue's other way.
-        made["annotations"] = owner_annotations(owner.api_version, owner.kind, owner.name)
+        named = owner_annotations(owner.api_version, owner.kind, owner.name)
+        made["annotations"] = {**made.get("annotations", {}), **named}
     elif owner.kind != "Pod":
         made["labels"] = {keys.JOB_UID: given.uid}
         made |= owner_references(owner.api_version, owner.kind, owner.name, given.uid)
@@ -247,6 +251,18 @@ def _maker_labels(nominated: Nominated, pod_set: QueuedPodSet, job: int, index: 
 def _template(
     nominated: Nominated, pod_set: QueuedPodSet, admission: Admission, placed: Assigned | None
 ) -> Object:
+    name, used = workload_object_name(nominated), admission.used[pod_set.name]
+    return started_template(name, pod_set, used, admission.topology, placed)
+
+
+def started_template(
+    workload: str,
+    pod_set: QueuedPodSet,
+    used: tuple[Flavor, ...],
+    topology: Topology | None,
+    placed: Assigned | None,
+) -> Object:
+    """The template of a pod set with which its pods run, on these flavors and in these domains."""
     made: Object = copy.deepcopy(dict(pod_set.template))
     metadata, spec = made.setdefault("metadata", {}), made.setdefault("spec", {})
     kept = {
@@ -254,11 +270,10 @@ def _template(
         for key, value in metadata.get("annotations", {}).items()
         if key not in keys.KEP_ANNOTATIONS or _prefers_by_job(pod_set)
     }
-    used = admission.used[pod_set.name]
     by_topology = any(flavor.topology for flavor in used)
-    asked = _annotations(pod_set, admission.topology) if by_topology and admission.topology else {}
+    asked = _annotations(pod_set, topology) if by_topology and topology is not None else {}
     metadata["labels"] = {**metadata.get("labels", {}), keys.POD_SET: pod_set.name}
-    metadata["annotations"] = {**kept, **asked, keys.WORKLOAD: workload_object_name(nominated)}
+    metadata["annotations"] = {**kept, **asked, keys.WORKLOAD: workload}
     selector = dict(spec.get("nodeSelector", {}))
     for flavor in used:
         selector.update(flavor.labels)

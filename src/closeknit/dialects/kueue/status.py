@@ -77,7 +77,7 @@ def workload_status(stored: Stored[wire.Workload], view: View) -> Status:
     if nominated is None:
         return Status()
     conditions = [
-        Condition("QuotaReserved", "False", reason, message) for reason, message in _pending(nominated, view)
+        Condition("QuotaReserved", "False", reason, message) for reason, message in pending(nominated, view)
     ]
     if "Admitted" in before:
         conditions.append(Condition("Admitted", "False", "NoReservation", "The workload has no reservation"))
@@ -104,7 +104,7 @@ def job_status(stored: Stored[Any], view: View) -> Status:
         name = f"{stored.namespace}/{workload_object_name(nominated)}"
         events.append(Event("Normal", "CreatedWorkload", f"Created Workload: {name}"))
         # The Workload, which would carry the condition, is not there yet.
-        events.extend(Event("Warning", "Pending", why) for _, why in _pending(nominated, view))
+        events.extend(Event("Warning", "Pending", why) for _, why in pending(nominated, view))
     return Status((Condition("Suspended", "True", reason, message),), tuple(events))
 
 
@@ -136,7 +136,7 @@ def _inactive(spec: wire.ClusterQueueSpec, view: View) -> Iterator[tuple[str, st
             yield "TopologyNotFound", f'there is no Topology "{topology}" for TAS flavor "{name}"'
 
 
-def _pending(nominated: Nominated, view: View) -> Iterator[tuple[str, str]]:
+def pending(nominated: Nominated, view: View) -> Iterator[tuple[str, str]]:
     """The reason and message for which a workload cannot be admitted, whatever is free; at most one.
 
     What is wrong with the workload itself comes before what is wrong with its queue.

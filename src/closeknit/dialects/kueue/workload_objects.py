@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import msgspec
 
@@ -108,13 +109,18 @@ def _pod_set(
     jobs = asked.sub_group_count or 1
     stem = f"{workload_owner(stored).name}-{given.name}"
     index_label, job_label = asked.pod_index_label or "", asked.sub_group_index_label or ""
+    request = from_fields(asked, (*path, "topologyRequest"), given.count, found)
+    marks = (given.template.metadata.annotations, stored.content.metadata.annotations)
+    early = next((each[keys.PREFER] for each in marks if each.get(keys.PREFER)), None)
+    if early is not None and jobs > 1 and not request.names_levels:
+        request = replace(request, preferred=early, early=True)
     return QueuedPodSet(
         name=given.name,
         path=template,
         count=given.count,
         minimum=given.min_count if given.min_count != given.count else None,
         replicas=jobs,
-        request=from_fields(asked, (*path, "topologyRequest"), given.count, found),
+        request=request,
         shape=read.shape,
         unsayable=read.unsayable,
         slots=fill_slots(

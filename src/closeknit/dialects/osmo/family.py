@@ -7,6 +7,7 @@ from closeknit.dialects.family import Family
 from closeknit.dialects.osmo.compile import FAMILY, compile_workflow, makes
 from closeknit.dialects.osmo.pools import GROUP, backend_problems, pool_problems, topologies
 from closeknit.dialects.osmo.render import pool_to_kai, workflow_to_kai, workflow_to_pods
+from closeknit.dialects.osmo.status import pool_status, workflow_status
 from closeknit.dialects.wire.kinds import Kind, OwnFile
 
 
@@ -50,6 +51,7 @@ OSMO = Family(
         "kai": {Pool: pool_to_kai, Workflow: workflow_to_kai},
         "pods": {Workflow: workflow_to_pods},
     },
+    status={Pool: pool_status, Workflow: workflow_status},
     makes=makes,
     claimed_by="kai",
 )

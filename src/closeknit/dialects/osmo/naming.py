@@ -18,6 +18,8 @@ TASK_LABEL = "osmo.task_name"
 """On a pod, the name of its task."""
 PRIORITY_LABEL = "osmo.priority"
 """On a workflow and its pods, how urgent it is."""
+CANCEL = "osmo.closeknit.dev/cancel"
+"""Annotation of a workflow: with the value ``true``, its tasks end and none is started any more."""
 PRIORITIES = {"high": 125, "normal": 100, "low": 50}
 """By how urgent a workflow is, the value of the priority class that OSMO's installation brings."""
 

@@ -13,6 +13,7 @@ from closeknit.apis import osmo_closeknit_dev_v1alpha1 as wire
 from closeknit.apis.core_v1 import PodSpec
 from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.family import Described
+from closeknit.dialects.osmo.exit_actions import ExitActions, exit_actions
 from closeknit.dialects.osmo.naming import LONGEST, digest, marked, object_name
 from closeknit.dialects.osmo.rules import RESOURCES, key_problems, quantity
 from closeknit.dialects.store.objects import Stored
@@ -47,6 +48,8 @@ class ReadPool:
     """Its levels; None where topology-aware scheduling is not enabled."""
     defaults: Mapping[str, str]
     """Quantities by resource name, for tasks that do not say."""
+    exit_actions: ExitActions
+    """For tasks that say nothing about a code."""
     problems: tuple[Problem, ...]
     """What is wrong with it; its topology then means nothing."""
 
@@ -110,6 +113,7 @@ def _read(stored: Stored[wire.Pool], view: View) -> ReadPool:
         queue=queue,
         topology=_topology(queue, file),
         defaults=_defaults(file, found),
+        exit_actions=exit_actions(file.default_exit_actions, ("spec", "default_exit_actions"), found),
         problems=(*stored.problems, *found),
     )
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from closeknit.apis.closeknit_keys import RUN_SECONDS
 from closeknit.apis.kai_keys import GROUP_ANNOTATION, QUEUE, SCHEDULER, SUBGROUP_LABEL
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import Pool, Workflow
 from closeknit.dialects.core.kinds import new_object
@@ -16,7 +19,7 @@ from closeknit.dialects.osmo.compile import open_groups
 from closeknit.dialects.osmo.naming import PRIORITIES, PRIORITY_LABEL, TASK_LABEL, class_of, fitted
 from closeknit.dialects.osmo.pools import ReadPool, pool_named
 from closeknit.dialects.osmo.tree import Subgroup
-from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup, workflow_of
+from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup, pod_name, workflow_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
@@ -50,21 +53,27 @@ def _objects(stored: Stored[Workflow], view: View) -> Iterator[dict[str, Any]]:
     workflow = view.derive(workflow_of, stored.key)
     if workflow is None:
         return
-    priority = workflow.priority
-    if priority and not view.has(Key("scheduling.k8s.io", "PriorityClass", "", class_of(priority))):
-        metadata, value = {"name": class_of(priority)}, PRIORITIES[priority]
-        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-        yield {**kind, "metadata": metadata, "value": value}
+    if (needed := priority_class(workflow, view)) is not None:
+        yield needed
     for group in open_groups(workflow, view):
-        yield _pod_group(group, workflow)
+        yield to_pod_group(group, workflow)
         yield from to_pods(group, workflow)
+
+
+def priority_class(workflow: ReadWorkflow, view: View) -> dict[str, Any] | None:
+    """The PriorityClass that a workflow names and that is not there."""
+    priority = workflow.priority
+    if not priority or view.has(Key("scheduling.k8s.io", "PriorityClass", "", class_of(priority))):
+        return None
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return {**kind, "metadata": {"name": class_of(priority)}, "value": PRIORITIES[priority]}
 
 
 def _queues(pool: ReadPool) -> tuple[dict[str, Any], dict[str, Any]]:
     """The queue of a pool, after the one that it hangs below, without which KAI lets nothing run in it."""
     share = pool.file.resources.gpu
     gpu = {"quota": share.guarantee, "limit": share.maximum, "overQuotaWeight": share.weight}
-    above = fitted("-".join(part for part in ("osmo-default", pool.backend.k8s_namespace) if part))
+    above = queue_above(pool)
     open_to_all = {name: dict(_UNLIMITED) for name in ("gpu", "cpu", "memory")}
     return (
         _queue(above, {"resources": open_to_all}),
@@ -72,26 +81,52 @@ def _queues(pool: ReadPool) -> tuple[dict[str, Any], dict[str, Any]]:
     )
 
 
+def queue_above(pool: ReadPool) -> str:
+    """The queue that those of all pools of a backend hang below."""
+    return fitted("-".join(part for part in ("osmo-default", pool.backend.k8s_namespace) if part))
+
+
 def _queue(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return new_object("scheduling.run.ai/v2", "Queue", {"name": name}, spec)
 
 
-def _pod_group(group: TaskGroup, workflow: ReadWorkflow) -> dict[str, Any]:
-    """The PodGroup of a group of tasks. Its leaves count pods, or itself if it has no subgroups."""
+def to_pod_group(group: TaskGroup, workflow: ReadWorkflow, without: Collection[str] = ()) -> dict[str, Any]:
+    """The PodGroup of a group of tasks. Its leaves count pods, or itself if it has no subgroups.
+
+    ``without``: tasks of which no pod can count any more. A subgroup of such tasks alone is left out.
+    """
     pool = workflow.pool
+    subgroups = _remaining(group.tree.subgroups, without)
     topology = pool.topology.name if pool is not None and pool.topology is not None else ""
     spec: dict[str, Any] = {"queue": pool.queue} if pool is not None else {}
     if workflow.priority:
         spec["priorityClassName"] = class_of(workflow.priority)
-    if not group.tree.subgroups:
-        spec["minMember"] = len(group.tasks)
+    if not subgroups:
+        spec["minMember"] = sum(task.given.name not in without for task in group.tasks)
     spec.update(_constraint(group.tree.levels, topology))
-    if group.tree.subgroups:
-        spec["subGroups"] = [_subgroup(subgroup, topology) for subgroup in group.tree.subgroups]
+    if subgroups:
+        spec["subGroups"] = [_subgroup(subgroup, topology) for subgroup in subgroups]
     metadata: dict[str, Any] = {"name": group.pod_group, "namespace": workflow.namespace}
     if pool is not None:
         metadata["labels"] = _queue_label(pool)
+    if duration := _duration(workflow):
+        metadata["annotations"] = duration
     return new_object("scheduling.run.ai/v2alpha2", "PodGroup", metadata, spec)
+
+
+def _remaining(subgroups: Sequence[Subgroup], without: Collection[str]) -> list[Subgroup]:
+    """The subgroups without some tasks, and without those that have nothing left."""
+    if not without:
+        return list(subgroups)
+    children: Counter[str] = Counter()
+    left = []
+    # Children come after their parents, so going backwards each finds all its children counted.
+    for each in reversed(subgroups):
+        tasks = tuple(task for task in each.tasks if task not in without)
+        if tasks or children[each.name]:
+            left.append(replace(each, tasks=tasks, children=children[each.name]))
+            children[each.parent] += 1
+    return left[::-1]
 
 
 def to_pods(
@@ -122,9 +157,9 @@ def to_pods(
             **({"osmo.lead_container": "true"} if task.lead else {}),
         }
         metadata = {
-            "name": f"{task.pod}-{retry}" if retry else task.pod,
+            "name": pod_name(task, retry),
             "namespace": workflow.namespace,
-            "annotations": {GROUP_ANNOTATION: group.pod_group},
+            "annotations": {GROUP_ANNOTATION: group.pod_group, **_duration(workflow)},
             "labels": labels,
         }
         made.append(new_object("v1", "Pod", metadata, _pod_spec(task, pool)))
@@ -174,6 +209,12 @@ def _container(task: Task) -> dict[str, Any]:
         **{field: part for field, part in parts.items() if part},
         "resources": {"requests": asked, "limits": dict(asked)},
     }
+
+
+def _duration(workflow: ReadWorkflow) -> dict[str, str]:
+    """How long each task runs at most, where whoever submitted the workflow says so."""
+    annotations = workflow.stored.content.metadata.annotations
+    return {RUN_SECONDS: annotations[RUN_SECONDS]} if RUN_SECONDS in annotations else {}
 
 
 def _queue_label(pool: ReadPool | None) -> dict[str, str]:

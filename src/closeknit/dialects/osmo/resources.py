@@ -14,7 +14,7 @@ from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.core.pods import Shape
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.osmo.pools import ReadPool, platform_terms
-from closeknit.dialects.osmo.rules import GPU, RESOURCES, quantity, whole_cpus
+from closeknit.dialects.osmo.rules import GPU, RESOURCES, quantity, whole_cpus, whole_gpus
 from closeknit.dialects.osmo.tree import GroupRequirement
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, InvalidError, OneOf, Problem, shown
@@ -29,6 +29,8 @@ LONGEST_GROUP = 253
 _INSIDE: Path = ("spec", "workflow", "resources")
 _BESIDE: Path = ("spec", "resources")
 _UNASKED = ResourceSpec()
+_WHOLE = {"cpu": whole_cpus, "gpu": whole_gpus}
+"""Of these a task asks for a whole number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,8 @@ def _requests(resource: Resource, pool: ReadPool | None, found: list[Problem]) -
                 asked[name] = defaults[name]
             continue
         try:
-            asked[name] = whole_cpus(written) if field == "cpu" else quantity(field, written)
+            whole = _WHOLE.get(field)
+            asked[name] = whole(written) if whole is not None else quantity(field, written)
         except InvalidError as error:
             found.extend(problem.under(*resource.path, field) for problem in error.problems)
     return asked or {GPU: "1"}

@@ -15,7 +15,7 @@ from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub import quantities
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, InvalidError, OneOf, Problem
-from closeknit.hub.sentences import core
+from closeknit.hub.sentences import core, wire
 from closeknit.hub.sentences import osmo as sentences
 from closeknit.hub.topology import HOSTNAME
 
@@ -79,6 +79,7 @@ _SUFFIXES = {"TiB": "Ti", "GiB": "Gi", "MiB": "Mi", "KiB": "Ki", "K": "Ki", "B":
 """OSMO's units that Kubernetes does not know. The others go into the pod as they are, and mean there what
 Kubernetes takes them for: "1G" is a thousand million bytes."""
 _IN_BYTES = ("memory", "storage")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,9}(\.0+)?", re.ASCII)
 _WITH_UNIT = re.compile(rf"([0-9]+(?:\.[0-9]+)?)({'|'.join(_SUFFIXES)})", re.ASCII)
 
 
@@ -99,6 +100,16 @@ def whole_cpus(written: Quantity) -> str:
     return text
 
 
+def whole_gpus(written: Quantity) -> str:
+    """The same for GPUs; OSMO reads a number in quotes as the number."""
+    text = str(written).strip()
+    if not _INTEGER.fullmatch(text):
+        remedy = " It looks like a template. Fill it in first." if "{{" in text else ""
+        facts = {"found": worded(written), "expected": "a whole number", "remedy": remedy}
+        raise InvalidError([wire.WRONG_TYPE.at((), **facts)])
+    return quantity("gpu", int(float(text)))
+
+
 @dataclass(frozen=True, slots=True)
 class GivenGroup:
     """A group of tasks in its place."""
@@ -107,6 +118,8 @@ class GivenGroup:
     name: str
     tasks: tuple[tuple[Path, TaskSpec], ...]
     """Each with its path."""
+    ignores_nonlead: bool = True
+    """Whether only its lead decides how it ends."""
 
 
 def given_groups(workflow: WorkflowSpec, found: list[Problem]) -> Iterator[GivenGroup]:
@@ -120,7 +133,7 @@ def given_groups(workflow: WorkflowSpec, found: list[Problem]) -> Iterator[Given
         if not group.tasks:
             found.append(sentences.EMPTY_GROUP.at((*path, "tasks"), group=group.name))
         tasks = tuple(((*path, "tasks", j), task) for j, task in enumerate(group.tasks))
-        yield GivenGroup(path, group.name, tasks)
+        yield GivenGroup(path, group.name, tasks, group.ignore_nonlead_status)
     for i, task in enumerate(workflow.tasks):
         path = (*_WORKFLOW, "tasks", i)
         yield GivenGroup(path, task.name, ((path, task),))

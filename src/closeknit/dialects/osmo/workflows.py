@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import TaskSpec, Workflow, WorkflowSpec
 from closeknit.dialects.osmo import rules
+from closeknit.dialects.osmo.dependencies import input_problems, upstream
+from closeknit.dialects.osmo.exit_actions import ExitActions, exit_actions
 from closeknit.dialects.osmo.naming import digest, fitted, object_name
 from closeknit.dialects.osmo.pools import ReadPool, pool_named, pool_names
 from closeknit.dialects.osmo.resources import DEFAULT, TaskTemplate, TaskTemplates, disagreements, resources
@@ -36,6 +38,8 @@ class Task:
     lead: bool
     pod: str
     """The name of its pod."""
+    exit_actions: ExitActions = ()
+    """Its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,15 @@ class TaskGroup:
     """The name of the PodGroup."""
     tasks: tuple[Task, ...]
     tree: Tree
+    after: tuple[str, ...] = ()
+    """The groups that must be complete before it starts."""
+    ignores_nonlead: bool = True
+    """Whether only its lead decides how it ends."""
+
+    @property
+    def lead(self) -> Task:
+        """The task that decides how the group ends."""
+        return next(task for task in self.tasks if task.lead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,11 @@ class ReadWorkflow:
     """As it is labelled: ``high``, ``normal`` or ``low``; empty where there is no label."""
 
 
+def pod_name(task: Task, retries: int) -> str:
+    """The name of the pod in which a task runs after so many retries."""
+    return f"{task.pod}-{retries}" if retries else task.pod
+
+
 def workflow_of(view: View, key: Key) -> ReadWorkflow | None:
     """A workflow with every problem in it; None where it cannot be read."""
     stored = view.get(key)
@@ -77,6 +95,9 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     found.extend(rules.name_problems(file.workflow, groups))
     found.extend(rules.lead_problems(groups))
     found.extend(rules.text_problems(groups))
+    found.extend(input_problems(groups))
+    for path, task in (each for group in groups for each in group.tasks):
+        exit_actions(task.exit_actions, (*path, "exitActions"), found)
     if str(file.version) not in _VERSIONS:
         code = sentences.UNKNOWN_FILE_VERSION
         found.append(code.at(("spec", "version"), version=shown(file.version), known=VERSION))
@@ -97,7 +118,8 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     priority = rules.priority_of(stored, found)
     if found or stored.problems:
         return ReadWorkflow(stored, home, pool, (), tuple(dict.fromkeys(found)))
-    read = tuple(_task_group(group, stored, templates, pool) for group in groups)
+    after = upstream(groups)
+    read = tuple(_task_group(group, stored, templates, pool, after[group.name]) for group in groups)
     return ReadWorkflow(stored, home, pool, read, (), priority)
 
 
@@ -134,13 +156,23 @@ def _pool(workflow: WorkflowSpec, view: View, found: list[Problem], *, needs_key
 
 
 def _task_group(
-    group: GivenGroup, stored: Stored[Workflow], templates: Mapping[str, TaskTemplate], pool: ReadPool | None
+    group: GivenGroup,
+    stored: Stored[Workflow],
+    templates: Mapping[str, TaskTemplate],
+    pool: ReadPool | None,
+    after: tuple[str, ...],
 ) -> TaskGroup:
     mark = digest(stored.namespace, stored.name, group.name)
     leads = [task.name for _, task in group.tasks if task.lead]
     lead = leads[0] if leads else group.tasks[0][1].name
     tasks = tuple(
-        Task(task, templates[task.resource], task.name == lead, f"{fitted(task.name, _ROOM)}-{mark}")
+        Task(
+            task,
+            templates[task.resource],
+            task.name == lead,
+            f"{fitted(task.name, _ROOM)}-{mark}",
+            exit_actions(task.exit_actions, (), []),
+        )
         for _, task in group.tasks
     )
     topology = pool.topology if pool is not None else None
@@ -152,4 +184,6 @@ def _task_group(
             [(task.given.name, task.template.requirements) for task in tasks],
             topology.levels if topology is not None else (),
         ),
+        after=after,
+        ignores_nonlead=group.ignores_nonlead,
     )

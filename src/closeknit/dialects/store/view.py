@@ -135,17 +135,6 @@ class View:
         """Whether what this function made of these arguments may be wrong by now."""
         return (function, *arguments) in self._stale.get(function, ())
 
-    def depends_on(self, function: Callable[..., object], *arguments: Hashable) -> set[Change]:
-        """The questions that a result asked, directly or through others; a changed answer makes it stale."""
-        found: set[_Source] = set()
-        pending: list[_Source] = [(function, *arguments)]
-        while pending:
-            source = pending.pop()
-            if source not in found:
-                found.add(source)
-                pending.extend(self._results[source].sources if source in self._results else ())
-        return {source for source in found if isinstance(source[0], str)}
-
     def _note(self, changes: Sequence[Change]) -> None:
         if not changes:
             return

@@ -130,9 +130,9 @@ def _checker(kind: Any) -> _Check:
         case origin if origin is Annotated:
             return _range_checker(kind)
         case origin if origin is list:
-            return _list_checker(_checker(get_args(kind)[0]))
+            return _parts_checker(list, "a list", _checker(get_args(kind)[0]))
         case origin if origin is dict:
-            return _mapping_checker(_checker(get_args(kind)[1]))
+            return _parts_checker(dict, "a mapping", _checker(get_args(kind)[1]))
         case _:
             raise TypeError(f"No wire shape holds {kind} yet; teach this module to check it.")
 
@@ -170,24 +170,15 @@ def _range_checker(kind: Any) -> _Check:
     return check
 
 
-def _list_checker(inner: _Check) -> _Check:
+def _parts_checker(kind: Any, called: str, inner: _Check) -> _Check:
+    """Checks a list or a mapping, and all that it holds."""
+
     def check(value: Any, steps: _Steps, notes: _Notes) -> None:
-        if type(value) is not list:
-            notes.mismatch(steps, value, "a list")
+        if type(value) is not kind:
+            notes.mismatch(steps, value, called)
             return
-        for i, item in enumerate(value):
-            inner(item, (steps, i), notes)
-
-    return check
-
-
-def _mapping_checker(inner: _Check) -> _Check:
-    def check(value: Any, steps: _Steps, notes: _Notes) -> None:
-        if type(value) is not dict:
-            notes.mismatch(steps, value, "a mapping")
-            return
-        for key, item in value.items():
-            inner(item, (steps, key), notes)
+        for step, item in value.items() if kind is dict else enumerate(value):
+            inner(item, (steps, step), notes)
 
     return check
 

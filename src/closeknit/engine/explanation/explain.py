@@ -26,12 +26,18 @@ _TO_RELAX_COUNTS = 6
 _TO_DEPART = 8
 
 
-def shortfalls(trials: Trials, topology: Topology | None) -> tuple[Shortfall, ...]:
-    """Explain why a request cannot be placed; it must not be placeable, as far as is known."""
+def shortfalls(trials: Trials, topology: Topology | None, *, decided: bool) -> tuple[Shortfall, ...]:
+    """Explain why a request cannot be placed.
+
+    Unless that is ``decided``, only groups are told that surely cannot be placed by themselves.
+    """
     root = trials.request.root
     survey = Survey(trials)
     trials.grant(_TO_BLAME)
-    culprits = Blame(trials).culprits(root)
+    culprits = [each for each in Blame(trials).culprits(root) if decided or each.core.name != root.name]
+    if not culprits:
+        # Nothing is at fault for certain but that the whole took too long.
+        return ()
     trials.grant(_TO_FIT)
     known: dict[object, Shortfall] = {}
     for culprit in culprits:

@@ -38,6 +38,8 @@ SECOND_SETTINGS = Code("second-settings", "There are settings of the operator al
 NOT_A_LABEL_KEY = Code("not-a-mapped-label", "{label} is not a label key. Write one such as example.com/rack.")
 LABEL_TAKEN = Code("label-taken", "{label} is already the label of {first}. Each domain has its own.")
 
+NOT_FOR_GROVE = Code("not-for-grove", "Another framework runs the deployment, as its annotation says. Translate it to kueue, or remove the annotation.")
+
 # -------------------------------------------------------------------------- what Kueue cannot be told
 
 NOT_A_QUEUE_NAME = Code("not-a-queue-name", "{queue} is not the name of a queue. Write lower-case letters, digits and dashes.")

@@ -60,6 +60,7 @@ LOST_SWITCH = Code("lost-switch", "Topology aware scheduling is switched off, so
 
 # --------------------------------------------------------------------------------------- topologies
 
+TOPOLOGY_NOT_WRITTEN = Code("topology-not-written", "The topology {name} of the operator's configuration could not be brought into the cluster, so Grove's operator does not start: {reason:raw}")
 CONFIGURED_WITHOUT_LEVELS = Code("configured-without-levels", "Topology aware scheduling is enabled, but there are no levels. List at least one with its domain and key, or switch it off.")
 NOT_A_TOPOLOGY_DOMAIN = Code("not-a-topology-domain", "{domain} is not a topology domain. {remedy}")
 NOT_A_FIXED_DOMAIN = Code("not-a-fixed-domain", "{domain} is not a topology domain. {remedy} A ClusterTopologyBinding can have domains of any name.")

@@ -35,6 +35,11 @@ STRING_EXPECTED = Code("osmo-string-expected", "Found {found:raw} where a string
 TWO_LEADS = Code("osmo-two-leads", "{field} leads group {group} already. A group has one lead.")
 RESOURCE_TWICE = Code("osmo-resource-twice", "Resource {resource} stands in {field} as well. Keep one of the two.")
 FRACTION_OF_CPU = Code("osmo-fraction-of-cpu", "{value} is not whole. A task asks for whole CPUs; write 1 or more.")
+INPUT_FROM_OWN_GROUP = Code("osmo-input-from-own-group", "Task {task} is in group {group} too, so both run at the same time. Put them into different groups, or remove the input.")
+GROUPS_IN_A_CIRCLE = Code("osmo-groups-in-a-circle", "Groups wait for each other in a circle, so none of them can start: {groups:raw}. Remove one of the inputs.")
+UNKNOWN_EXIT_ACTION = Code("osmo-unknown-exit-action", "{action} is not an exit action. {remedy}")
+NOT_EXIT_CODES = Code("osmo-not-exit-codes", "Found {found:raw} where exit codes are expected. Write numbers and ranges with commas between, such as 0-10,16.")
+EXIT_CODE_TWICE = Code("osmo-exit-code-twice", "Code {code} stands in {field} as well. A code has one action.")
 UNKNOWN_PLATFORM = Code("osmo-unknown-platform", "Pool {pool} has no platform {platform}. {remedy}")
 
 # Topology requirements.

@@ -261,6 +261,8 @@ def _steer(job: Mapping[str, Any], tally: _Tally, plan: Plan, conditions: Condit
     spec = job["spec"]
     if spec.get("suspend"):
         plan.deletes = list(tally.active)
+        # Whom the Job itself sends away has not failed, and need not be counted.
+        plan.releases += [pod for pod in (*tally.active, *tally.terminating) if holds(pod)]
         conditions.set("Suspended", "True", reason="JobSuspended", message="Job suspended")
         return
     if "Suspended" in conditions:
@@ -275,6 +277,7 @@ def _steer(job: Mapping[str, Any], tally: _Tally, plan: Plan, conditions: Condit
         # Those that are not ready yet have the least to lose.
         ordered = sorted(tally.active, key=lambda pod: (_is_ready(pod), pod["metadata"]["name"]))
         plan.deletes = ordered[: len(tally.active) - wanted]
+        plan.releases += [pod for pod in plan.deletes if holds(pod)]
         return
     standing = len(tally.active)
     if spec.get("podReplacementPolicy") == "Failed":

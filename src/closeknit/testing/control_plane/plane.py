@@ -15,6 +15,7 @@ from closeknit.testing.control_plane.runs import PortTakenError, Process, free_p
 
 _READY_SECONDS = 120.0
 _ATTEMPTS = 3
+_ACCOUNTS = "system:serviceaccount:closeknit-system"
 
 CONTROLLERS = (
     "deployment-controller",
@@ -42,6 +43,13 @@ class ControlPlane:
         self.admin = self._credentials.user("admin", "system:masters")
         self.guest = self._credentials.user("guest")
         """A user whom RBAC allows nothing but what a test grants."""
+        self.accounts = {
+            component: self._credentials.user(
+                f"{_ACCOUNTS}:closeknit-{component}", "system:serviceaccounts", "system:authenticated"
+            )
+            for component in ("scheduler", "controllers", "admission")
+        }
+        """Whom the chart grants something, where it is installed in closeknit-system."""
         self.admin_pair = self._credentials.pair(
             "admin", common_name="admin-by-certificate", organizations=("system:masters",)
         )
@@ -58,7 +66,8 @@ class ControlPlane:
 
     def kubeconfig_of(self, user: User) -> Path:
         """The kubeconfig file of a user, written on demand."""
-        path = self.folder / f"{user.name}.kubeconfig"
+        # A colon would part two files.
+        path = self.folder / f"{user.name.replace(':', '-')}.kubeconfig"
         path.touch(mode=0o600)
         path.write_text(kubeconfig(self.address, self.authority, user), encoding="utf-8")
         return path

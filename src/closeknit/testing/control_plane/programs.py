@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 CACHE_VARIABLE = "CLOSEKNIT_CACHE"
@@ -76,6 +76,8 @@ class Release:
     """Modules that the release takes from its own source tree, and the version that was published."""
     variables: tuple[tuple[str, str], ...] = ()
     """Variables that are set at link time."""
+    unlisted: tuple[str, ...] = ()
+    """Modules that Go's checksum database does not list."""
 
     def definition(self) -> str:
         """The go.mod file."""
@@ -93,6 +95,15 @@ ETCD = Release(
     programs=(("etcd", "go.etcd.io/etcd/server/v3"),),
 )
 
+HELM = Release(
+    name="helm",
+    module="helm.sh/helm/v3",
+    version="v3.19.0",
+    programs=(("helm", "helm.sh/helm/v3/cmd/helm"),),
+    variables=(("helm.sh/helm/v3/internal/version.version", "v3.19.0"),),
+)
+"""Built only for those who ask for it."""
+
 KUBERNETES = Release(
     name="kubernetes",
     module="k8s.io/kubernetes",
@@ -109,6 +120,20 @@ KUBERNETES = Release(
         ("k8s.io/component-base/version.gitMinor", "36"),
     ),
 )
+
+KUBE_SCHEDULER = replace(
+    KUBERNETES, name="kube-scheduler", programs=(("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),)
+)
+"""Kubernetes' own scheduler. Only benchmarks start it, so others need not build it."""
+
+KUEUE = Release(
+    name="kueue",
+    module="sigs.k8s.io/kueue",
+    version="v0.19.0",
+    programs=(("kueue", "sigs.k8s.io/kueue/cmd/kueue"),),
+    unlisted=("sigs.k8s.io/scheduler-library",),
+)
+"""Kueue itself, beside which its dialect is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +169,11 @@ def programs(tell: Callable[[str], None] = lambda _: None) -> Programs:
     )
 
 
+def helm(tell: Callable[[str], None] = lambda _: None) -> Path:
+    """Helm, built first where that was not done before."""
+    return built(HELM, tell) / "helm"
+
+
 def built(release: Release, tell: Callable[[str], None]) -> Path:
     """The folder of a release's programs, all of them there and complete."""
     place = cache() / release.name / release.version
@@ -171,19 +201,22 @@ def _build(release: Release, go: str, place: Path, tell: Callable[[str], None]) 
     partial.mkdir()
     (source / "go.mod").write_text(release.definition(), encoding="utf-8")
     tell(f"Downloading {release.module} {release.version} and what it stands on.")
-    _go([go, "mod", "tidy"], source)
+    _go([go, "mod", "tidy"], source, release.unlisted)
     for name, package in release.programs:
         tell(f"Building {name} {release.version}. The first program of a release takes minutes.")
         settings = " ".join(f"-X {variable}={value}" for variable, value in release.variables)
-        _go([go, "build", "-ldflags", settings, "-o", str(partial / name), package], source)
+        command = [go, "build", "-ldflags", settings, "-o", str(partial / name), package]
+        _go(command, source, release.unlisted)
         (partial / name).replace(place / "bin" / name)
     partial.rmdir()
 
 
-def _go(command: list[str], folder: Path) -> None:
+def _go(command: list[str], folder: Path, unlisted: tuple[str, ...] = ()) -> None:
     """Run Go; a failure is told with the last of what it said."""
     # A workspace of the user's, or flags that forbid changes of go.mod, have no say here.
     environment = {**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod -buildvcs=false"}
+    if unlisted:
+        environment["GONOSUMDB"] = ",".join(unlisted)
     done = subprocess.run(
         command,
         cwd=folder,

@@ -19,7 +19,7 @@ from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
-from closeknit.testing import brute
+from tests import brute
 from tests.unit.dialects.kit import node, pod, pod_group, reading, request
 
 BIG, SMALL, OTHER = (8, 1), (1, 1), (1, 9)

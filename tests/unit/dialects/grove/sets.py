@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
+from closeknit.dialects import Source, translate
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint
 from closeknit.dialects.grove.topologies import Known
 from closeknit.hub.topology import Level, Topology
@@ -19,6 +20,7 @@ LEVELS = {
     "rack": "topology/rack",
     "host": "kubernetes.io/hostname",
 }
+ZONE, BLOCK, RACK = LEVELS["zone"], LEVELS["block"], LEVELS["rack"]
 
 
 def levels(given: Mapping[str, str] = LEVELS) -> list[dict[str, str]]:
@@ -153,3 +155,26 @@ def made_pod(name: str, gang: str = "", clique: str = "", gpus: int = 1, **more:
             **more,
         }
     )
+
+
+SERVING = pod_clique_set(
+    clique("router", domain="block"),
+    clique("lead", domain="host"),
+    clique("work", 3, minAvailable=2, domain="rack"),
+    groups=[group("pre", "lead", "work", domain="rack", replicas=3, minAvailable=1)],
+    domain="zone",
+    name="srv",
+)
+"""Two gangs beyond the base gang, and a constraint at every place."""
+
+
+def config(name: str, *groups: str, **more: Any) -> dict[str, Any]:
+    """A group configuration of a PodGang."""
+    return {"name": name, "podGroupNames": list(groups), **more}
+
+
+def translated(target: str, *texts: str) -> list[dict[str, Any]]:
+    """The objects that become of these, which must be without problems."""
+    found = translate([Source("f", "\n---\n".join(texts).encode())], target)
+    assert [str(problem) for problem in found.problems] == []
+    return list(found.objects)

@@ -11,56 +11,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
 from closeknit import Cluster, Placed, Unplaceable, solve
-from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
-from closeknit.dialects import Source, translate
-from closeknit.dialects.family import Condition
-from closeknit.dialects.grove.status import topology_levels
-from closeknit.dialects.grove.topologies import Known
 from closeknit.hub.drawing import parse
-from closeknit.hub.request import Group, Request
-from closeknit.hub.topology import Level, Topology
+from tests.unit.dialects.grove.constrained import RUNNING, TREE, WITHOUT_RACK, gangs, packed, required
 from tests.unit.dialects.grove.sets import (
-    LEVELS,
     clique,
-    configuration,
     group,
     pod_clique_set,
     pod_spec,
     topology,
+    translated,
 )
 from tests.unit.dialects.kit import changes, problems, reading
 from tests.unit.dialects.kit import request as only_request
-
-TREE = Topology("grove-topology", tuple(Level(key, domain) for domain, key in LEVELS.items()))
-
-
-WITHOUT_RACK = {domain: key for domain, key in LEVELS.items() if domain != "rack"}
-
-
-RUNNING: dict[str, Any] = {"metadata": {"uid": "1"}}
-
-
-def packed(name: str | None = "grove-topology", **pack: str) -> dict[str, Any]:
-    named = {"topologyName": name} if name else {}
-    return {"topologyConstraint": {**named, "pack": pack}}
-
-
-def translated(target: str, *texts: str) -> list[dict[str, Any]]:
-    found = translate([Source("f", "\n---\n".join(texts).encode())], target)
-    assert [str(problem) for problem in found.problems] == []
-    return list(found.objects)
-
-
-def gangs(*texts: str) -> dict[str, dict[str, Any]]:
-    return {gang["metadata"]["name"]: gang for gang in translated("podgang", *texts)}
-
-
-def required(found: Request) -> dict[str, str | None]:
-    return {member.name: member.required for member, _ in found.root.walk() if isinstance(member, Group)}
 
 
 def drawn(text: str) -> Cluster:
@@ -68,14 +33,7 @@ def drawn(text: str) -> Cluster:
     return Cluster((TREE,), cluster.nodes, cluster.holdings)
 
 
-def condition(text: str, *topologies: Topology, enabled: bool = True) -> Condition:
-    given = msgspec.convert(json.loads(text), PodCliqueSet)
-    return topology_levels(given, Known({one.name: one for one in topologies}, enabled=enabled))
-
-
 SCALED = pod_clique_set(clique("w"), groups=[group("g", "w", replicas=3)], domain="zone")
-
-
 TWO_ZONES = """
 z1
   b1
@@ -317,81 +275,6 @@ def test_kai_2117_pods_and_gangs_tell_kai_to_make_no_pod_group_of_them() -> None
     objects = [*translated("podgang", text), *translated("pods", text)]
 
     assert [each["metadata"]["annotations"][skip] for each in objects] == ["true", "true"]
-
-
-def test_442_the_condition_follows_every_edit_of_the_topology() -> None:
-    text = pod_clique_set(clique("a"), **packed(required="rack"))
-    lost = Topology("grove-topology", tuple(level for level in TREE.levels if level.name != "rack"))
-
-    assert condition(text, TREE).status == "False"
-    assert condition(text, lost).status == "True"
-    assert condition(text).status == "Unknown"
-    assert condition(text, TREE).status == "False"
-
-
-def test_lost_domains_are_listed_in_order_and_once() -> None:
-    """Grove lists them as its maps happen to be walked."""
-    text = pod_clique_set(
-        clique("a", domain="host"), clique("b", domain="host"), clique("c", domain="rack"), domain="block"
-    )
-    bare = Topology("grove-topology", (Level("topology/zone", "zone"),))
-
-    assert condition(text, bare).message == "Unavailable topology domains: [block, host, rack]"
-
-
-def test_a_topology_that_is_gone_leaves_the_condition_unknown_and_is_called_by_name() -> None:
-    found = condition(pod_clique_set(clique("a"), **packed("h100", required="rack")))
-
-    assert (found.status, found.reason) == ("Unknown", "ClusterTopologyNotFound")
-    assert found.message == "ClusterTopologyBinding h100 not found"
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [
-        pytest.param((), id="the topology is gone"),
-        pytest.param((configuration(None, enabled=False), topology()), id="it is switched off"),
-    ],
-)
-def test_a_running_set_goes_on_without_constraints_and_names_no_topology(texts: tuple[str, ...]) -> None:
-    text = pod_clique_set(clique("a", domain="rack"), domain="zone", **RUNNING)
-    (found,) = gangs(*texts, text).values()
-
-    assert "topologyConstraint" not in found["spec"]
-    assert "grove.io/topology-name" not in found["metadata"]["annotations"]
-    assert set(required(only_request(*texts, text)).values()) == {None}
-
-
-def test_switching_it_off_is_told_by_the_condition() -> None:
-    found = condition(pod_clique_set(clique("a"), domain="zone"), TREE, enabled=False)
-
-    assert (found.status, found.reason) == ("Unknown", "TopologyAwareSchedulingDisabled")
-
-
-def test_a_running_set_without_a_name_for_its_topology_goes_on() -> None:
-    text = pod_clique_set(clique("a"), **packed(None, required="rack"), **RUNNING)
-
-    assert set(required(only_request(topology(), text)).values()) == {None}
-    assert condition(text, TREE).reason == "TopologyNameMissing"
-
-
-def test_a_running_set_whose_levels_changed_places_goes_on_with_the_finer_one() -> None:
-    """What was finer is now coarser than the constraint of the set, which holds for it anyway."""
-    text = pod_clique_set(clique("a", domain="rack"), domain="block", **RUNNING)
-    upside = topology({"rack": "topology/rack", "block": "topology/block"})
-
-    assert required(only_request(upside, text)) == {
-        "default/pcs": None,
-        "pcs-0": "topology/block",
-        "pcs-0-a": None,
-    }
-
-
-def test_a_new_set_is_refused_for_what_a_running_one_may_keep() -> None:
-    text = pod_clique_set(clique("a", domain="rack"), domain="zone")
-
-    (found,) = problems(topology(WITHOUT_RACK), text)
-    assert found.startswith("2:spec.template.cliques[0].topologyConstraint.packDomain: ")
 
 
 def test_there_is_a_signal_that_a_placement_cannot_be_had() -> None:

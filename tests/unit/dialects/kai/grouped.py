@@ -32,3 +32,17 @@ def tree(asked: Request) -> dict[str, tuple[int, int, str | None]]:
             size = sum(one.count for one in pods) if pods else len(member.members)
             found[member.name] = (least, size, member.required)
     return found
+
+
+def subgroups(made: dict[str, Any]) -> list[tuple[str, str, int | None, int | None, str]]:
+    """Name, parent, minMember, minSubGroup and required level of each subgroup."""
+    return [
+        (
+            each["name"],
+            each.get("parent", ""),
+            each.get("minMember"),
+            each.get("minSubGroup"),
+            each.get("topologyConstraint", {}).get("requiredTopologyLevel", ""),
+        )
+        for each in made["spec"].get("subGroups", [])
+    ]

@@ -10,14 +10,9 @@ from closeknit.dialects import group_of
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
-from tests.unit.dialects.kit import TOPOLOGY, node, pod, pod_group, problems, reading, request
+from tests.unit.dialects.kit import TOPOLOGY, close, node, pod, pod_group, problems, reading, request
 
 GPU = Resources({"nvidia.com/gpu": 1})
-
-
-def close(required: str = "", preferred: str = "") -> dict[str, Any]:
-    levels = {"requiredTopologyLevel": required, "preferredTopologyLevel": preferred}
-    return {"topology": "tree", **{field: level for field, level in levels.items() if level}}
 
 
 def sets(found: Request) -> dict[str, PodSet]:

@@ -6,13 +6,7 @@ from typing import Any
 
 import pytest
 
-from closeknit.hub.request import Group
-from tests.unit.dialects.kit import TOPOLOGY, pod, pod_group, problems, reading
-
-
-def close(required: str = "", preferred: str = "", topology: str = "tree") -> dict[str, Any]:
-    levels = {"requiredTopologyLevel": required, "preferredTopologyLevel": preferred}
-    return {"topology": topology, **{field: level for field, level in levels.items() if level}}
+from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, reading
 
 
 @pytest.mark.parametrize(
@@ -72,74 +66,6 @@ def close(required: str = "", preferred: str = "", topology: str = "tree") -> di
             id="what KAI takes is taken",
         ),
         pytest.param(
-            {"subGroups": [{"name": "a", "minMember": 1}, {"name": "a", "minMember": 2}]},
-            ['2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.'],
-            id="two subgroups cannot share a name",
-        ),
-        pytest.param(
-            {"subGroups": [{"name": "a", "minMember": 1}, {"name": "a", "parent": "b"}]},
-            [
-                '2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.',
-                '2:spec.subGroups[1].parent: There is no subgroup "b". None is given; add it, or name none.',
-                '2:spec.subGroups[1].minMember: "a" needs minMember: how many of its pods must run at once.',
-            ],
-            id="a name that stands twice does not hide what else is wrong there",
-        ),
-        pytest.param(
-            {
-                "minSubGroup": 1,
-                "subGroups": [{"name": "a"}, {"name": "a"}, {"name": "b", "parent": "a", "minMember": 1}],
-            },
-            ['2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.'],
-            id="nor is the second taken for a leaf where others name it as their parent",
-        ),
-        pytest.param(
-            {
-                "subgroups": [
-                    {"name": "workers"},
-                    {"name": "a", "parent": "workers", "minMember": 1},
-                    {"name": "b", "parent": "wrokers", "minMember": 1},
-                ]
-            },
-            [
-                '2:spec.subgroups[2].parent: There is no subgroup "wrokers". Did you mean "workers"? Allowed: "a", "workers".'
-            ],
-            id="a parent that is missing is named with the nearest one, in the author's spelling",
-        ),
-        pytest.param(
-            {"subGroups": [{"name": "workers"}, {"name": "a", "parent": "worker", "minMember": 1}]},
-            [
-                '2:spec.subGroups[1].parent: There is no subgroup "worker". Did you mean "workers"? Allowed: "workers".'
-            ],
-            id="a subgroup that was meant as a parent is not asked for minMember on top",
-        ),
-        pytest.param(
-            {"subGroups": [{"name": "a", "parent": "a"}]},
-            [
-                '2:spec.subGroups[0].parent: These subgroups are each other\'s parents: "a" > "a". Let one of them have no parent.',
-            ],
-            id="a subgroup cannot be its own parent",
-        ),
-        pytest.param(
-            {
-                "subGroups": [
-                    {"name": "a", "parent": "c"},
-                    {"name": "b", "parent": "a"},
-                    {"name": "c", "parent": "b"},
-                    {"name": "d", "parent": "a", "minMember": 1},
-                    {"name": "x", "parent": "y"},
-                    {"name": "y", "parent": "x"},
-                ]
-            },
-            [
-                '2:spec.subGroups[0].parent: These subgroups are each other\'s parents: "a" > "c" > "b" > "a".'
-                " Let one of them have no parent.",
-                '2:spec.subGroups[4].parent: These subgroups are each other\'s parents: "x" > "y" > "x".'
-                " Let one of them have no parent.",
-            ],
-            id="each circle of parents is named once, and who hangs below it not at all",
-        ),
-        pytest.param(
             {"subGroups": [{"name": "a"}, {"name": "b", "minMember": 1}]},
             ['2:spec.subGroups[0].minMember: "a" needs minMember: how many of its pods must run at once.'],
             id="a leaf needs minMember",
@@ -178,30 +104,6 @@ def close(required: str = "", preferred: str = "", topology: str = "tree") -> di
             id="a PodGroup without subgroups has none to count",
         ),
         pytest.param(
-            {"subGroups": [{"name": "A_b", "minMember": 1}]},
-            [
-                '2:spec.subGroups[0].name: "A_b" is not a valid name. Allowed are at most 63 lower-case letters,'
-                " digits and dashes, with a letter or digit at both ends."
-            ],
-            id="a name must fit a label",
-        ),
-        pytest.param(
-            {"subGroups": [{"name": "", "minMember": 1}, {"name": "a", "minMember": 1}]},
-            [
-                '2:spec.subGroups[0].name: "" is not a valid name. Allowed are at most 63 lower-case letters,'
-                " digits and dashes, with a letter or digit at both ends."
-            ],
-            id="a name cannot be empty",
-        ),
-        pytest.param(
-            {"subGroups": [{"name": "a" * 64, "minMember": 1}]},
-            [
-                f'2:spec.subGroups[0].name: "{"a" * 64}" is not a valid name. Allowed are at most 63 lower-case letters,'
-                " digits and dashes, with a letter or digit at both ends."
-            ],
-            id="a name cannot be longer than a label's value",
-        ),
-        pytest.param(
             {"minMember": -1},
             ["2:spec.minMember: -1 is negative. Write zero or more."],
             id="minMember cannot be negative",
@@ -234,69 +136,6 @@ def close(required: str = "", preferred: str = "", topology: str = "tree") -> di
             id="assumed pods are counted over all subgroups",
         ),
         pytest.param(
-            {"subGroups": [{"name": "a", "minMember": 1}], "subgroups": [{"name": "b", "minMember": 1}]},
-            ["2:spec.subgroups: This stands beside subGroups. Keep subGroups only."],
-            id="the two spellings of subgroups cannot stand side by side",
-        ),
-        pytest.param(
-            {"topologyConstraint": close("topology/rack", topology="treee")},
-            [
-                '2:spec.topologyConstraint.topology: Topology "treee" is not there. Did you mean "tree"? Allowed: "tree".'
-            ],
-            id="an unknown topology is named with the nearest one",
-        ),
-        pytest.param(
-            {"topologyConstraint": {"requiredTopologyLevel": "topology/rack"}},
-            [
-                '2:spec.topologyConstraint.topology: The topology whose levels are meant is missing. Allowed: "tree".'
-            ],
-            id="a level without a topology says nothing",
-        ),
-        pytest.param(
-            {"topologyConstraint": close("topology/rak", "topology/row")},
-            [
-                '2:spec.topologyConstraint.requiredTopologyLevel: Topology "tree" has no level "topology/rak".'
-                ' Did you mean "topology/rack"? Allowed: "block", "topology/block", "topology/rack", "topology/zone".',
-                '2:spec.topologyConstraint.preferredTopologyLevel: Topology "tree" has no level "topology/row".'
-                ' Did you mean "topology/zone"? Allowed: "block", "topology/block", "topology/rack", "topology/zone".',
-            ],
-            id="an unknown level is named with the nearest one",
-        ),
-        pytest.param(
-            {
-                "topologyConstraint": close("topology/rack"),
-                "subgroups": [
-                    {"name": "a", "minMember": 1, "topologyConstraint": close("topology/zone")},
-                ],
-            },
-            [
-                '2:spec.subgroups[0].topologyConstraint.requiredTopologyLevel: "topology/zone" is coarser than "topology/rack",'
-                " which spec.topologyConstraint.requiredTopologyLevel names."
-                ' Name "topology/rack" or a finer level, or leave it out.'
-            ],
-            id="a child coarser than the PodGroup is refused, naming both levels",
-        ),
-        pytest.param(
-            {
-                "subGroups": [
-                    {"name": "top", "topologyConstraint": close("block")},
-                    {"name": "mid", "parent": "top"},
-                    {
-                        "name": "low",
-                        "parent": "mid",
-                        "minMember": 1,
-                        "topologyConstraint": close("topology/zone"),
-                    },
-                ]
-            },
-            [
-                '2:spec.subGroups[2].topologyConstraint.requiredTopologyLevel: "topology/zone" is coarser than "block",'
-                " which spec.subGroups[0].topologyConstraint.requiredTopologyLevel names."
-                ' Name "block" or a finer level, or leave it out.'
-            ],
-            id="a level is compared with the nearest ancestor that has one",
-        ),
-        pytest.param(
             {"priorityClassName": "trane"},
             [
                 '2:spec.priorityClassName: There is no PriorityClass "trane". Did you mean "train"? Allowed: "build",'
@@ -322,75 +161,10 @@ def close(required: str = "", preferred: str = "", topology: str = "tree") -> di
             ],
             id="wrong types are all told, with what was found",
         ),
-        pytest.param(
-            {"subGroups": [{"minMember": 1}, "b", {"name": "c", "minMember": True}]},
-            [
-                "2:spec.subGroups[0].name: This field is missing.",
-                '2:spec.subGroups[1]: Found "b", a string, where a mapping is expected.',
-                "2:spec.subGroups[2].minMember: Found true, a truth value, where a whole number is expected.",
-            ],
-            id="a subgroup needs a name and the right shape",
-        ),
     ],
 )
 def test_refuses(spec: dict[str, Any], want: list[str]) -> None:
     assert problems(TOPOLOGY, pod_group(spec)) == want
-
-
-@pytest.mark.parametrize(
-    ("spec", "notes", "preferred"),
-    [
-        pytest.param(
-            {"topologyConstraint": close("topology/rack", "topology/zone")},
-            [
-                'spec.topologyConstraint.preferredTopologyLevel: "topology/zone" is coarser than "topology/rack",'
-                " which spec.topologyConstraint.requiredTopologyLevel requires, so preferring it changes nothing."
-            ],
-            {"default/g": None},
-            id="coarser than the requirement says nothing",
-        ),
-        pytest.param(
-            {
-                "topologyConstraint": close(preferred="topology/rack"),
-                "subGroups": [
-                    {"name": "a", "minMember": 1, "topologyConstraint": close(preferred="block")},
-                    {"name": "b", "minMember": 1, "topologyConstraint": close("topology/zone")},
-                ],
-            },
-            [
-                'spec.subGroups[0].topologyConstraint.preferredTopologyLevel: "block" is coarser than'
-                ' "topology/rack", which spec.topologyConstraint.preferredTopologyLevel prefers.'
-                ' It counts only where "topology/rack" cannot be had.'
-            ],
-            {"default/g": "topology/rack", "a": "topology/block", "b": None},
-            id="coarser than the preference above counts where that cannot be had",
-        ),
-        pytest.param(
-            {
-                "topologyConstraint": close("topology/rack"),
-                "subGroups": [{"name": "a", "minMember": 1, "topologyConstraint": close(preferred="block")}],
-            },
-            [
-                'spec.subGroups[0].topologyConstraint.preferredTopologyLevel: "block" is coarser than'
-                ' "topology/rack", which spec.topologyConstraint.requiredTopologyLevel requires,'
-                " so preferring it changes nothing."
-            ],
-            {"default/g": None, "a": None},
-            id="coarser than the requirement above says nothing",
-        ),
-    ],
-)
-def test_a_preference_is_never_refused_but_noted_where_it_is(
-    spec: dict[str, Any], notes: list[str], preferred: dict[str, str | None]
-) -> None:
-    found = reading(TOPOLOGY, pod_group(spec))
-
-    assert found.problems == ()
-    (workload,) = found.workloads
-    assert [str(note) for note in workload.notes] == notes
-    assert workload.request is not None
-    groups = (member for member, _ in workload.request.root.walk() if isinstance(member, Group))
-    assert {group.name: group.preferred for group in groups} == preferred
 
 
 def test_all_problems_come_at_once() -> None:
@@ -422,78 +196,6 @@ def test_all_problems_come_at_once() -> None:
         "2:spec.topologyConstraint.requiredTopologyLevel",
         "2:spec.subGroups[4].topologyConstraint.preferredTopologyLevel",
     ]
-
-
-def test_what_stands_in_a_circle_is_checked_all_the_same() -> None:
-    spec = {
-        "subGroups": [
-            {"name": "a", "parent": "b", "topologyConstraint": close("topology/rack")},
-            {"name": "b", "parent": "a", "topologyConstraint": close("topology/zone")},
-            {"name": "c", "parent": "b", "minMember": 1},
-        ]
-    }
-    found = problems(TOPOLOGY, pod_group(spec), pod("p", "g", "d"))
-
-    assert [line.partition(": ")[0] for line in found] == [
-        "2:spec.subGroups[0].parent",
-        "2:spec.subGroups[1].topologyConstraint.requiredTopologyLevel",
-        '3:metadata.labels["kai.scheduler/subgroup-name"]',
-    ]
-    assert found[-1].endswith('Allowed: "c".')
-
-
-def test_a_second_topology_is_a_problem_that_names_both() -> None:
-    other = TOPOLOGY.replace("name: tree", "name: other")
-    spec = {
-        "topologyConstraint": close("topology/zone"),
-        "subGroups": [
-            {"name": "a", "minMember": 1, "topologyConstraint": close("topology/rack", topology="other")},
-            {"name": "b", "minMember": 1, "topologyConstraint": close("topology/rack", topology="gone")},
-        ],
-    }
-
-    assert problems(TOPOLOGY, other, pod_group(spec)) == [
-        '3:spec.subGroups[0].topologyConstraint.topology: "other" is not "tree",'
-        " which spec.topologyConstraint.topology names. A PodGroup can speak of one topology only.",
-        '3:spec.subGroups[1].topologyConstraint.topology: "gone" is not "tree",'
-        " which spec.topologyConstraint.topology names. A PodGroup can speak of one topology only.",
-        '3:spec.subGroups[1].topologyConstraint.topology: Topology "gone" is not there. Allowed: "other", "tree".',
-    ]
-
-
-def test_an_unknown_topology_is_told_once_where_it_is_first_named() -> None:
-    spec = {
-        "subGroups": [
-            {"name": name, "minMember": 1, "topologyConstraint": close("x", topology="gone")} for name in "ab"
-        ]
-    }
-
-    assert problems(pod_group(spec)) == [
-        '1:spec.subGroups[0].topologyConstraint.topology: Topology "gone" is not there. None is given; add it, or name none.'
-    ]
-
-
-@pytest.mark.parametrize("broken", ["levels: []", "levels: 5"])
-def test_a_topology_with_problems_of_its_own_is_not_called_missing(broken: str) -> None:
-    topology = TOPOLOGY.partition("spec:")[0] + f"spec: {{{broken}}}"
-
-    assert problems(topology, pod_group({"topologyConstraint": close("topology/rack")}))[1:] == [
-        '2:spec.topologyConstraint.topology: Topology "tree" has problems of its own. Correct them first.'
-    ]
-
-
-def test_subgroups_nest_sixty_four_deep_and_no_deeper() -> None:
-    def chain(length: int) -> str:
-        subgroups: list[dict[str, Any]] = [{"name": f"g{i}", "parent": f"g{i - 1}"} for i in range(length)]
-        del subgroups[0]["parent"]
-        subgroups[-1]["minMember"] = 1
-        return pod_group({"subGroups": subgroups})
-
-    assert problems(chain(64)) == []
-    assert problems(chain(65)) == [
-        "1:spec.subGroups[64].parent: Subgroups are nested more than 64 deep here. Leave some of them out."
-    ]
-    assert len(problems(chain(20_000))) == 1
 
 
 def test_an_invalid_pod_group_is_a_workload_without_a_request() -> None:

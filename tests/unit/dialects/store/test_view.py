@@ -97,13 +97,6 @@ def test_what_did_not_come_out_otherwise_stops_the_change() -> None:
     assert (view.worked_out[uid_of], view.worked_out[has_uid], view.worked_out[summary]) == (2, 2, 1)
 
 
-def test_what_a_result_depends_on_is_known_by_way_of_others_too() -> None:
-    view = filled(pod("a", node="u"))
-    view.derive(summary, key("a"))
-
-    assert view.depends_on(summary, key("a")) == {("key", key("a"))}
-
-
 def test_an_index_finds_objects_by_what_they_say_now() -> None:
     view = filled(pod("a", "x"), pod("b", "x"))
     assert view.derive(names_of, "x") == ("a", "b")

@@ -10,7 +10,15 @@ from closeknit.hub.outcome import (
     Unplaceable,
 )
 from closeknit.hub.request import Request
+from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
+
+
+def racks(*counts: int, required: str | None = None, minimum: int | None = None) -> Request:
+    """Groups ``a``, ``b`` and so on of so many pods, each in one rack."""
+    named = zip("abc", counts, strict=False)
+    groups = (group(name, pods(f"{name}w", count), required="rack") for name, count in named)
+    return request("t", *groups, required=required, minimum=minimum)
 
 
 def shortfalls(cluster: Cluster, asked: Request) -> tuple[Shortfall, ...]:

@@ -22,7 +22,7 @@ from closeknit.hub.outcome import (
 from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import GPU, parse
-from tests.unit.engine.explanation.explained import TWO_RACKS, changes, only, shortfalls
+from tests.unit.engine.explanation.explained import TWO_RACKS, changes, only, racks, shortfalls
 
 THREE_RACKS = parse("""
     b1
@@ -95,36 +95,15 @@ class Blame:
     "case",
     [
         pytest.param(
-            Blame(
-                request(
-                    "t",
-                    group("a", pods("aw", 9), required="rack"),
-                    group("b", pods("bw", 2), required="rack"),
-                ),
-                ("a",),
-            ),
+            Blame(racks(9, 2), ("a",)),
             id="the group that fails by itself is named, not the whole",
         ),
         pytest.param(
-            Blame(
-                request(
-                    "t",
-                    group("a", pods("aw", 9), required="rack"),
-                    group("b", pods("bw", 10), required="rack"),
-                ),
-                ("a", "b"),
-            ),
+            Blame(racks(9, 10), ("a", "b")),
             id="every group that fails by itself is named",
         ),
         pytest.param(
-            Blame(
-                request(
-                    "t",
-                    group("a", pods("aw", 8), required="rack"),
-                    group("b", pods("bw", 8), required="rack"),
-                ),
-                ("root",),
-            ),
+            Blame(racks(8, 8), ("root",)),
             id="where each part stands alone and together they do not, the group around them is named",
         ),
         pytest.param(
@@ -143,29 +122,11 @@ class Blame:
             id="the lowest group that fails is named",
         ),
         pytest.param(
-            Blame(
-                request(
-                    "t",
-                    group("a", pods("aw", 9), required="rack"),
-                    group("b", pods("bw", 8), required="rack"),
-                    group("c", pods("cw", 8), required="rack"),
-                    minimum=2,
-                ),
-                ("root",),
-            ),
+            Blame(racks(9, 8, 8, minimum=2), ("root",)),
             id="a failing member that may be left out is not at fault",
         ),
         pytest.param(
-            Blame(
-                request(
-                    "t",
-                    group("a", pods("aw", 9), required="rack"),
-                    group("b", pods("bw", 9), required="rack"),
-                    group("c", pods("cw", 1), required="rack"),
-                    minimum=2,
-                ),
-                ("a", "b"),
-            ),
+            Blame(racks(9, 9, 1, minimum=2), ("a", "b")),
             id="members that fail are at fault where too few others are left",
         ),
         pytest.param(
@@ -220,13 +181,7 @@ def test_pods_of_different_shapes_are_counted_together() -> None:
 
 
 def test_pods_are_counted_under_the_levels_of_inner_groups() -> None:
-    asked = request(
-        "t",
-        group("a", pods("aw", 4), required="rack"),
-        group("b", pods("bw", 4), required="rack"),
-        group("c", pods("cw", 4), required="rack"),
-        required="block",
-    )
+    asked = racks(4, 4, 4, required="block")
     cluster = parse("""
         b1
           r1
@@ -342,9 +297,21 @@ def test_the_whole_cluster_is_one_domain_without_a_path() -> None:
 
 
 def test_an_undecided_request_is_explained_as_far_as_is_known() -> None:
-    engine = Engine(THREE_RACKS, Budget(find=1))
+    engine = Engine(THREE_RACKS, Budget(find=0))
 
     outcome = engine.solve(WHOLE_HOSTS)
 
     assert isinstance(outcome, Undecided)
     assert [each.group for each in outcome.shortfalls] == ["g"]
+
+
+def test_nothing_is_said_of_an_undecided_request_whose_parts_could_all_be_placed() -> None:
+    # There is room, so whatever figure stood here as the most that fits would be false.
+    asked = request(
+        "t", group("a", pods("x", 2, 8), required="rack"), group("b", pods("y", 1, 4), required="rack")
+    )
+
+    outcome = Engine(THREE_RACKS, Budget(find=0)).solve(asked)
+
+    assert isinstance(outcome, Undecided)
+    assert outcome.shortfalls == ()

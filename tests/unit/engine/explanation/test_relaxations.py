@@ -15,7 +15,7 @@ from closeknit.hub.outcome import (
 from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import parse
-from tests.unit.engine.explanation.explained import changes, shortfalls
+from tests.unit.engine.explanation.explained import changes, racks, shortfalls
 
 
 @dataclass
@@ -71,13 +71,7 @@ class Help:
         pytest.param(
             Help(
                 "b1\n  r1\n    x1: 3\n  r2\n    x2: 3\nb2\n  r3\n    x3: 1\n",
-                request(
-                    "t",
-                    group("a", pods("aw", 2), required="rack"),
-                    group("b", pods("bw", 2), required="rack"),
-                    group("c", pods("cw", 2), required="rack"),
-                    required="block",
-                ),
+                racks(2, 2, 2, required="block"),
                 [(LevelChange("a", "block"),), (CountChange("cw", 1),)],
             ),
             id="what turns out not to be in the way is left as it was",
@@ -85,12 +79,7 @@ class Help:
         pytest.param(
             Help(
                 "b1\n  r1\n    x1: 3\n  r2\n    x2: 3\n",
-                request(
-                    "t",
-                    group("a", pods("aw", 2), required="rack"),
-                    group("b", pods("bw", 2), required="rack"),
-                    group("c", pods("cw", 2), required="rack"),
-                ),
+                racks(2, 2, 2),
                 [(LevelChange("a", "block"),), (CountChange("cw", 1),)],
             ),
             id="where groups stand in each other's way, changing one of them may do",
@@ -98,11 +87,7 @@ class Help:
         pytest.param(
             Help(
                 "r1\n  x1: 2\nr2\n  x2: 3\n",
-                request(
-                    "t",
-                    group("a", pods("aw", 4), required="rack"),
-                    group("b", pods("bw", 5), required="rack"),
-                ),
+                racks(4, 5),
                 [(CountChange("aw", 2), CountChange("bw", 3))],
             ),
             id="several failing groups change together",
@@ -158,11 +143,7 @@ class Help:
         pytest.param(
             Help(
                 "r1\n  x1: 4 used=2:a\nr2\n  x2: 4 used=2:b\n",
-                request(
-                    "t",
-                    group("a", pods("aw", 4), required="rack"),
-                    group("b", pods("bw", 4), required="rack"),
-                ),
+                racks(4, 4),
                 [(CountChange("aw", 2), CountChange("bw", 2)), (Departure(("a", "b")),)],
             ),
             id="several failing groups get room in domains of their own",
@@ -170,11 +151,7 @@ class Help:
         pytest.param(
             Help(
                 "r1\n  x1: 4 used=4:a\nr2\n  x2: 4\n",
-                request(
-                    "t",
-                    group("a", pods("aw", 4), required="rack"),
-                    group("b", pods("bw", 4), required="rack"),
-                ),
+                racks(4, 4),
                 [(CountChange("aw", 2), CountChange("bw", 2)), (Departure(("a",)),)],
             ),
             id="room is made for groups that stand in each other's way",

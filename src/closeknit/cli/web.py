@@ -1,0 +1,112 @@
+"""``closeknit web``: the live map of a cluster in a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import sys
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from closeknit.cli import clusters, options
+from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
+from closeknit.cli.working import told_to_stop
+from closeknit.hub.paths import Verbatim
+from closeknit.hub.problems import InvalidError
+from closeknit.hub.sentences import cli as sentences
+
+if TYPE_CHECKING:
+    from closeknit.server.access import Access
+
+USUAL_PORT = 8080
+
+
+def web(
+    *,
+    context: options.Context = "",
+    kubeconfig: options.Kubeconfig = "",
+    host: Annotated[
+        str,
+        typer.Option(metavar="ADDRESS", help="Where to listen. Beyond loopback TLS and a token are needed."),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")
+    ] = USUAL_PORT,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ask for the token that this file holds.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A certificate in PEM, with --key, to speak TLS.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's private key.")] = None,
+) -> None:
+    """Show the live map of a cluster in a browser, until Ctrl-C. Nothing is written to the cluster.
+
+    It shows zones, racks, nodes and their GPUs, who holds them, what waits and why. The same is there for
+    programs under /api/v1, which /openapi.json describes.
+    """
+    with refusing_invalid():
+        access = _access(host, token_file, secure=certificate is not None)
+        tls = _tls(certificate, key)
+    finish(clusters.ask(context, kubeconfig, lambda asked: _serve(asked, host, port, access, tls)))
+
+
+def _access(host: str, token_file: Path | None, *, secure: bool) -> Access:
+    from closeknit.server.access import Access, is_loopback
+
+    token = ""
+    if token_file is not None:
+        try:
+            token = token_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            where = (Verbatim(str(token_file)),)
+            raise InvalidError([sentences.UNREADABLE_FILE.at(where, reason=str(error))]) from error
+    if not is_loopback(host) and not (token and secure):
+        raise InvalidError([sentences.OPEN_TO_OTHERS.at((Verbatim("--host"),), host=host)])
+    return Access(host, token)
+
+
+def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    if certificate is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        where = (Verbatim("--certificate"),)
+        raise InvalidError([sentences.UNREADABLE_FILE.at(where, reason=str(error))]) from error
+    return context
+
+
+async def _serve(
+    asked: clusters.AskedCluster, host: str, port: int, access: Access, tls: ssl.SSLContext | None
+) -> ExitStatus:
+    from closeknit.server.instance import MapInstance
+
+    # Where the cluster cannot be reached, that is said before anything is served.
+    await asked.api.version()
+    dice = Random()  # noqa: S311 (it spreads calls in time, and guards nothing)
+    shown = MapInstance(asked.api, random=dice, host=host, port=port, access=access, tls=tls)
+    try:
+        await shown.server.start()
+    except OSError as error:
+        reason = str(error.strerror or error)
+        complain([sentences.CANNOT_LISTEN.at((Verbatim("--port"),), port=port, reason=reason)])
+        return ExitStatus.INVALID
+    sys.stdout.write(f"The map of {asked.name} is on {shown.server.address}\nCtrl-C ends it.\n")
+    sys.stdout.flush()
+    told = asyncio.create_task(told_to_stop().wait())
+    following = asyncio.create_task(shown.run())
+    try:
+        await asyncio.wait({told, following}, return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            following.result()
+    finally:
+        for task in (told, following):
+            task.cancel()
+        await asyncio.gather(told, following, return_exceptions=True)
+        await shown.server.stop()
+    return ExitStatus.DONE

@@ -1,0 +1,174 @@
+"""PodGangs: which pods belong to each, the PodGroup of KAI that schedules them, and how far they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from closeknit.apis.grove_keys import SCHEDULER_NAME, TOPOLOGY_NAME
+from closeknit.apis.kai_keys import SCHEDULER
+from closeknit.apis.kai_keys import TOPOLOGY as KAI_TOPOLOGY
+from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
+from closeknit.controllers.grove import parts
+from closeknit.controllers.grove.statuses import count, generation_of, status_of
+from closeknit.controllers.runtime.comparing import is_going
+from closeknit.controllers.runtime.controller import Controller
+from closeknit.controllers.runtime.objects import conditions, controller_of, owned
+from closeknit.controllers.runtime.writes import NOTHING, Apply, Decision, SetStatus, Tell, Write
+from closeknit.dialects.family import Condition, Object
+from closeknit.dialects.grove.owners import set_key, set_of
+from closeknit.dialects.grove.to_pod_groups import queue_named, queue_of, to_pod_group
+from closeknit.dialects.grove.topologies import kai_names, known
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
+
+_KEPT = (
+    ("spec", "markUnschedulable"),
+    ("spec", "schedulingBackoff"),
+)
+"""Fields of a PodGroup that belong to KAI and its users."""
+
+
+class _Group(NamedTuple):
+    """The pods of one PodClique, as its gang sees them."""
+
+    name: str
+    least: int
+    pods: tuple[str, ...]
+    complete: bool
+    """Whether all pods that were asked for exist."""
+    scheduled: int
+    ready: int
+
+
+class _Observed(NamedTuple):
+    gang: Stored[PodGang] | None
+    wanted: Object | None
+    """What its set makes of it; the gang as it is where there is no set."""
+    groups: tuple[_Group, ...]
+    pod_group: Object | None
+    problems: tuple[Problem, ...]
+
+
+def observe(view: View, key: Key) -> _Observed:
+    """A gang, what its set makes of it, and its pods."""
+    gang = view.get(key)
+    if gang is None or is_going(gang):
+        return _Observed(None, None, (), None, ())
+    name = set_of(gang.content.metadata)
+    if name:
+        wanted = view.derive(parts.gangs_by_name, set_key(gang.namespace, name)).get(gang.name)
+        if wanted is None:
+            return _Observed(gang, None, (), None, ())
+        groups = tuple(
+            view.derive(_group, parts.clique_key(key.namespace, each["name"]), each["minReplicas"])
+            for each in wanted["spec"]["podgroups"]
+        )
+    else:
+        wanted, groups = None, ()
+    pod_group, problems = view.derive(_pod_group, key)
+    return _Observed(gang, wanted, groups, pod_group, problems)
+
+
+def _group(view: View, key: Key, least: int) -> _Group:
+    clique = view.get(key)
+    asked = view.derive(parts.asked_replicas, key)
+    if clique is None or asked is None:
+        return _Group(key.name, least, (), complete=False, scheduled=0, ready=0)
+    pods = view.derive(_pods, key, clique.content.metadata.uid)
+    scheduled, ready = count(clique, "scheduledReplicas"), count(clique, "readyReplicas")
+    complete = len(pods) >= max(asked, least)
+    return _Group(key.name, least, pods, complete, scheduled, ready)
+
+
+def _pods(view: View, clique: Key, uid: str) -> tuple[str, ...]:
+    found = parts.pods_of_clique(view, clique)
+    return tuple(
+        sorted(pod.name for pod in found if controller_of(pod.content.metadata) == uid and not is_going(pod))
+    )
+
+
+def _pod_group(view: View, key: Key) -> tuple[Object | None, tuple[Problem, ...]]:
+    """The PodGroup of a gang whose pods KAI schedules, and why there is none."""
+    gang = view.get(key)
+    if gang is None or gang.content.metadata.labels.get(SCHEDULER_NAME, SCHEDULER) != SCHEDULER:
+        return None, ()
+    given = gang.content
+    found: list[Problem] = []
+    owner = set_of(given.metadata)
+    whole = view.get(set_key(gang.namespace, owner)) if owner else None
+    if whole is not None:
+        queue = queue_of(whole.content, found)
+    else:
+        queue = queue_named(given.metadata.labels, given.metadata.annotations)
+    if found:
+        return None, tuple(found)
+    annotations = given.metadata.annotations
+    name = annotations.get(TOPOLOGY_NAME) or annotations.get(KAI_TOPOLOGY, "")
+    # What the server and this operator note on the gang itself is not for its PodGroup.
+    plain = {key: text for key, text in annotations.items() if not key.startswith("closeknit.dev/applied")}
+    given = msgspec.structs.replace(
+        given, metadata=msgspec.structs.replace(given.metadata, annotations=plain)
+    )
+    topology = view.derive(known).topologies.get(name)
+    named = view.derive(kai_names).get(name, "")
+    return owned(to_pod_group(given, gang.namespace, queue, named=named, topology=topology), gang), ()
+
+
+def decide(observed: _Observed, now: datetime) -> Decision:
+    """Fill in the pods, keep the PodGroup, and tell the phase."""
+    gang = observed.gang
+    if gang is None:
+        return NOTHING
+    done: list[Write] = []
+    if observed.wanted is not None:
+        done.append(Apply(parts.with_references(observed.wanted, _references(observed, gang))))
+    if observed.pod_group is not None:
+        done.append(Apply(observed.pod_group, _KEPT))
+    done.extend(
+        Tell(gang.key, "KAIBackendMappingFailed", str(each), warning=True, action="Schedule")
+        for each in observed.problems
+    )
+    if observed.wanted is not None:
+        done.append(SetStatus(gang.key, _status(observed, gang, now)))
+    return Decision(tuple(done))
+
+
+def _references(observed: _Observed, gang: Stored[PodGang]) -> Mapping[str, tuple[str, ...]]:
+    """The pods of each group, as soon as all have been there once."""
+    begun = any(group.pod_references for group in gang.content.spec.podgroups)
+    if not begun and not all(group.complete for group in observed.groups):
+        return {}
+    return {group.name: group.pods for group in observed.groups}
+
+
+def _status(observed: _Observed, gang: Stored[PodGang], now: datetime) -> Mapping[str, Any]:
+    scheduled = all(group.scheduled >= group.least for group in observed.groups)
+    ready = all(group.ready >= group.least for group in observed.groups)
+    phase = "Running" if ready else "Starting" if scheduled else "Pending"
+    told = tuple(_conditions(observed, scheduled=scheduled, ready=ready))
+    return {
+        "observedGeneration": generation_of(gang),
+        "phase": phase,
+        "conditions": conditions(status_of(gang).get("conditions") or (), told, now),
+    }
+
+
+def _conditions(observed: _Observed, *, scheduled: bool, ready: bool) -> Iterator[Condition]:
+    missing = [group.name for group in observed.groups if not group.complete]
+    if missing:
+        said = f"Pods are missing in {', '.join(missing)}."
+        yield Condition("Initialized", "False", "PodGangPodsCreationPending", said)
+    else:
+        yield Condition("Initialized", "True", "PodGangPodsCreated", "All pods exist.")
+    for kind, holds, what in (("Scheduled", scheduled, "have a node"), ("Ready", ready, "are ready")):
+        said = f"{'As' if holds else 'Not as'} many pods {what} as each group needs."
+        yield Condition(kind, str(holds), f"{'Sufficient' if holds else 'Insufficient'}{kind}Pods", said)
+
+
+GANGS = Controller("grove-podgang", PodGang, observe, decide, manager="grove")

@@ -1,0 +1,1 @@
+"""Kueue's operator: Workloads for what queues, their admission, and the pods that are let go by topology."""

@@ -1,0 +1,49 @@
+"""The map of one cluster with all that belongs to it: what is followed, what is believed, and who is told."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from random import Random
+
+from closeknit.dialects import DIALECTS
+from closeknit.kube.clock import SYSTEM_CLOCK, Clock
+from closeknit.kube.port import KubernetesApi
+from closeknit.live.following import Following, kinds_read
+from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.server.access import Access
+from closeknit.server.app import MapServer
+from closeknit.server.live_map import LiveMap
+
+
+class MapInstance:
+    """Follows a cluster and serves its map, until cancelled. It reads and never writes.
+
+    It keeps a state of its own: the scheduler's shows pods that are about to be bound, and has other readers.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        *,
+        random: Random,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        access: Access | None = None,
+        tls: ssl.SSLContext | None = None,
+        following: Following | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._kinds = kinds_read(DIALECTS)
+        self._own = following is None
+        self._following = following or Following(api, self._kinds, clock=clock, random=random)
+        self.state = ClusterState()
+        self.live = LiveMap(self.state, time=time.time, generation=int(time.time()))
+        self.server = MapServer(self.live, host=host, port=port, access=access, tls=tls)
+
+    async def run(self) -> None:
+        """Follow and serve. ``server.start`` comes first, so that its address is known."""
+        with self._following.listening(self.state, self._kinds, self.server.changed.set):
+            work = [self._following.run()] if self._own else []
+            await asyncio.gather(*work, self.server.tell())

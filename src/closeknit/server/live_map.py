@@ -1,0 +1,294 @@
+"""The map of a cluster that is followed: what it shows now, and what has changed since a version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from closeknit.dialects.core.priority import queue_order
+from closeknit.dialects.store.objects import Stored
+from closeknit.hub.cluster import Holding
+from closeknit.hub.keys import Key
+from closeknit.hub.topology import Topology
+from closeknit.hub.workload import Workload
+from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.server.documents import (
+    Holdings,
+    MapDocument,
+    StepRow,
+    Timeline,
+    Update,
+    WorkloadRow,
+)
+from closeknit.server.picture import Tree, shown_resource, tree
+from closeknit.server.usage import Step, Usage
+
+NO_TOPOLOGY = Topology("", ())
+"""Shown where the cluster describes none: all nodes beside each other."""
+
+
+class LiveMap:
+    """What a cluster looks like. ``refresh`` takes in what the state was told since."""
+
+    def __init__(self, state: ClusterState, *, time: Callable[[], float], generation: int = 0) -> None:
+        """``generation``: where to begin, so that a reader can tell one process from the next."""
+        self.state = state
+        self._time = time
+        self.generation = generation
+        self.usage = Usage("cpu")
+        self._trees: dict[str, Tree] = {}
+        self._ids: dict[str, int] = {}
+        """By name of a holder, the number that stands for it."""
+        self._rows: dict[int, WorkloadRow] = {}
+        self._row_versions: dict[int, int] = {}
+        """By number, the version in which a row last changed; the latest come last."""
+        self._units: dict[str, Workload] = {}
+        self._names: dict[Key, str] = {}
+        """By unit, the name under which it holds something."""
+        self._touched: set[str] = set()
+        self._holders: dict[str, int] = {}
+        """By name, how many pods hold something."""
+        self._moved = True
+        for holding in state.all_holdings():
+            self._pod_changed(None, holding)
+        for key, unit in state.units.items():
+            self._unit_changed(key, unit)
+        state.listen(self._pod_changed, self._nodes_changed)
+
+    @property
+    def version(self) -> int:
+        """The newest version that can be asked for."""
+        return self.usage.version
+
+    # --------------------------------------------------------------------------------------- following
+
+    def _pod_changed(self, before: Holding | None, after: Holding | None) -> None:
+        self.usage.change(before, after)
+        for holding, sign in ((before, -1), (after, 1)):
+            if holding is not None:
+                self._touched.add(holding.workload)
+                self._ids.setdefault(holding.workload, len(self._ids))
+                self._holders[holding.workload] = self._holders.get(holding.workload, 0) + sign * holding.pods
+
+    def _nodes_changed(self) -> None:
+        self._moved = True
+
+    def refresh(self) -> None:
+        """Take in what has changed, as a new version or generation."""
+        for key, unit in self.state.news().units.items():
+            self._unit_changed(key, unit)
+        if self._moved:
+            self._begin()
+        elif self._touched:
+            self.usage.close(self._time())
+            self._renew(self._touched)
+            self._touched = set()
+
+    def _unit_changed(self, key: Key, unit: Workload | None) -> None:
+        if (before := self._names.pop(key, None)) is not None:
+            del self._units[before]
+            self._touched.add(before)
+        if unit is not None:
+            # Without a request nothing says under which name it would hold something.
+            name = unit.request.name if unit.request is not None else holder_of(key)
+            self._names[key] = name
+            self._units[name] = unit
+            self._touched.add(name)
+
+    def _begin(self) -> None:
+        """Make a new generation, since nodes, topologies or the resource that is shown are others."""
+        self._moved = False
+        self._trees = {}
+        self.generation += 1
+        resource = shown_resource(self.state.nodes.values())
+        if resource != self.usage.resource:
+            usage = Usage(resource)
+            usage.version = self.usage.version
+            for holding in self.state.all_holdings():
+                usage.change(None, holding)
+            self.usage = usage
+        self.usage.close(self._time())
+        self._renew({*self._touched, *self._units, *self._holders})
+        self._touched = set()
+
+    def _renew(self, names: Iterable[str]) -> None:
+        for name in sorted(names):
+            number = self._ids.setdefault(name, len(self._ids))
+            row = self._row(number, name)
+            if row == self._rows.get(number):
+                continue
+            self._row_versions.pop(number, None)
+            self._row_versions[number] = self.version
+            if row is None:
+                self._rows.pop(number, None)
+                self._holders.pop(name, None)
+            else:
+                self._rows[number] = row
+
+    def _row(self, number: int, name: str) -> WorkloadRow | None:
+        unit, pods = self._units.get(name), self._holders.get(name, 0)
+        if unit is None:
+            if pods <= 0:
+                return None
+            # A holder that no family knows has its kind in front of its name.
+            whose, _, own = name.rpartition("/")
+            kind, _, namespace = whose.rpartition(" ")
+            return WorkloadRow(id=number, name=own, namespace=namespace, kind=kind, foreign=True, pods=pods)
+        request = unit.request
+        still_open = sum(each.open for each in request.root.pod_sets()) if request is not None else 0
+        state = "invalid" if unit.problems or request is None else "pending" if still_open else "running"
+        return WorkloadRow(
+            id=number,
+            name=unit.object.name,
+            namespace=unit.object.namespace,
+            kind=unit.object.kind,
+            dialect=unit.dialect,
+            queue=unit.accounts[0].name[-1].rpartition(" ")[2] if unit.accounts else "",
+            priority=unit.priority,
+            state=state,
+            pods=pods,
+            open=still_open,
+            made_for=list(self._makers(unit)),
+        )
+
+    def _makers(self, unit: Workload) -> Iterator[str]:
+        """The objects that a unit was made for, as far as they can be seen, nearest first."""
+        entry = self.state.view.entry(unit.key)
+        for _ in range(8):
+            if not isinstance(entry, Stored):
+                return
+            owner = next((each for each in entry.content.metadata.owner_references if each.controller), None)
+            if owner is None:
+                return
+            yield f"{owner.kind} {owner.name}"
+            group = owner.api_version.rpartition("/")[0]
+            entry = self.state.view.entry(Key(group, owner.kind, entry.key.namespace, owner.name))
+
+    # ------------------------------------------------------------------------------------------- asked
+
+    @property
+    def topologies(self) -> list[str]:
+        """The names of all topologies."""
+        return [each.name for each in self.state.topologies.topologies]
+
+    def tree(self, topology: str = "") -> Tree:
+        """The tree of a topology; of the first one where none is named. KeyError where it does not exist."""
+        known = {each.name: each for each in self.state.topologies.topologies}
+        name = topology or next(iter(known), "")
+        if name not in self._trees:
+            found = known[name] if name else NO_TOPOLOGY
+            self._trees[name] = tree(found, self.state.nodes.values(), self.usage.resource)
+        return self._trees[name]
+
+    def document(self, topology: str = "") -> MapDocument:
+        """All of it."""
+        shown = self.tree(topology)
+        held = Holdings(node=[], workload=[], amount=[], pods=[])
+        for name in self.usage.nodes():
+            if (place := shown.place.get(name)) is None:
+                continue
+            for workload, share in self.usage.on(name).items():
+                held.node.append(place)
+                held.workload.append(self._ids[workload])
+                held.amount.append(share.amount)
+                held.pods.append(share.pods)
+        return MapDocument(
+            generation=self.generation,
+            version=self.version,
+            time=self._time(),
+            topologies=self.topologies,
+            topology=shown.topology.name,
+            levels=shown.levels,
+            resource=self.usage.resource,
+            domains=shown.domains,
+            nodes=shown.nodes,
+            holdings=held,
+            workloads=list(self._rows.values()),
+        )
+
+    def update(self, since: int, topology: str = "") -> Update:
+        """What is different from a version of this generation."""
+        shown = self.tree(topology)
+        nodes = [
+            (
+                shown.place[name],
+                [
+                    (self._ids[workload], share.amount, share.pods)
+                    for workload, share in self.usage.on(name).items()
+                ],
+            )
+            for name in self.usage.since(since)
+            if name in shown.place
+        ]
+        rows, gone = [], []
+        for number in reversed(self._row_versions):
+            if self._row_versions[number] <= since:
+                break
+            if number in self._rows:
+                rows.append(self._rows[number])
+            else:
+                gone.append(number)
+        return Update(
+            generation=self.generation,
+            version=self.version,
+            time=self._time(),
+            nodes=nodes,
+            workloads=rows,
+            gone=gone,
+            steps=[self._step(each, shown) for each in self.usage.steps(since)],
+        )
+
+    def timeline(self, topology: str = "") -> Timeline:
+        """What happened lately."""
+        shown = self.tree(topology)
+        steps = [self._step(each, shown) for each in self.usage.steps()]
+        return Timeline(generation=self.generation, steps=steps)
+
+    def _step(self, step: Step, shown: Tree) -> StepRow:
+        moved = [(shown.place[node], amount) for node, amount in step.moved.items() if node in shown.place]
+        return StepRow(
+            version=step.version,
+            time=step.time,
+            workload=self._ids[step.workload],
+            pods=step.pods,
+            moved=moved,
+        )
+
+    def rows(self) -> list[WorkloadRow]:
+        """Every workload, by namespace and name."""
+        return sorted(self._rows.values(), key=lambda row: (row.namespace, row.name, row.kind))
+
+    def row(self, unit: Workload) -> WorkloadRow:
+        """The row of a unit."""
+        return self._rows[self._ids[self._names[unit.object.key]]]
+
+    def waiting(self) -> list[Workload]:
+        """The units that wait, in the order in which they will be tried."""
+        found = [
+            unit
+            for unit in self._units.values()
+            if unit.request is not None
+            and not unit.problems
+            and any(pods.open for pods in unit.request.root.pod_sets())
+        ]
+        return sorted(found, key=queue_order)
+
+    def unit(self, kind: str, namespace: str, name: str) -> Workload | None:
+        """The unit of this name."""
+        for unit in self.state.units.values():
+            if (unit.object.kind, unit.object.namespace, unit.object.name) == (kind, namespace, name):
+                return unit
+        return None
+
+    def nodes_of(self, unit: Workload) -> dict[str, str]:
+        """By pod of a unit that has one, its node."""
+        found: dict[str, str] = {}
+        for running in unit.running:
+            pod = self.state.pod(Key("", "Pod", unit.object.namespace, running.name))
+            if pod is not None:
+                found[running.name] = pod.content.spec.node_name
+        return found
+
+
+def holder_of(key: Key) -> str:
+    """The name under which an object without a request is listed; no holder has such a name."""
+    return f"{key.namespace}/{key.kind} {key.name}"

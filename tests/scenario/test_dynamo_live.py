@@ -1,0 +1,497 @@
+"""Dynamo's deployments in a cluster: what each becomes, and what it says of its constraints.
+
+The same on the embedded cluster and, in ``make e2e``, on a real API server. What Grove says of a set is
+written by the tests, as Grove's operator would.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from closeknit.controllers.dynamo import OPERATOR
+from closeknit.controllers.operators import OPERATORS
+from closeknit.dialects import Source, operator_settings
+from closeknit.kube.port import KubernetesApi
+from closeknit.testing.control_plane import ControlPlane
+from closeknit.testing.controlling import Controlled, controlling, crash_everywhere
+from closeknit.testing.faulty_api import Fault
+from tests.scenario.controlled import clear, connected, left, real
+
+__all__ = ["real"]
+
+CONDITION = "TopologyConstraintsEnforced"
+MAPPING = {"rack": "t/rack", "host": "kubernetes.io/hostname"}
+
+
+def graph(
+    version: str = "v1alpha1", domain: str = "zone", close: str = "rack", replicas: int = 2, **spec: Any
+) -> dict[str, Any]:
+    """A deployment of a frontend and a worker on two nodes, constrained unless the domains are empty."""
+    pod = {"containers": [{"name": "main", "image": "i"}]}
+    inner = {"topologyConstraint": {"packDomain": close}} if close else {}
+    if version == "v1alpha1":
+        parts: dict[str, Any] = {
+            "services": {
+                "Frontend": {"replicas": 1, "extraPodSpec": {"mainContainer": {"image": "i"}}},
+                "Worker": {
+                    "replicas": replicas,
+                    "multinode": {"nodeCount": 2},
+                    "extraPodSpec": {"mainContainer": {"image": "i"}},
+                    **inner,
+                },
+            }
+        }
+        outer: dict[str, Any] = {"packDomain": domain} if domain else {}
+        name = "topologyProfile"
+    else:
+        parts = {
+            "components": [
+                {"name": "Frontend", "replicas": 1, "podTemplate": {"spec": pod}},
+                {
+                    "name": "Worker",
+                    "replicas": replicas,
+                    "multinode": {"nodeCount": 2},
+                    "podTemplate": {"spec": pod},
+                    **inner,
+                },
+            ]
+        }
+        outer = {"packDomain": domain} if domain else {}
+        name = "clusterTopologyName"
+    constrained = {"topologyConstraint": {name: "tree", **outer}} if domain or close else {}
+    return {
+        "apiVersion": f"nvidia.com/{version}",
+        "kind": "DynamoGraphDeployment",
+        "metadata": {"name": "graph", "namespace": "default"},
+        "spec": {**parts, **constrained, **spec},
+    }
+
+
+PLAIN = graph(domain="", close="")
+
+
+async def says(cluster: Controlled, status: str, reason: str, message: str = "m") -> None:
+    """Let Grove say this of the set."""
+    condition = {
+        "type": "TopologyLevelsUnavailable",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    body = {"status": {"conditions": [condition], "availableReplicas": 1}}
+    await cluster.patch("PodCliqueSet", "graph", body, subresource="status")
+    await cluster.quiet()
+
+
+async def conditions(cluster: Controlled) -> dict[str, str]:
+    found = (await cluster.get("DynamoGraphDeployment", "graph"))["status"]["conditions"]
+    return {each["type"]: f"{each['status']} {each['reason']}: {each['message']}" for each in found}
+
+
+async def events(cluster: Controlled) -> list[str]:
+    await cluster.settle(2)
+    return sorted(
+        f"{each['type']} {each['reason']}"
+        for each in await cluster.every("Event")
+        if each["involvedObject"]["kind"] == "DynamoGraphDeployment"
+    )
+
+
+def constraints_of(made: Mapping[str, Any]) -> dict[str, Any]:
+    """The constraints of a PodCliqueSet, by where they stand."""
+    template = made["spec"]["template"]
+    parts = (*template["cliques"], *template.get("podCliqueScalingGroups", ()))
+    found = {
+        "": template.get("topologyConstraint"),
+        **{each["name"]: each.get("topologyConstraint") for each in parts},
+    }
+    return {name: given for name, given in found.items() if given}
+
+
+# ------------------------------------------------------------------------------------------- Grove
+
+
+@pytest.mark.requirement("D17", "D18", "D20", "D21", "D24", "D39")
+@pytest.mark.parametrize("version", ["v1alpha1", "v1beta1"])
+async def test_a_deployment_becomes_a_set_with_its_constraints_though_no_topology_exists(
+    version: str, real: KubernetesApi | None
+) -> None:
+    async with controlling([OPERATOR], graph(version), real=real) as cluster:
+        await cluster.quiet()
+        made = await cluster.get("PodCliqueSet", "graph")
+        assert constraints_of(made) == {
+            "": {"topologyName": "tree", "pack": {"required": "zone"}},
+            "worker": {"pack": {"required": "rack"}},
+        }
+        (owner,) = made["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["name"], owner["controller"]) == ("DynamoGraphDeployment", "graph", True)
+        assert [
+            await cluster.names(kind) for kind in ("ClusterTopology", "ClusterTopologyBinding", "Topology")
+        ] == [[], [], []]
+        assert (await conditions(cluster))[CONDITION].startswith("Unknown TopologyConditionPending")
+        written = len(cluster.writes)
+        await cluster.settle(5)
+        assert cluster.writes[written:] == [], "a quiet cluster sees no writes"
+
+
+@pytest.mark.requirement("D40", "D41", "D42", "D44", "D45", "D47")
+async def test_the_condition_follows_what_grove_says_and_each_change_is_told_once(
+    real: KubernetesApi | None,
+) -> None:
+    async with controlling([OPERATOR], graph(), real=real) as cluster:
+        await cluster.quiet()
+        assert await events(cluster) == []
+        await says(cluster, "False", "AllClusterTopologyLevelsAvailable")
+        assert await conditions(cluster) == {
+            "Ready": "True all_resources_are_ready: All pods are ready",
+            CONDITION: "True AllTopologyLevelsAvailable: All topology levels are available in the cluster topology",
+        }
+        assert await events(cluster) == ["Normal TopologyConstraintsApplied"]
+        await says(
+            cluster, "True", "ClusterTopologyLevelsUnavailable", "Unavailable topology domains: [rack]"
+        )
+        assert await conditions(cluster) == {
+            "Ready": "True all_resources_are_ready: All pods are ready",
+            CONDITION: "False TopologyLevelsUnavailable:"
+            " Topology level 'rack' is no longer available in the cluster topology",
+        }
+        told = ["Normal TopologyConstraintsApplied", "Warning TopologyLevelsUnavailable"]
+        assert await events(cluster) == told
+        assert sum("TopologyLevelsUnavailable" in line for line in cluster.log) == 1
+        await says(cluster, "Unknown", "ClusterTopologyNotFound")
+        assert (await conditions(cluster))[CONDITION] == (
+            "False TopologyDefinitionNotFound: The topology definition was not found"
+        )
+        await cluster.restart()
+        await cluster.quiet()
+        assert await events(cluster) == told, "neither a change of reason nor another process is a transition"
+        await says(cluster, "False", "AllClusterTopologyLevelsAvailable")
+        assert (await conditions(cluster))[CONDITION].startswith("True AllTopologyLevelsAvailable")
+
+
+@pytest.mark.requirement("D1", "D2", "D13", "D43", "D48")
+async def test_a_deployment_without_constraints_has_none_and_no_condition(real: KubernetesApi | None) -> None:
+    async with controlling([OPERATOR], PLAIN, real=real) as cluster:
+        await cluster.quiet()
+        made = await cluster.get("PodCliqueSet", "graph")
+        assert constraints_of(made) == {}
+        await says(cluster, "False", "AllClusterTopologyLevelsAvailable", "No topology constraints defined")
+        assert list(await conditions(cluster)) == ["Ready"]
+        assert await events(cluster) == []
+        binding = {
+            "apiVersion": "grove.io/v1alpha1",
+            "kind": "ClusterTopologyBinding",
+            "metadata": {"name": "tree"},
+            "spec": {"levels": [{"domain": "rack", "key": "t/rack"}]},
+        }
+        await cluster.create(binding)
+        await cluster.restart()
+        await cluster.quiet()
+        after = await cluster.get("PodCliqueSet", "graph")
+        assert after["metadata"]["generation"] == made["metadata"]["generation"], "nothing is added to it"
+
+
+@pytest.mark.requirement("D34", "D35", "D36", "D37", "D38")
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        pytest.param(
+            graph(domain="block"), "spec.topologyConstraint.packDomain", id="another domain of the whole"
+        ),
+        pytest.param(graph(domain=""), "spec.topologyConstraint", id="no domain of the whole any more"),
+        pytest.param(
+            graph(close=""),
+            "spec.services.Worker.topologyConstraint",
+            id="no constraint of a service any more",
+        ),
+    ],
+)
+async def test_constraints_that_change_past_the_webhook_leave_the_set_as_it_is(
+    changed: dict[str, Any], field: str
+) -> None:
+    async with controlling([OPERATOR], graph()) as cluster:
+        await cluster.quiet()
+        before = await cluster.get("PodCliqueSet", "graph")
+        found = await cluster.get("DynamoGraphDeployment", "graph")
+        spec = dict.fromkeys(found["spec"]) | changed["spec"]
+        services = {name: {"topologyConstraint": None, **each} for name, each in spec["services"].items()}
+        outer = {"packDomain": None, **spec["topologyConstraint"]}
+        await cluster.patch(
+            "DynamoGraphDeployment",
+            "graph",
+            {"spec": {**spec, "services": services, "topologyConstraint": outer}},
+        )
+        await cluster.quiet()
+        after = await cluster.get("PodCliqueSet", "graph")
+        assert after["metadata"]["generation"] == before["metadata"]["generation"]
+        await cluster.settle(2)
+        (told,) = (each for each in await cluster.every("Event") if each["reason"] == "Immutable")
+        assert f"{field} cannot change in place. Delete the DynamoGraphDeployment" in told["message"]
+        assert "PodClique" not in told["message"]
+
+
+async def test_what_may_change_does_and_what_others_change_is_undone(real: KubernetesApi | None) -> None:
+    async with controlling([OPERATOR], graph(), real=real) as cluster:
+        await cluster.quiet()
+        await cluster.patch(
+            "DynamoGraphDeployment", "graph", {"spec": {"services": {"Frontend": {"replicas": 3}}}}
+        )
+        await cluster.quiet()
+        made = await cluster.get("PodCliqueSet", "graph")
+        assert made["spec"]["template"]["cliques"][0]["spec"]["replicas"] == 3
+        await cluster.patch(
+            "PodCliqueSet", "graph", {"metadata": {"labels": {"mine": "kept"}}, "spec": {"replicas": 7}}
+        )
+        await cluster.quiet()
+        made = await cluster.get("PodCliqueSet", "graph")
+        assert (made["spec"]["replicas"], made["metadata"]["labels"]["mine"]) == (1, "kept")
+        await cluster.delete("PodCliqueSet", "graph")
+        await cluster.quiet()
+        assert await cluster.names("PodCliqueSet") == ["graph"]
+        await cluster.delete("DynamoGraphDeployment", "graph")
+        await cluster.quiet()
+        assert await left(cluster, "PodCliqueSet", "DynamoGraphDeployment") == {}
+
+
+@pytest.mark.requirement("D25")
+async def test_a_deployment_that_cannot_be_run_says_why_and_runs_when_it_can(
+    real: KubernetesApi | None,
+) -> None:
+    theirs = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "metadata": {"name": "graph", "namespace": "default"},
+        "spec": {
+            "replicas": 0,
+            "template": {
+                "cliques": [
+                    {
+                        "name": "a",
+                        "spec": {
+                            "roleName": "a",
+                            "replicas": 1,
+                            "podSpec": {"containers": [{"name": "c", "image": "i"}]},
+                        },
+                    }
+                ]
+            },
+        },
+    }
+    async with controlling([OPERATOR], theirs, graph(), real=real) as cluster:
+        await cluster.quiet()
+        assert (await conditions(cluster))[
+            "Ready"
+        ] == "False NameTaken: PodCliqueSet graph belongs to somebody else"
+        await cluster.delete("PodCliqueSet", "graph")
+        await cluster.quiet()
+        assert constraints_of(await cluster.get("PodCliqueSet", "graph"))
+        services = {"Worker": {"replicas": -1}}
+        await cluster.patch("DynamoGraphDeployment", "graph", {"spec": {"services": services}})
+        await cluster.quiet()
+        assert await cluster.names("PodCliqueSet") == ["graph"], "what runs goes on"
+        assert "Warning Invalid" in await events(cluster)
+
+
+def node(name: str, **labels: str) -> dict[str, Any]:
+    """A node with two GPUs."""
+    amounts = {"cpu": "8", "memory": "64Gi", "pods": "32", "nvidia.com/gpu": "2"}
+    metadata = {"name": name, "labels": {f"t/{key}": value for key, value in labels.items()}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": amounts}}
+
+
+BINDING = {
+    "apiVersion": "grove.io/v1alpha1",
+    "kind": "ClusterTopologyBinding",
+    "metadata": {"name": "tree"},
+    "spec": {"levels": [{"domain": each, "key": f"t/{each}"} for each in ("zone", "rack")]},
+}
+QUEUE = {
+    "apiVersion": "scheduling.run.ai/v2",
+    "kind": "Queue",
+    "metadata": {"name": "dynamo"},
+    "spec": {"resources": {each: {"quota": -1, "limit": -1} for each in ("cpu", "gpu", "memory")}},
+}
+
+
+@pytest.mark.requirement("D7", "D40", "D41", "D42", "D45", "D46", "D47")
+async def test_a_deployment_runs_by_way_of_grove_and_tells_when_its_topology_changes(
+    real: KubernetesApi | None,
+) -> None:
+    nodes = [node(f"{rack}-{i}", zone="z", rack=rack) for rack in ("a", "b") for i in range(2)]
+    gpu = {"resources": {"limits": {"gpu": "1"}}}
+    given = graph()
+    for service in given["spec"]["services"].values():
+        service.update(gpu)
+    operators = [OPERATORS["grove"], OPERATOR]
+    async with controlling(
+        operators, QUEUE, BINDING, *nodes, given, real=real, scheduler=True, standins=True
+    ) as cluster:
+        await cluster.quiet()
+        racks: dict[str, set[str]] = {}
+        for pod in await cluster.every("Pod"):
+            labels = pod["metadata"]["labels"]
+            replica = labels.get("grove.io/podcliquescalinggroup-replica-index", "frontend")
+            racks.setdefault(replica, set()).add(pod["spec"].get("nodeName", "none").split("-")[0])
+        assert {replica: len(found) for replica, found in racks.items()} == {"0": 1, "1": 1, "frontend": 1}
+        assert await conditions(cluster) == {
+            "Ready": "True all_resources_are_ready: All pods are ready",
+            CONDITION: "True AllTopologyLevelsAvailable: All topology levels are available in the cluster topology",
+        }
+        levels = BINDING["spec"]["levels"][:1]  # type: ignore[index]
+        await cluster.patch("ClusterTopologyBinding", "tree", {"spec": {"levels": levels}})
+        await cluster.quiet()
+        assert await conditions(cluster) == {
+            "Ready": "True all_resources_are_ready: All pods are ready",
+            CONDITION: "False TopologyLevelsUnavailable:"
+            " Topology level 'rack' is no longer available in the cluster topology",
+        }
+        assert any("TopologyLevelsUnavailable" in line for line in cluster.log), "a warning in the log"
+        await cluster.delete("ClusterTopologyBinding", "tree")
+        await cluster.quiet()
+        assert (await conditions(cluster))[CONDITION].startswith("False TopologyDefinitionNotFound")
+        assert await events(cluster) == [
+            "Normal TopologyConstraintsApplied",
+            "Warning TopologyLevelsUnavailable",
+        ]
+        await cluster.delete("DynamoGraphDeployment", "graph")
+        await cluster.quiet()
+        kinds = (
+            "DynamoGraphDeployment",
+            "PodCliqueSet",
+            "PodClique",
+            "PodCliqueScalingGroup",
+            "PodGang",
+            "Pod",
+        )
+        assert await left(cluster, *kinds) == {}
+
+
+# ------------------------------------------------------------------------------------------- Kueue
+
+
+def mapping(**labels: str) -> Any:
+    text = json.dumps({"operator": {"topologyAwareScheduling": {"domainToLabelMapping": labels or MAPPING}}})
+    found = operator_settings([Source("config", text.encode())])
+    assert not found.problems
+    return found.entries
+
+
+def for_kueue(replicas: int = 2) -> dict[str, Any]:
+    made = graph(domain="", close="rack", replicas=replicas)
+    del made["spec"]["topologyConstraint"]
+    return made
+
+
+@pytest.mark.requirement("D12", "D23")
+async def test_with_a_mapping_a_deployment_becomes_batches_for_kueue(real: KubernetesApi | None) -> None:
+    async with controlling([OPERATOR], for_kueue(), real=real, settings=mapping()) as cluster:
+        await cluster.quiet()
+        assert await cluster.names("PodCliqueSet") == []
+        found = {kind: await cluster.names(kind) for kind in ("Job", "JobSet", "LocalQueue", "ClusterQueue")}
+        assert found == {
+            "Job": ["graph-worker"],
+            "JobSet": ["graph-frontend"],
+            "LocalQueue": [],
+            "ClusterQueue": [],
+        }
+        job = await cluster.get("Job", "graph-worker")
+        assert job["spec"]["suspend"] is True
+        assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "dynamo"
+        template = job["spec"]["template"]["metadata"]["annotations"]
+        assert template["kueue.x-k8s.io/podset-slice-required-topology"] == "t/rack"
+        assert (await conditions(cluster))[CONDITION].startswith("True AllTopologyLevelsAvailable")
+        await cluster.patch("Job", "graph-worker", {"spec": {"suspend": False}})
+        await cluster.quiet()
+        assert (await cluster.get("Job", "graph-worker"))["spec"]["suspend"] is False, (
+            "that is Kueue's to say"
+        )
+
+
+async def test_a_batch_that_is_to_be_another_is_made_anew(real: KubernetesApi | None) -> None:
+    async with controlling([OPERATOR], for_kueue(), real=real, settings=mapping()) as cluster:
+        await cluster.quiet()
+        before = {
+            name: (await cluster.get(kind, name))["metadata"]["uid"]
+            for kind, name in (("Job", "graph-worker"), ("JobSet", "graph-frontend"))
+        }
+        services = {"Worker": {"extraPodSpec": {"mainContainer": {"image": "newer"}}}}
+        await cluster.patch("DynamoGraphDeployment", "graph", {"spec": {"services": services}})
+        await cluster.quiet()
+        await cluster.settle(2)
+        job = await cluster.get("Job", "graph-worker")
+        assert job["metadata"]["uid"] != before["graph-worker"]
+        assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "newer"
+        assert (await cluster.get("JobSet", "graph-frontend"))["metadata"]["uid"] == before["graph-frontend"]
+
+
+async def test_a_domain_without_a_label_is_told_of() -> None:
+    async with controlling([OPERATOR], for_kueue(1), settings=mapping(zone="t/zone")) as cluster:
+        await cluster.quiet()
+        assert (await conditions(cluster))[CONDITION] == (
+            "False TopologyLevelsUnavailable: Topology level 'rack' is no longer available in the cluster topology"
+        )
+        assert await events(cluster) == ["Warning TopologyLevelsUnavailable"]
+
+
+@pytest.mark.requirement("D52")
+async def test_a_deployment_that_is_not_for_grove_moves_to_kueue_and_back() -> None:
+    async with controlling([OPERATOR], graph(domain="", close="", replicas=1)) as cluster:
+        await cluster.quiet()
+        for written, expected in (("false", ["JobSet"]), (None, ["PodCliqueSet"])):
+            annotations = {"nvidia.com/enable-grove": written}
+            await cluster.patch("DynamoGraphDeployment", "graph", {"metadata": {"annotations": annotations}})
+            await cluster.quiet()
+            await cluster.settle(2)
+            kinds = ("PodCliqueSet", "JobSet", "Job")
+            assert [kind for kind in kinds if await cluster.names(kind)] == expected
+
+
+# ----------------------------------------------------------------------------------------- crashes
+
+
+async def life(
+    point: int | None, fault: Fault, real: KubernetesApi | None = None, settings: Any = ()
+) -> tuple[dict[str, Any], int]:
+    """A deployment that is scaled, loses a level of its topology and its set; what it comes to."""
+    given = for_kueue() if settings else graph()
+    if real is not None:
+        await clear(real)
+    async with controlling(
+        [OPERATOR], given, real=real, point=point, fault=fault, settings=settings
+    ) as cluster:
+        await cluster.quiet()
+        await cluster.patch(
+            "DynamoGraphDeployment", "graph", {"spec": {"services": {"Frontend": {"replicas": 2}}}}
+        )
+        await cluster.quiet()
+        if not settings:
+            await says(cluster, "False", "AllClusterTopologyLevelsAvailable")
+            await says(
+                cluster, "True", "ClusterTopologyLevelsUnavailable", "Unavailable topology domains: [rack]"
+            )
+        await cluster.delete("Job" if settings else "PodCliqueSet", "graph-worker" if settings else "graph")
+        await cluster.quiet()
+        await cluster.settle(2)
+        found = await cluster.objects("DynamoGraphDeployment", "PodCliqueSet", "Job", "JobSet")
+        return found, len(cluster.api.writes)
+
+
+@pytest.mark.parametrize("settings", [(), mapping()], ids=["Grove", "Kueue"])
+async def test_a_fault_at_every_write_comes_to_the_same(settings: Any) -> None:
+    assert await crash_everywhere(lambda point, fault: life(point, fault, settings=settings)) > 10
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.UNANSWERED])
+@pytest.mark.parametrize("settings", [(), mapping()], ids=["Grove", "Kueue"])
+async def test_a_fault_at_every_write_to_a_real_api_server(
+    settings: Any, fault: Fault, plane: ControlPlane
+) -> None:
+    async with connected(plane) as real:
+        assert await crash_everywhere(lambda point, fault: life(point, fault, real, settings), [fault]) > 5

@@ -1,0 +1,399 @@
+"""Commands that read a cluster: the same answers as from files, and files read beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from closeknit.cli import live
+from closeknit.dialects import KINDS
+from tests.serving import Serving, serving
+from tests.unit.cli.running import DRAWING, TOPOLOGY, Run, on, outcomes, pod_group
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+WHERE = "the cluster (context closeknit)"
+
+
+ABSENT = (
+    "note: The cluster (context closeknit) does not serve leaderworkerset.x-k8s.io, kubeflow.org;"
+    " nothing of these is read.\n"
+)
+"""What is said of kinds that the embedded cluster does not know."""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Serving]:
+    """A cluster with all definitions and the drawn nodes."""
+    with serving(tmp_path / "kubeconfig") as running:
+        (tmp_path / "cluster.txt").write_text(DRAWING)
+        nodes = Run("nodes", "--drawing", str(tmp_path / "cluster.txt"), "--prefix", "")
+        objects = list(yaml.safe_load_all(TOPOLOGY + nodes.out))
+        for each in objects:
+            each["metadata"].pop("ownerReferences", None)
+        running.load(objects)
+        yield running
+
+
+def pods_of(group: str, number: int, *, gpus: int = 8) -> list[dict[str, Any]]:
+    amounts = {"nvidia.com/gpu": str(gpus)}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"{group}-{i}", "annotations": {"pod-group-name": group}},
+            "spec": {
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "busybox",
+                        "resources": {"limits": amounts, "requests": amounts},
+                    }
+                ]
+            },
+        }
+        for i in range(number)
+    ]
+
+
+def group(name: str, members: int, required: str | None = None, **more: Any) -> dict[str, Any]:
+    made: dict[str, Any] = yaml.safe_load(pod_group(name, members, required, **more).removeprefix("---\n"))
+    return made
+
+
+def everything(served: Serving) -> list[dict[str, Any]]:
+    """All objects of the cluster that are read, as they are."""
+
+    async def listed(cluster: Any) -> list[dict[str, Any]]:
+        readable = live.readable(KINDS, await cluster.resources())
+        return [each for versions in readable.values() for each in (await cluster.list(versions[0])).items]
+
+    return served.ask(listed)
+
+
+def unused(told: Any) -> Any:
+    """A topology without what runs in it, which is not printed with nodes."""
+    if isinstance(told, dict):
+        return {key: unused(value) for key, value in told.items() if key != "used"}
+    return [unused(each) for each in told] if isinstance(told, list) else told
+
+
+class TestTheSameAsFromFiles:
+    """What is planned from a cluster is planned from a file with the same objects."""
+
+    @pytest.fixture
+    def both(self, served: Serving, tmp_path: Path) -> tuple[Serving, Path]:
+        """A cluster with workloads of several families, and a file with all of its objects."""
+        written = [
+            each
+            for folder in ("kai", "kueue")
+            for file in sorted((EXAMPLES / folder).glob("*.yaml"))
+            for each in yaml.safe_load_all(file.read_text())
+        ]
+        for each in written:
+            # A cluster would take them away, because they name owners that do not exist.
+            each["metadata"].pop("ownerReferences", None)
+        served.load(written)
+        served.load([group("wide", 2, "block"), *pods_of("wide", 2), group("large", 9, "rack")])
+        served.load(pods_of("large", 9))
+        file = tmp_path / "dump.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": everything(served)}))
+        return served, file
+
+    @pytest.mark.parametrize("output", ["text", "json", "svg"])
+    def test_a_plan(self, both: tuple[Serving, Path], output: str) -> None:
+        served, file = both
+
+        from_cluster = on(served, "plan", "-o", output)
+        from_file = Run("plan", "-f", str(file), "-o", output)
+
+        assert from_cluster.out == from_file.out
+        assert from_cluster.status == from_file.status == 3
+        assert from_cluster.out.count("large") > 0
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("explain", "default/large"),
+            ("explain", "default/large", "-o", "json"),
+            ("topology",),
+            ("topology", "--check"),
+            ("topology", "-o", "json"),
+            ("status",),
+            ("status", "-o", "json"),
+        ],
+        ids=" ".join,
+    )
+    def test_other_commands(self, both: tuple[Serving, Path], command: tuple[str, ...]) -> None:
+        served, file = both
+
+        from_cluster = on(served, *command)
+        from_file = Run(*command, "-f", str(file))
+
+        assert (from_cluster.out, from_cluster.status) == (from_file.out, from_file.status)
+        assert from_cluster.out
+
+    def test_nodes_read_back_as_the_same_nodes(self, served: Serving, tmp_path: Path) -> None:
+        printed = on(served, "nodes", "--topology", "t")
+        (tmp_path / "nodes.yaml").write_text(printed.out)
+
+        from_cluster = on(served, "topology", "-o", "json").json()
+        from_file = Run("topology", "-f", str(tmp_path / "nodes.yaml"), "-o", "json").json()
+
+        assert unused(from_file) == unused(from_cluster)
+        assert (printed.status, printed.err) == (0, "")
+
+
+class TestFilesOnACluster:
+    """The question "would this fit now?"."""
+
+    def test_what_runs_is_counted(self, served: Serving) -> None:
+        fits = on(served, "plan", "-f", "-", "-o", "json", stdin=pod_group("new", 2, "rack"))
+        does_not = on(served, "plan", "-f", "-", "-o", "json", stdin=pod_group("new", 3, "rack"))
+
+        (placed,) = outcomes(fits)
+        assert {pod["node"] for pod in placed["pods"]} == {"x3", "x4"}
+        assert (fits.status, does_not.status) == (0, 3)
+
+    def test_only_the_workloads_of_the_files_are_shown_and_the_queue_of_the_cluster_is_counted(
+        self, served: Serving
+    ) -> None:
+        served.load([group("waiting", 4, "block"), *pods_of("waiting", 4)])
+        served.load([group("first", 2, "rack"), *pods_of("first", 2)])
+
+        run = on(served, "plan", "-f", "-", "-o", "json", stdin=pod_group("new", 2, "rack"))
+
+        (outcome,) = outcomes(run)
+        assert (outcome["workload"]["name"], outcome["status"], run.status) == ("new", "unplaceable", 3)
+        assert (
+            "note: The queue of the cluster was counted: 2 workloads: 1 placed, 1 cannot be placed.\n"
+            in run.err
+        )
+
+    def test_without_a_workload_in_the_files_those_of_the_cluster_are_shown(self, served: Serving) -> None:
+        served.load([group("waiting", 5), *pods_of("waiting", 5)])
+        more = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x6"}}
+        more["status"] = {
+            "allocatable": {"nvidia.com/gpu": "8", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        }
+
+        without = on(served, "plan")
+        with_one_more = on(served, "plan", "-f", "-", stdin=json.dumps(more))
+
+        assert (without.status, with_one_more.status) == (3, 0)
+        assert "PodGroup default/waiting: placed, 5 pods on 5 nodes" in with_one_more.out
+
+    def test_the_version_in_a_file_wins_and_a_note_says_so(self, served: Serving) -> None:
+        served.load([group("train", 3, "rack"), *pods_of("train", 3)])
+
+        run = on(served, "plan", "-f", "-", stdin=pod_group("train", 2, "rack"))
+
+        assert "PodGroup default/train: placed, 2 pods on 2 nodes" in run.out
+        assert (
+            "note: PodGroup default/train is in the cluster too; that of <stdin>, document 1 is read.\n"
+            in run.err
+        )
+
+    def test_objects_without_a_namespace_belong_to_that_of_the_context(
+        self, served: Serving, tmp_path: Path
+    ) -> None:
+        configuration = json.loads(served.kubeconfig.read_text())
+        configuration["contexts"][0]["context"]["namespace"] = "team"
+        kubeconfig = tmp_path / "team.kubeconfig"
+        kubeconfig.write_text(json.dumps(configuration))
+
+        run = Run(
+            "plan",
+            "--kubeconfig",
+            str(kubeconfig),
+            "-f",
+            "-",
+            "-o",
+            "json",
+            stdin=pod_group("new", 1, "rack"),
+        )
+
+        assert [each["workload"]["namespace"] for each in outcomes(run)] == ["team"]
+
+    def test_topologies_are_looked_up_in_the_cluster(self, served: Serving) -> None:
+        wrong = pod_group("train", 2, "rack").replace("topology: t", "topology: tt")
+
+        run = on(served, "validate", "-f", "-", stdin=wrong)
+        right = on(served, "validate", "-f", "-", stdin=pod_group("train", 2, "rack"))
+
+        assert run.status == 2
+        assert (
+            '<stdin>:1:spec.topologyConstraint.topology: Topology "tt" is not there. Did you mean "t"?'
+            in run.err
+        )
+        assert (right.status, right.out.startswith("Valid: 1 workload, 5 nodes")) == (0, True)
+
+    def test_what_may_not_change_from_the_cluster_is_told(self, served: Serving) -> None:
+        topology = {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Topology",
+            "metadata": {"name": "dc"},
+            "spec": {"levels": [{"nodeLabel": "block"}, {"nodeLabel": "rack"}]},
+        }
+        served.load([topology])
+        changed = json.dumps(topology).replace("rack", "row")
+
+        run = on(served, "validate", "-f", "-", stdin=changed)
+        same = on(served, "validate", "-f", "-", stdin=json.dumps(topology))
+
+        assert (run.status, same.status) == (2, 0)
+        assert "<stdin>:1:spec.levels" in run.err
+
+
+class TestWhatIsSaid:
+    """Notes on objects of the cluster, and errors that name the remedy."""
+
+    def test_nothing_is_assumed_for_a_group_without_pods(self, served: Serving) -> None:
+        served.load([group("empty", 3), group("half", 3), *pods_of("half", 1)])
+
+        run = on(served, "plan")
+
+        assert run.status == 0
+        assert run.out == f"There is no workload in {WHERE}, so there is nothing to place.\n"
+        assert run.err == (
+            f"{ABSENT}"
+            f"note: PodGroup/default/empty in {WHERE}: spec.minMember: 3 pods must run at once, and none are there."
+            " It is planned once they are.\n"
+            f"note: PodGroup/default/half in {WHERE}: spec.minMember: 3 pods must run at once, and 1 is there."
+            " It is planned once they are.\n"
+        )
+
+    def test_what_is_wrong_in_the_cluster_is_a_note_unless_that_is_the_question(
+        self, served: Serving
+    ) -> None:
+        wrong = [group("wrong", 1, "rakc"), *pods_of("wrong", 1)]
+        served.load(wrong)
+
+        topology = on(served, "topology")
+        planned = on(served, "plan", "-f", "-", stdin=pod_group("new", 1, "rack"))
+        validated = on(served, "validate")
+
+        told = f"PodGroup/default/wrong in {WHERE}: spec.topologyConstraint.requiredTopologyLevel: "
+        assert (topology.status, planned.status, validated.status) == (0, 0, 2)
+        assert f"note: {told}" in topology.err
+        assert f"note: {told}" in planned.err
+        assert any(line.startswith(told) for line in validated.err.splitlines())
+        assert validated.err.endswith("1 problem found.\n")
+
+    def test_many_remarks_do_not_drown_the_rest(self, served: Serving) -> None:
+        served.load(group(f"empty-{i:02}", 1) for i in range(14))
+
+        run = on(served, "plan")
+        validated = on(served, "validate")
+
+        assert run.err.count("is planned once") == 10
+        assert "note: 4 more remarks on objects in the cluster; closeknit validate without files" in run.err
+        assert (validated.status, validated.err.count("is planned once")) == (0, 14)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            pytest.param(
+                ("plan",),
+                "-f: Nothing is named to read. Name files with -f, or a cluster with --context or --kubeconfig.\n",
+                id="neither files nor a cluster",
+            ),
+            pytest.param(
+                ("plan", "--kubeconfig", "KUBECONFIG", "--context", "closeknot"),
+                "--context: KUBECONFIG: there is no context 'closeknot'. The contexts are: closeknit."
+                " Did you mean 'closeknit'?\n",
+                id="a context that is not there",
+            ),
+            pytest.param(
+                ("get", "pods", "--kubeconfig", "no/such/file"),
+                "--kubeconfig: There is no kubeconfig file no/such/file.\n",
+                id="a kubeconfig that is not there",
+            ),
+            pytest.param(
+                ("nodes", "--kubeconfig", "KUBECONFIG", "--shape", "host=3"),
+                "--shape: --shape describes nodes that are made up, and the nodes of a cluster are asked for."
+                " Leave one of them out.\n",
+                id="a shape and a cluster",
+            ),
+            pytest.param(
+                ("topology", "--kubeconfig", "KUBECONFIG", "--topology", "tt"),
+                f'{ABSENT}--topology: The cluster (context closeknit) holds no topology "tt".'
+                ' Did you mean "t"? Allowed: "t".\n',
+                id="a topology that is not there",
+            ),
+            pytest.param(
+                ("explain", "--kubeconfig", "KUBECONFIG", "train"),
+                f'{ABSENT}WORKLOAD: There is no workload "train": {WHERE} holds no workload.\n',
+                id="a workload that is not there",
+            ),
+        ],
+    )
+    def test_wrong_usage_has_a_remedy(
+        self, served: Serving, arguments: tuple[str, ...], message: str
+    ) -> None:
+        words = [str(served.kubeconfig) if word == "KUBECONFIG" else word for word in arguments]
+
+        run = Run(*words)
+
+        assert (run.status, run.out) == (2, "")
+        assert run.err == message.replace("KUBECONFIG", str(served.kubeconfig))
+
+    def test_a_cluster_that_is_not_there(self, tmp_path: Path) -> None:
+        with serving(tmp_path / "kubeconfig") as gone:
+            text = gone.kubeconfig.read_text()
+            address = json.loads(text)["clusters"][0]["cluster"]["server"]
+
+        run = Run("plan", "--kubeconfig", str(tmp_path / "kubeconfig"))
+
+        assert (run.status, run.out) == (1, "")
+        assert run.err.startswith(
+            f"The cluster (context closeknit) cannot be asked: {address} cannot be reached: "
+        )
+        assert run.err.endswith(". Check that it runs, or name another one with --context or --kubeconfig.\n")
+        assert run.err.count("\n") == 1
+
+    def test_credentials_that_are_not_accepted(self, served: Serving, tmp_path: Path) -> None:
+        configuration = json.loads(served.kubeconfig.read_text())
+        address = configuration["clusters"][0]["cluster"]["server"]
+        configuration["users"][0]["user"] = {"token": "expired"}
+        kubeconfig = tmp_path / "expired.kubeconfig"
+        kubeconfig.write_text(json.dumps(configuration))
+
+        run = Run("plan", "--kubeconfig", str(kubeconfig))
+
+        assert run.status == 2
+        assert run.err == (
+            f"The cluster (context closeknit), {address}, does not accept who asks: Unauthorized."
+            " Log in again, or name another one with --context or --kubeconfig.\n"
+        )
+
+
+def test_an_object_of_two_versions_is_read_in_the_one_in_which_it_is_written(served: Serving) -> None:
+    written = {
+        "apiVersion": "nvidia.com/v1alpha1",
+        "kind": "DynamoGraphDeployment",
+        "metadata": {"name": "old"},
+        "spec": {"services": {"worker": {"componentType": "worker", "replicas": 2}}},
+    }
+    new = {
+        **written,
+        "apiVersion": "nvidia.com/v1beta1",
+        "metadata": {"name": "new"},
+        "spec": {"components": [{"name": "worker", "type": "worker", "replicas": 2}]},
+    }
+    served.load([written, new])
+
+    found = {each["workload"]["name"]: each for each in outcomes(on(served, "plan", "-o", "json"))}
+
+    assert {name: each["workload"]["apiVersion"] for name, each in found.items()} == {
+        "old": "nvidia.com/v1alpha1",
+        "new": "nvidia.com/v1beta1",
+    }
+    assert {each["status"] for each in found.values()} == {"placed"}

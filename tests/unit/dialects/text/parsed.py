@@ -1,0 +1,31 @@
+"""Short ways to parse a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from closeknit.dialects.text import tree
+from closeknit.dialects.text.documents import Document, Source, parse
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(9)
+)
+DEEP = f"Lists and mappings are nested more than {tree.DEEPEST} deep. Nothing that is read here needs that."
+
+
+def contents(text: str | bytes) -> list[Any]:
+    found = list(parse(Source("f", text if isinstance(text, bytes) else text.encode())))
+    assert all(isinstance(result, Document) for result in found), [str(result) for result in found]
+    return [result.content for result in found if isinstance(result, Document)]
+
+
+def problems(text: str | bytes) -> list[str]:
+    found = parse(Source("f", text if isinstance(text, bytes) else text.encode()))
+    return [str(result) for result in found if not isinstance(result, Document)]
+
+
+def typed(value: Any) -> Any:
+    """The same value with the type of every scalar, because 1, 1.0 and true are equal."""
+    if isinstance(value, dict):
+        return {key: typed(inner) for key, inner in value.items()}
+    return [typed(inner) for inner in value] if isinstance(value, list) else (type(value), value)

@@ -1,0 +1,188 @@
+"""The map over HTTP: what is answered, what is refused and how, and what every answer carries."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from io import BytesIO
+from typing import Any
+
+import aiohttp
+import pytest
+
+from closeknit.server.access import Access
+from closeknit.server.app import MapServer
+from tests.unit.scheduler.objects import entry, node, pod
+from tests.unit.server.shown import cluster_state, served
+
+API = "api/v1/"
+WAITS = f"{API}workloads/PodGroup/default/waits"
+GANG = """
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: new}
+spec: {minMember: 1, topologyConstraint: {topology: tree, requiredTopologyLevel: rack}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: new-1, annotations: {pod-group-name: new}}
+spec:
+  schedulerName: closeknit
+  containers: [{name: main, image: pause, resources: {limits: {nvidia.com/gpu: %d}}}]
+"""
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[MapServer]:
+    async with served(cluster_state()) as running:
+        yield running
+
+
+async def asked(
+    server: MapServer, path: str, *, method: str = "GET", **named: Any
+) -> tuple[int, Any, aiohttp.ClientResponse]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.request(method, server.address + path, **named) as response,
+    ):
+        text = await response.text()
+        return response.status, json.loads(text) if "json" in response.content_type else text, response
+
+
+async def test_the_map_has_nodes_in_tree_order_and_who_holds_them(server: MapServer) -> None:
+    _, shown, _ = await asked(server, f"{API}map")
+    assert shown["nodes"]["name"] == ["n0", "n1", "n2", "n3"]
+    assert shown["domains"]["name"] == ["z", "r0", "r1"]
+    assert shown["nodes"]["size"] == [8] * 4
+    rows = {row["id"]: row["name"] for row in shown["workloads"]}
+    held = zip(*(shown["holdings"][each] for each in ("node", "workload", "amount")), strict=True)
+    assert sorted((node, rows[workload], amount) for node, workload, amount in held) == [
+        (0, "runs", 8),
+        (3, "alone", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        pytest.param("workloads?state=pending", ["waits"], id="those that wait"),
+        pytest.param("workloads?state=running", ["alone", "runs"], id="those that run"),
+        pytest.param("workloads?name=run", ["runs"], id="those whose name contains a word"),
+        pytest.param("workloads?limit=1&offset=1", ["runs"], id="a page"),
+        pytest.param("queue", ["waits"], id="the queue"),
+        pytest.param("nodes?name=n1", ["n1"], id="nodes by name"),
+    ],
+)
+async def test_lists(server: MapServer, path: str, found: list[str]) -> None:
+    _, answer, _ = await asked(server, API + path)
+    assert [item["name"] for item in answer["items"]] == found
+
+
+async def test_a_workload_has_its_groups_and_pods(server: MapServer) -> None:
+    _, answer, _ = await asked(server, WAITS)
+    assert [pod["name"] for pod in answer["pods"]] == ["waits-0", "waits-1", "waits-2"]
+    assert [(group["required"], group["pods"]) for group in answer["groups"]] == [("rack", 3)]
+
+
+async def test_a_pending_workload_is_explained(server: MapServer) -> None:
+    _, answer, _ = await asked(server, f"{WAITS}/explain")
+    assert answer["outcome"]["status"] == "unplaceable"
+    assert answer["outcome"]["shortfalls"][0]["best"][0]["fits"] == 1
+    assert answer["sentences"][0].startswith("default/waits needs room for 3 pods in one rack")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "status"),
+    [pytest.param(8, "placed", id="fits"), pytest.param(16, "unplaceable", id="does not fit")],
+)
+async def test_what_if(server: MapServer, gpus: int, status: str) -> None:
+    _, answer, _ = await asked(server, f"{API}plan", method="POST", data=GANG % gpus)
+    assert [each["outcome"]["status"] for each in answer["outcomes"]] == [status]
+    _, after, _ = await asked(server, f"{API}workloads?name=new")
+    assert after["total"] == 0
+
+
+async def test_what_if_tells_what_is_wrong_with_the_manifest(server: MapServer) -> None:
+    wrong = GANG.replace("topology: tree", "topology: bush") % 1
+    _, answer, _ = await asked(server, f"{API}plan", method="POST", data=wrong)
+    assert [(each["path"], each["code"]) for each in answer["problems"]] == [
+        ("spec.topologyConstraint.topology", "topology-not-there")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "named", "status", "says"),
+    [
+        pytest.param("map?topology=tre", {}, 404, "Did you mean tree?", id="an unknown topology"),
+        pytest.param("workloads?state=lost", {}, 400, "running, pending, invalid", id="an unknown state"),
+        pytest.param("nodes?limit=-1", {}, 400, "whole number", id="a negative number"),
+        pytest.param("workloads/PodGroup/default/no", {}, 404, "no such workload", id="no such workload"),
+        pytest.param("plan", {"method": "POST"}, 400, "manifest", id="an empty body"),
+        pytest.param(
+            "plan",
+            {"method": "POST", "data": BytesIO(b"x" * (1 << 21))},
+            413,
+            "",
+            id="a body that is too large",
+        ),
+        pytest.param("map", {"method": "DELETE"}, 405, "", id="a method that would change something"),
+        pytest.param("map", {"headers": {"Host": "evil.example"}}, 421, "Host", id="a name that is not ours"),
+        pytest.param("nothing", {}, 404, "", id="an address that is not there"),
+    ],
+)
+async def test_refusals_are_problem_documents(
+    server: MapServer, path: str, named: dict[str, Any], status: int, says: str
+) -> None:
+    got, answer, response = await asked(server, API + path, **named)
+    assert got == answer["status"] == status
+    assert says in answer["detail"]
+    assert response.content_type == "application/problem+json"
+
+
+@pytest.mark.parametrize("path", ["", "main.js", f"{API}map", f"{API}nothing"])
+async def test_every_answer_forbids_what_comes_from_elsewhere(server: MapServer, path: str) -> None:
+    _, _, response = await asked(server, path)
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self'")
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({}, 401, id="without a token"),
+        pytest.param({"Authorization": "Bearer wrong"}, 401, id="with a wrong one"),
+        pytest.param({"Authorization": "Bearer right"}, 200, id="with the right one"),
+        pytest.param({"Cookie": "closeknit-token=right"}, 200, id="with the right one in a cookie"),
+    ],
+)
+async def test_a_token_is_asked_for(headers: dict[str, str], status: int) -> None:
+    async with served(cluster_state(), Access("127.0.0.1", "right")) as server:
+        got, _, _ = await asked(server, f"{API}map", headers=headers)
+        assert got == status
+
+
+async def test_who_asks_the_engine_too_often_has_to_wait(server: MapServer) -> None:
+    got = {(await asked(server, f"{WAITS}/explain"))[0] for _ in range(20)}
+    assert got == {200, 429}
+
+
+async def test_a_reader_is_told_what_changes_and_when_to_read_all_again() -> None:
+    state = cluster_state()
+    async with served(state) as server:
+        telling = asyncio.create_task(server.tell())
+        _, shown, _ = await asked(server, f"{API}map")
+        where = f"{API}events?generation={shown['generation']}&version={shown['version']}"
+        async with aiohttp.ClientSession() as session, session.get(server.address + where) as stream:
+            state.put(entry(pod("alone", gpus=2, on="n2", phase="Running", scheduler="default-scheduler")))
+            server.changed.set()
+            assert (await stream.content.readline()).strip() == b"event: update"
+            update = json.loads((await stream.content.readline()).removeprefix(b"data: "))
+            assert sorted((node, len(held)) for node, held in update["nodes"]) == [(2, 1), (3, 0)]
+            await stream.content.readline()
+            state.remove(entry(pod("alone")).key)
+            state.put(entry(node("n9")))
+            server.changed.set()
+            assert (await stream.content.readline()).strip() == b"event: reset"
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
