@@ -52,6 +52,14 @@ async def labels(kubeconfig: Path, *, mark: str = "") -> dict[str, dict[str, str
         }
 
 
+def test_files_with_nodes_are_the_whole_cluster(tmp_path: Path) -> None:
+    with running(tmp_path, "-f", "examples/pending/nodes.yaml") as (_, kubeconfig):
+        found = asyncio.run(labels(kubeconfig))
+
+    assert not any(name.startswith("host-") for name in found)
+    assert len(found) == 9
+
+
 def test_a_cluster_is_served_until_ctrl_c(tmp_path: Path) -> None:
     with running(tmp_path, "--nodes", "rack=2,host=3") as (said, kubeconfig):
         found = asyncio.run(labels(kubeconfig))
