@@ -101,3 +101,14 @@ def test_a_node_that_somebody_calls_unhealthy_is_replaced_and_not_used_again() -
         node("n1", "b", "r0", 1),
         job(5, podset_required_topology=RACK),
     )
+
+
+@pytest.mark.requirement("K69")
+def test_pods_that_have_chosen_their_node_in_a_rack_do_not_count_twice() -> None:
+    async def live(cluster: Controlled) -> None:
+        await cluster.create(*objects(job(2, name="second", podset_required_topology=RACK)))
+        await cluster.quiet()
+        assert (await conditions(cluster, "second"))["Admitted"] == "True Admitted"
+        assert len(list(filter(None, await bound(cluster, "second")))) == 2
+
+    run(live, *BY_RACK, *TWO_RACKS[:2], job(6, name="first", podset_required_topology=RACK))
