@@ -179,7 +179,7 @@ def searched(instance: Instance, rules: Rules) -> Found:
     compiled = partial(engine._compile, asked)  # noqa: SLF001
     return find(
         compiled(Goal.WISHES),
-        partial(compiled, Goal.CONSTRAINTS),
+        compiled,
         engine._ledger.free,  # noqa: SLF001
         BUDGET,
         rules=rules,

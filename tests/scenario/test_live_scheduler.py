@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from closeknit.hub.keys import Key
@@ -12,6 +13,7 @@ from closeknit.kube.resources import NODES, PODS
 from closeknit.kube.standins import run_standins
 from closeknit.scheduler.loop import Settings
 from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.preemption import Displacement
 from closeknit.scheduler.reporter import Silence
 from tests.unit.scheduler.living import living
 from tests.unit.scheduler.objects import GPU, node, pod, pod_group, together, topology
@@ -38,7 +40,10 @@ class Heard(Silence):
     def placed(self, verdict: Verdict) -> None:
         self.said.append(("placed", verdict.workload.object.name))
 
-    def waiting(self, verdict: Verdict) -> None:
+    def waiting(
+        self, verdict: Verdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+    ) -> None:
+        super().waiting(verdict, plan, stored)
         self.said.append(("waiting", verdict.workload.object.name))
         self.problems[verdict.workload.object.name] = [each.message for each in verdict.problems]
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import json
+from random import Random
+from typing import Any, cast
+
+import pytest
+import structlog
 
 from closeknit.hub.workload import Workload
-from closeknit.kube.port import DeleteOptions
+from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import PODS
+from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.loop import Settings
 from closeknit.scheduler.reporter import Silence
+from tests.scenario.bound import POD_GROUPS, Json
 from tests.unit.scheduler.living import Living, living
 from tests.unit.scheduler.objects import node, pod, pod_group, together, topology
 
@@ -73,6 +81,122 @@ async def test_a_gang_of_higher_priority_displaces_one_whole_gang_and_gets_its_r
         assert await bound(live) == {"urgent", "young", "other"}
 
 
+class Watched:
+    """Passes calls on; at every eviction it notes what the API says of the gang that makes others go."""
+
+    def __init__(self, api: KubernetesApi, *, dies: bool = False) -> None:
+        self._api = api
+        self._dies = dies
+        """Whether nothing is answered any more once the plan is stored."""
+        self.dead = asyncio.Event()
+        self.reports_pass = asyncio.Event()
+        """Until this is set, no report is written."""
+        self.reports_pass.set()
+        self.evicted: list[tuple[str, str, Json]] = []
+        """Each pod that was told to go, with the message and the outcome that stood there before."""
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._api, name)
+        if name == "watch":
+            return method
+
+        async def call(*given: Any, **named: Any) -> Any:
+            if self.dead.is_set():
+                await asyncio.get_running_loop().create_future()
+            if name == "evict":
+                self.evicted.append((given[0], *await self._explained()))
+            if name == "patch":
+                await self.reports_pass.wait()
+            answer = await method(*given, **named)
+            if self._dies and name == "patch" and named.get("subresource") == "status":
+                message, outcome = await self._explained()
+                if "displaced" in message and "plan" in outcome:
+                    self.dead.set()
+                    await asyncio.get_running_loop().create_future()
+            return answer
+
+        return call
+
+    async def _explained(self) -> tuple[str, Json]:
+        found = await self._api.get(POD_GROUPS, "urgent", namespace="default")
+        conditions = (found.get("status") or {}).get("conditions") or [{"message": ""}]
+        outcome = found["metadata"].get("annotations", {}).get("closeknit.dev/outcome", "{}")
+        return conditions[0]["message"], json.loads(outcome)
+
+
+def reporting(live: Living, api: Watched) -> asyncio.Task[None]:
+    """A scheduler with its reports, at work."""
+    log = structlog.wrap_logger(structlog.ReturnLogger())
+    made = Instance(
+        cast("KubernetesApi", api), Settings(), identity="i", log=log, random=Random(3), clock=live.clock
+    )
+    return asyncio.create_task(made.run())
+
+
+@pytest.mark.parametrize(
+    "dies",
+    [
+        pytest.param(False, id="by who made it"),
+        pytest.param(True, id="by the next one, where the first dies in between"),
+    ],
+)
+async def test_a_plan_is_explained_before_it_is_carried_out(*, dies: bool) -> None:
+    live = Living()
+    api = first = Watched(live.cluster, dies=dies)
+    low = [*gang("old", 2), *gang("young", 1), *gang("other", 1)]
+    await live.create(*racks(), priority("high", 60), *low)
+    work = reporting(live, first)
+    await live.settle(2)
+    await live.create(*gang("urgent", 2, priorityClassName="high"))
+    await live.settle(5)
+    if dies:
+        assert first.dead.is_set()
+        assert first.evicted == []
+        await _end(work)
+        api = Watched(live.cluster)
+        work = reporting(live, api)
+        await live.settle(5)
+    await _end(work)
+    await live.cluster.close()
+
+    assert [name for name, _, _ in api.evicted] == ["old-0", "old-1"]
+    for _, message, outcome in api.evicted:
+        assert message.startswith(
+            "default/old (2 pods) is displaced to make room for it. Then it fits: 2 pods on 2 nodes. In one rack: r0"
+        )
+        assert outcome["plan"] == {"displaces": [{"workload": "default/old", "pods": 2}]}
+        assert outcome["status"] == "unplaceable"
+
+
+async def test_a_plan_that_is_not_explained_is_not_carried_out_and_where_it_is_stale_never() -> None:
+    live = Living()
+    api = Watched(live.cluster)
+    await live.create(*racks(), priority("high", 60), *gang("old", 2), *gang("other", 2))
+    work = reporting(live, api)
+    await live.settle(2)
+    api.reports_pass.clear()
+    await live.create(*gang("urgent", 2, priorityClassName="high"))
+    await live.settle(3)
+    for i in range(2):
+        await gone(live, f"old-{i}")
+    await live.create(*gang("blocking", 2, priorityClassName="high"))
+    await live.settle(3)
+    assert api.evicted == []
+    api.reports_pass.set()
+    await live.settle(5)
+    nodes = await live.nodes()
+    await _end(work)
+    await live.cluster.close()
+
+    assert all(nodes[f"urgent-{i}"] for i in range(2))
+    assert {name for name, _, _ in api.evicted} == {"other-0", "other-1"}
+
+
+async def _end(work: asyncio.Task[None]) -> None:
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+
+
 async def test_a_gang_of_the_same_priority_displaces_nobody() -> None:
     heard = Heard()
     async with living([*racks(1), *gang("first", 2)], reporter=heard) as live:
@@ -117,3 +241,17 @@ async def test_small_gangs_pass_the_first_where_they_do_not_delay_it() -> None:
         await live.create(*gang("small", 1), *gang("more", 1))
         await live.settle(5)
         assert await bound(live) == {"busy", "small"} or await bound(live) == {"busy", "more"}
+
+
+async def test_a_place_is_no_longer_kept_for_a_gang_that_no_longer_waits() -> None:
+    async with living([*racks(1), *gang("busy", 1)]) as live:
+        await live.create(*gang("large", 2))
+        await live.settle(2)
+        await live.create(*gang("small", 1))
+        await live.settle(5)
+        assert await bound(live) == {"busy"}
+
+        # Without this pod there is nothing to decide about the gang.
+        await gone(live, "large-1")
+        await live.settle(12)
+        assert await bound(live) == {"busy", "small"}

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar, Part, PodSetVar, need_of
 from closeknit.engine.component import Color, Contents
@@ -100,6 +101,7 @@ class Choices:
         ]
         """By level, domains that are in use for certain, and for how many reasons."""
         self._touched = Counter[tuple[int, int]]()
+        self._sums: dict[tuple[int, int], NDArray[np.float64]] = {}
         self.left_out = 0
         """Pods of members left out."""
         self.preferences = [0] * tree.depth
@@ -223,6 +225,27 @@ class Choices:
                 if wanted > free * (1 + 1e-9):
                     return False
         return True
+
+    def crowding(self, level: int, domains: Ints, added: list[int]) -> NDArray[np.float64]:
+        """By domain, the share of what is free that is taken with these pods, of the scarcest resource."""
+        compiled = self.compiled
+        crowded = np.zeros(len(domains))
+        for i, row in enumerate(compiled.rows):
+            wanted = np.zeros(len(domains))
+            for shape, demand in enumerate(compiled.demand):
+                tally = self.loads.at(level, shape)
+                wanted += float(demand[i]) * added[shape]
+                if tally is not None:
+                    wanted += float(demand[i]) * tally.counts[domains]
+            np.maximum(crowded, wanted / self._free_sums(level, row)[domains], out=crowded)
+        return crowded
+
+    def _free_sums(self, level: int, row: int) -> NDArray[np.float64]:
+        """By domain of a level, what is free of a resource; at least one unit."""
+        if (level, row) not in self._sums:
+            free = self.free[row, self._tree.slots].clip(0).astype(np.float64)
+            self._sums[level, row] = np.maximum(np.add.reduceat(free, self._tree.start[level]), 1)
+        return self._sums[level, row]
 
     def cost(self, *, closely: bool) -> list[int]:
         """What the choices cost at least, field by field; ``closely`` counts pods of all shapes together."""

@@ -88,6 +88,8 @@ class Goal(Enum):
 
     What satisfies the whole request satisfies this once pods are left out, so both are placeable or neither.
     """
+    EVERYTHING = "everything"
+    """The same with all pods, those above a minimum and those of every member: none may be left out."""
 
 
 @dataclass(slots=True)
@@ -124,7 +126,7 @@ def compile_request(
 
     def pod_set_var(pods: PodSet) -> PodSetVar:
         bound = sorted(int(tree.positions[slot_of[node]]) for node in pods.bound)
-        need = max(pods.least - len(bound), 0)
+        need = pods.open if goal is Goal.EVERYTHING else max(pods.least - len(bound), 0)
         made = PodSetVar(
             len(pod_sets), pods.name, pods, shape_of[pods.name], need, pods.open if wishful else need, bound
         )
@@ -140,7 +142,7 @@ def compile_request(
             parent,
             level_of[group.required] if group.required is not None else -1,
             level_of[group.preferred] if group.preferred is not None and wishful else -1,
-            group.least,
+            len(group.members) if goal is Goal.EVERYTHING else group.least,
         )
         groups.append(made)
         for member in sorted(group.members, key=lambda member: member.name):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from closeknit.engine.choices import Loads, Tally
 from closeknit.engine.compiled_request import CompiledRequest, GroupVar
@@ -35,6 +36,8 @@ class DomainCosts:
     """Per shape, the pods that groups beside this one still have to place in the coarser domain."""
     guide: tuple[int, int] | None = None
     """Level and domain that candidates should hold or lie in."""
+    crowding: Callable[[int, Ints, list[int]], NDArray[np.float64]] | None = None
+    """How full domains of a level get, where any placement will do and the emptiest go first."""
 
     def left_out(self, domains: Ints) -> Ints | int:
         """Pods for which a candidate has no room."""
@@ -114,11 +117,13 @@ class DomainCosts:
         """The shape of most of the group's pods."""
         return max(range(len(self.group.open)), key=lambda shape: (self.group.open[shape], -shape))
 
-    def _keys(self) -> Iterator[Callable[[Ints], Ints | int]]:
+    def _keys(self) -> Iterator[Callable[[Ints], Ints | NDArray[np.float64] | int]]:
         """What to compare, most important first; what is equal to the end is told apart by path."""
         if not self.group.open:
             return
         tree, table = self.compiled.tree, self.compiled.tables[self._main]
+        if self.crowding is not None:
+            yield self._crowded
         yield self.left_out
         if self.guide is not None:
             yield self._apart
@@ -134,6 +139,16 @@ class DomainCosts:
             yield lambda domains: -appeal[domains]
         for coarser in range(self.level, -1, -1):
             yield partial(self._room, coarser)
+
+    def _crowded(self, domains: Ints) -> NDArray[np.float64]:
+        """How full a candidate or a domain around it gets with the group, whichever is fuller."""
+        assert self.crowding is not None
+        crowded = np.zeros(len(domains))
+        for coarser in range(max(self.inside[0] + 1, 0), self.level + 1):
+            np.maximum(
+                crowded, self.crowding(coarser, self.around(coarser, domains), self.group.need), out=crowded
+            )
+        return crowded
 
     def _apart(self, domains: Ints) -> Ints:
         """1 where a candidate neither holds the guiding domain nor lies in it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from closeknit.engine.candidates import Candidates
 from closeknit.engine.choices import Choices, Place
-from closeknit.engine.compiled_request import GroupVar
+from closeknit.engine.compiled_request import Goal, GroupVar
 from closeknit.engine.domain_costs import DomainCosts
 from closeknit.engine.floor import Floor
 from closeknit.engine.incumbent import Incumbent
@@ -64,6 +64,7 @@ class DomainOptions:
                 self._made.used,
                 siblings,
                 self._guide,
+                None if self._compiled.goal is not Goal.EVERYTHING else self._made.crowding,
             )
             candidates = Candidates(costs, whole_groups=self._rules.whole_groups)
             for domain in task.tried.get(level, ()):

@@ -68,8 +68,7 @@ class Engine:
         """Decide by search, as every request can be; ``counted`` nodes were counted before it began."""
         compiled = self._compile(request, Goal.WISHES)
         touched = self._cache.touched - counted
-        bare = partial(self._compile, request, Goal.CONSTRAINTS)
-        found = find(compiled, bare, self._ledger.free, self._budget)
+        found = find(compiled, partial(self._compile, request), self._ledger.free, self._budget)
         statistics = Statistics(touched, found.candidates, found.steps)
         if found.spread is None or found.wishes is None:
             return (Unplaceable if found.complete else Undecided)(request.name, (), statistics)

@@ -48,7 +48,8 @@ class Incumbent:
         wishes = score.wishes(self._compiled, spread)
         fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
         if self.fields is None:
-            self._steps.allow(self._budget.improve)
+            # Where pods are left out, it is better to look for a placement of all of them soon.
+            self._steps.allow(self._budget.improve // (4 if wishes.left_out else 1))
             self._found_at = self._steps.work
         if self.fields is None or fields < self.fields:
             self.fields = fields
@@ -60,7 +61,7 @@ class Incumbent:
         """Whether no placement can be better than the one that is known, as far as it is worth asking."""
         if self.fields is None:
             return False
-        if self._compiled.goal is Goal.CONSTRAINTS:
+        if self._compiled.goal is not Goal.WISHES:
             return True
         return self.lasts() and self.fields <= self._lower()
 

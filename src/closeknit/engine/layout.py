@@ -13,7 +13,7 @@ from operator import attrgetter
 import numpy as np
 
 from closeknit.engine.budget import OutOfBudgetError, Steps
-from closeknit.engine.compiled_request import CompiledRequest
+from closeknit.engine.compiled_request import CompiledRequest, Goal
 from closeknit.engine.component import Component
 from closeknit.engine.count_bounds import fewest
 from closeknit.engine.exact_layout import ExactLayout
@@ -22,6 +22,8 @@ from closeknit.engine.packed_layout import packed
 from closeknit.engine.quick_layout import QuickLayout
 from closeknit.engine.tree import Ints
 
+_FEW_NODES = 16
+"""Nodes up to which an exact layout is found, or found not to exist, sooner than a packed one."""
 _BITS = 24
 """Room for one count in a packed cost; more than any cluster has nodes."""
 _TO_IMPROVE = 2_000
@@ -89,20 +91,24 @@ class Layouts:
     def _better(self, component: Component, quick: Layout | None, steps: Steps) -> Layout | None:
         """A layout at least as good as the quick one, or one where that found none."""
         start, end = self._compiled.tree.bounds(component.level, component.domain)
-        packed = None
-        if end - start > FEW_NODES and (quick is None or quick.cost >= self._left_out):
+        known = quick
+        if end - start <= _FEW_NODES:
+            try:
+                return self._exactly(component, quick, steps, _TO_IMPROVE)
+            except OutOfBudgetError:
+                if quick is not None and quick.cost < self._left_out:
+                    return quick
+        if quick is None or quick.cost >= self._left_out:
             packed = self._packed(component, steps)
-        known = min(filter(None, (quick, packed)), key=attrgetter("cost"), default=None)
+            known = min(filter(None, (quick, packed)), key=attrgetter("cost"), default=None)
+        if known is not None and self._compiled.goal is not Goal.WISHES:
+            # Any layout will do.
+            return known
         try:
-            return self._exactly(component, known, steps, _TO_IMPROVE)
+            return self._exactly(component, known, steps, self._to_find if known is None else _TO_IMPROVE)
         except OutOfBudgetError:
-            if known is None and end - start <= FEW_NODES:
-                known = self._packed(component, steps)
             if known is not None:
                 return known
-        try:
-            return self._exactly(component, None, steps, self._to_find)
-        except OutOfBudgetError:
             self._undecided.add(component)
             raise
 

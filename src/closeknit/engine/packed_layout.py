@@ -1,157 +1,162 @@
 """Laying out pods of several shapes on nodes that they nearly fill.
 
-Nodes and domains are not spared here: this is for requests that leave none to spare. Pods are placed by two
-simple rules in turn. Where some find no room, they displace others that take less, which then look for room
-elsewhere.
+Nodes and domains are not spared here: this is for requests that leave none to spare. Every node gets a
+*pattern*, a number of pods of each shape to which nothing can be added. What pods lack in the domains that
+they are confined to is weighed; a node changes its pattern where that lessens the lack, and where no change
+does, what is lacking weighs more from then on. So pods that are hard to place get their way in the end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from closeknit.engine.budget import Steps
 from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.component import Component
 from closeknit.engine.exact_layout import LOOKS_A_STEP
-from closeknit.engine.tree import Flags, Ints
+from closeknit.engine.tree import Ints
 
-Floats: TypeAlias = NDArray[np.float64]
+_MOST_NODES = 4096
+"""Above this many nodes, pods are not packed."""
+_MOST_SHAPES = 12
+_MOST_PATTERNS = 4096
+"""Patterns looked at for a node; where there are more, numbers of small pods go by larger steps."""
+_PATIENCE = 80
+"""Changes of patterns without fewer pods lacking until it is given up."""
+_UNIT = 64
+"""What the bulkiest pod weighs at first."""
 
-_MOST_LOOKS = 1 << 27
-"""Pods times nodes up to which pods are packed; beyond that it takes too long."""
-_DISPLACED = 300
-"""How often pods may be displaced."""
-_SPARED = 10
-"""For so many rounds a pod does not go back to where it was displaced."""
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Pods that must find room between two nodes, by shape, those confined to a part of it included."""
+
+    first: int
+    last: int
+    pods: Ints
 
 
-@dataclass(slots=True)
-class _State:
-    left: Ints
-    """By node and resource, what is left."""
-    counts: Ints
-    """By item and node, the pods placed."""
-    missing: Ints
-    """By item, the pods that found no room."""
+def patterns(free: Ints, demand: Ints, most: Ints) -> Ints:
+    """Numbers of pods by shape that a node takes together and to which nothing can be added, a row each.
+
+    ``demand`` is by shape and resource, ``most`` the pods of each shape that are asked for.
+    """
+    shapes = len(demand)
+    alone = np.minimum([_room(free[None], each)[0] for each in demand], most)
+    steps = np.ones(shapes, dtype=np.int64)
+    while np.prod(-(-(alone[:-1] + 1) // steps[:-1]).astype(np.float64)) > _MOST_PATTERNS:
+        steps[int(np.argmax(-(-(alone[:-1] + 1) // steps[:-1])))] *= 2
+    rows = np.zeros((1, shapes), dtype=np.int64)
+    for shape in range(shapes - 1):
+        room = np.minimum(_room(free - rows @ demand, demand[shape]), alone[shape])
+        counts = np.arange(0, alone[shape] + steps[shape], steps[shape])
+        grown = np.repeat(rows, len(counts), axis=0)
+        grown[:, shape] = np.minimum(np.tile(counts, len(rows)), np.repeat(room, len(counts)))
+        rows = np.unique(grown, axis=0)
+    for shape in range(shapes - 1, -1, -1):
+        more = np.minimum(_room(free - rows @ demand, demand[shape]), alone[shape] - rows[:, shape])
+        rows[:, shape] += more
+    return np.unique(rows, axis=0)
+
+
+def _room(left: Ints, demand: Ints) -> Ints:
+    """By row, how many pods go into what is left."""
+    asked = np.flatnonzero(demand)
+    room: Ints = (left[:, asked] // demand[asked]).min(axis=1)
+    return room
 
 
 class Packing:
-    """Items to be packed: what each takes, where it may go, and how many there are."""
+    """Nodes to be filled with pods of several shapes."""
 
-    def __init__(self, left: Ints, demand: Ints, allowed: Flags) -> None:
-        self._left = left
-        """By node and resource."""
-        self._demand = demand
-        """By item and resource."""
-        self._allowed = allowed
-        """By item and node."""
-        self.looks = 0
-        """What it took so far: pods put on nodes, and items looked at on all nodes."""
+    def __init__(self, left: Ints, demand: Ints, usable: Ints, demands: Sequence[Demand]) -> None:
+        """What is left, by node and resource, and what a pod takes, by shape and resource.
 
-    def placed(self, wanted: Ints) -> Ints | None:
-        """By item and node, so many pods of each item; None where that was not found."""
-        total = np.maximum(self._left.sum(axis=0, dtype=np.float64), 1)
-        asked = (wanted[:, None] * self._demand.astype(np.float64)).sum(axis=0)
-        self._weight = asked / total / np.maximum(self._left.max(axis=0, initial=1), 1)
-        """By resource, what a unit counts: the more of it is asked for, the more."""
-        self._bulk = self._demand @ self._weight
-        widths = self._allowed.sum(axis=1)
-        # The most confined and the bulkiest items go first.
-        self._order = sorted(range(len(wanted)), key=lambda item: (widths[item], -self._bulk[item], item))
-        states = []
-        for balanced in (True, False):
-            state = _State(self._left.copy(), np.zeros_like(self._allowed, dtype=np.int64), wanted.copy())
-            self._fill(state, balanced=balanced)
-            if not state.missing.any():
-                return state.counts
-            states.append(state)
-        best = min(states, key=lambda state: float(state.missing @ self._bulk))
-        return best.counts if self._displace(best) else None
-
-    def extended(self, counts: Ints, wanted: Ints) -> Ints:
-        """The same pods and as many more as find room."""
-        state = _State(self._left - counts.T @ self._demand, counts, wanted.copy())
-        self._fill(state, balanced=True)
-        return state.counts
-
-    def _fill(self, state: _State, *, balanced: bool) -> None:
-        """Place what is missing, pod by pod, on the node that suits it best.
-
-        That is the one whose resources are left most nearly in the proportions in which the pod takes them,
-        so that none of them is used up while much of another is left; or else the one with the least left.
+        ``usable``, by node and shape, is how many pods a node takes of those that may go there.
         """
-        for item in self._order:
-            demand = self._demand[item]
-            if not state.missing[item]:
-                continue
-            fits = self._allowed[item] & (state.left >= demand).all(axis=1)
-            suits = np.where(fits, self._suits(state.left, demand, balanced=balanced), -np.inf)
-            while state.missing[item]:
-                node = int(np.argmax(suits))
-                if suits[node] == -np.inf:
-                    break
-                self._put(state, item, node, 1)
-                here = state.left[node]
-                suits[node] = (
-                    self._suits(here[None], demand, balanced=balanced)[0]
-                    if (here >= demand).all()
-                    else -np.inf
-                )
+        self._demand = demand
+        self._demands = demands
+        self.looks = 0
+        """What it took so far: patterns looked at on a node."""
+        asked = np.max([each.pods for each in demands], axis=0)
+        total = np.maximum(left.sum(axis=0, dtype=np.float64), 1)
+        share = (asked[:, None] * demand / total).sum(axis=0)
+        bulk = (demand * (share / np.maximum(left.max(axis=0, initial=1), 1))).sum(axis=1)
+        weight = np.maximum(np.rint(_UNIT * bulk / max(bulk.max(), 1e-300)), 1).astype(np.int64)
+        self._weights = np.array([weight] * len(demands))
+        """By demand and shape, what a pod counts that it lacks."""
+        self._lack = np.array([each.pods for each in demands], dtype=np.int64)
+        """By demand and shape, the pods that have no room; negative where there is more room."""
+        self.counts = np.zeros((len(left), len(demand)), dtype=np.int64)
+        around: dict[int, list[int]] = {node: [] for node in range(len(left))}
+        for number, each in enumerate(demands):
+            for node in range(each.first, each.last):
+                around[node].append(number)
+        self._around = [np.array(numbers, dtype=np.int64) for numbers in around.values()]
+        """By node, the demands that its pods count for."""
+        self._patterns: list[Ints] = []
+        self._alike: list[tuple[int, bytes]] = []
+        """By node: equal for nodes that are alike in all but their patterns, and the pattern in force."""
+        known: dict[object, Ints] = {}
+        numbers: dict[object, int] = {}
+        for node, nothing in enumerate(self.counts):
+            kind = (left[node].tobytes(), (usable[node] > 0).tobytes())
+            if kind not in known:
+                known[kind] = patterns(left[node], demand, np.minimum(usable[node], asked))
+            self._patterns.append(known[kind])
+            number = numbers.setdefault((kind, self._around[node].tobytes()), len(numbers))
+            self._alike.append((number, nothing.tobytes()))
 
-    def _suits(self, left: Ints, demand: Ints, *, balanced: bool) -> Floats:
-        weighed = left * self._weight
-        if not balanced:
-            return np.asarray(-weighed.sum(axis=1))
-        length = np.sqrt(np.square(weighed).sum(axis=1))
-        return np.asarray((weighed @ (demand * self._weight)) / np.maximum(length, 1e-300))
-
-    def _put(self, state: _State, item: int, node: int, pods: int) -> None:
-        state.left[node] -= pods * self._demand[item]
-        state.counts[item, node] += pods
-        state.missing[item] -= pods
-        self.looks += 1
-
-    def _displace(self, state: _State) -> bool:
-        """Let missing pods displace others, those that take the least; returns whether all found room."""
-        barred = np.zeros_like(state.counts)
-        """By item and node, the round from which such a pod may go back there."""
-        for number in range(_DISPLACED):
-            missing = [item for item in self._order if state.missing[item]]
-            if not missing:
+    def fill(self) -> bool:
+        """Give every node a pattern, and change patterns until all pods have room, if they ever have."""
+        for node in sorted(range(len(self.counts)), key=lambda node: (-len(self._around[node]), node)):
+            self._change(node, self._best(node)[1])
+        barred = np.zeros(len(self.counts), dtype=np.int64)
+        number, fewest, last = 0, -1, _PATIENCE
+        while number < last:
+            number += 1
+            lacking = np.argwhere(self._lack > 0)
+            if not len(lacking):
                 return True
-            # The bulkiest is the hardest, but all get their turn.
-            item = missing[number % len(missing)] if number % 3 else max(missing, key=lambda i: self._bulk[i])
-            self.looks += len(self._order)
-            lack = np.maximum(self._demand[item] - state.left, 0)
-            open_nodes = self._allowed[item] & (barred[item] <= number)
-            least, choice = np.inf, None
-            for other, demand in enumerate(self._demand):
-                needed = _covering(lack, demand)
-                possible = open_nodes & (needed <= state.counts[other]) & (other != item)
-                if possible.any():
-                    node = int(np.argmin(np.where(possible, needed, needed.max() + 1)))
-                    cost = float(needed[node] * self._bulk[other])
-                    if cost < least:
-                        least, choice = cost, (other, node, int(needed[node]))
-            if choice is None:
-                return False
-            other, node, pods_out = choice
-            self._put(state, other, node, -pods_out)
-            barred[other, node] = number + _SPARED
-            self._put(state, item, node, 1)
-            self._fill(state, balanced=False)
-        return not state.missing.any()
+            lack = int(self._lack.clip(0).sum())
+            if fewest < 0 or lack < fewest:
+                fewest, last = lack, number + _PATIENCE
+            each = self._demands[lacking[number % len(lacking)].tolist()[0]]
+            best, choice = 0, None
+            seen = set()
+            for node in range(each.first, each.last):
+                if barred[node] > number or self._alike[node] in seen:
+                    continue
+                seen.add(self._alike[node])
+                gain, pattern = self._best(node)
+                if choice is None or gain > best:
+                    best, choice = gain, (node, pattern)
+            if choice is None or best <= 0:
+                self._weights += np.where(self._lack > 0, self._weights.min(axis=0), 0)
+            if choice is not None and best >= 0:
+                self._change(*choice)
+                barred[choice[0]] = number + 3
+        return not (self._lack > 0).any()
 
+    def _best(self, node: int) -> tuple[int, Ints]:
+        """The pattern that lessens what is lacking the most, and by how much."""
+        around, now = self._around[node], self.counts[node]
+        rows = self._patterns[node]
+        self.looks += LOOKS_A_STEP + len(rows) // 8
+        lack, weights = self._lack[around] + now, self._weights[around]
+        before = int((np.maximum(lack - now, 0) * weights).sum())
+        after = (np.maximum(lack[None] - rows[:, None, :], 0) * weights).sum(axis=(1, 2))
+        same = (rows == now).all(axis=1)
+        at = int(np.argmin(after + same))
+        return before - int(after[at]), rows[at]
 
-def _covering(lack: Ints, demand: Ints) -> Ints:
-    """By node, how many pods make up for what it lacks; very many where they take none of that."""
-    pods = np.where(demand > 0, -(-lack // np.maximum(demand, 1)), np.where(lack > 0, 1 << 40, 0))
-    covering: Ints = pods.max(axis=1)
-    return covering
+    def _change(self, node: int, pattern: Ints) -> None:
+        self._lack[self._around[node]] += self.counts[node] - pattern
+        self.counts[node] = pattern
+        self._alike[node] = self._alike[node][0], pattern.tobytes()
 
 
 def packed(
@@ -160,19 +165,65 @@ def packed(
     """Positions and counts of each item of a component; None where what is needed was not placed."""
     tree, items = compiled.tree, component.items
     start, end = tree.bounds(component.level, component.domain)
-    needs, asked = np.array([(item.need, item.open) for item in items], dtype=np.int64).T
-    if int(asked.sum()) * (end - start) > _MOST_LOOKS:
+    shapes = sorted({item.shape for item in items})
+    if end - start > _MOST_NODES or len(shapes) > _MOST_SHAPES:
         return None
-    allowed = np.zeros((len(items), end - start), dtype=np.bool_)
-    for item, row in zip(items, allowed, strict=True):
-        inside = slice(item.first - start, item.last - start)
-        row[inside] = compiled.tables[item.shape].fit[item.first : item.last] > 0
     left = free[compiled.rows][:, tree.slots[start:end]].clip(0).T
-    demand = np.array([compiled.demand[item.shape] for item in items], dtype=np.int64)
-    packing = Packing(left, demand, allowed)
-    counts = packing.placed(asked)
-    if counts is None and (needed := packing.placed(needs)) is not None:
-        counts = packing.extended(needed, asked - needs)
-    steps.taken += packing.looks // LOOKS_A_STEP
-    steps.work += packing.looks // LOOKS_A_STEP
-    return None if counts is None else [(np.flatnonzero(row) + start, row[row > 0]) for row in counts]
+    demand = np.array([compiled.demand[shape] for shape in shapes], dtype=np.int64)
+    usable = np.zeros((end - start, len(shapes)), dtype=np.int64)
+    for item in items:
+        column = usable[item.first - start : item.last - start, shapes.index(item.shape)]
+        column[:] = compiled.tables[item.shape].fit[item.first : item.last]
+    asked, needed = [item.open for item in items], [item.need for item in items]
+    for wanted in (asked, needed) if asked != needed else (asked,):
+        packing = Packing(left, demand, usable, _demands(component, shapes, wanted, start))
+        packing.fill()
+        steps.taken += packing.looks // LOOKS_A_STEP
+        steps.work += packing.looks // LOOKS_A_STEP
+        takes = _handed_out(component, packing.counts, shapes, start)
+        if takes is not None:
+            return takes
+    return None
+
+
+def _demands(component: Component, shapes: list[int], wanted: list[int], start: int) -> list[Demand]:
+    """What must find room in each domain that something is confined to, the narrowest first."""
+    homes = sorted({(item.first, item.last) for item in component.items}, key=lambda at: (at[1] - at[0], at))
+    found = []
+    for first, last in homes:
+        pods = np.zeros(len(shapes), dtype=np.int64)
+        for item, number in zip(component.items, wanted, strict=True):
+            if first <= item.first and item.last <= last:
+                pods[shapes.index(item.shape)] += number
+        found.append(Demand(first - start, last - start, pods))
+    return found
+
+
+def _handed_out(
+    component: Component, counts: Ints, shapes: list[int], start: int
+) -> list[tuple[Ints, Ints]] | None:
+    """Give the room on nodes to items, first what each needs; None where one lacks that."""
+    items = component.items
+    takes = np.zeros((len(items), len(counts)), dtype=np.int64)
+    narrowest = sorted(range(len(items)), key=lambda i: (items[i].last - items[i].first, i))
+    for column, shape in enumerate(shapes):
+        mine = [i for i in narrowest if items[i].shape == shape]
+        inside = {
+            at: [i for i in mine if items[at].first <= items[i].first and items[i].last <= items[at].last]
+            for at in mine
+        }
+        """By item, those that lie in the domain that it is confined to."""
+        left = counts[:, column].copy()
+        room = {at: int(left[items[at].first - start : items[at].last - start].sum()) for at in mine}
+        given = {i: items[i].need for i in mine}
+        if any(sum(given[i] for i in inside[at]) > room[at] for at in mine):
+            return None
+        for i in mine:
+            spare = min(room[at] - sum(given[j] for j in inside[at]) for at in mine if i in inside[at])
+            given[i] += min(spare, items[i].open - items[i].need)
+        for i in mine:
+            here = left[items[i].first - start : items[i].last - start]
+            taken = np.clip(given[i] - np.cumsum(here) + here, 0, here)
+            here -= taken
+            takes[i, items[i].first - start : items[i].last - start] = taken
+    return [(np.flatnonzero(row) + start, row[row > 0]) for row in takes]

@@ -12,12 +12,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from closeknit.engine import score
 from closeknit.engine.budget import Budget, OutOfBudgetError, Steps
 from closeknit.engine.choices import Choices, Place
-from closeknit.engine.compiled_request import CompiledRequest, GroupVar, PodSetVar, formed
+from closeknit.engine.compiled_request import CompiledRequest, Goal, GroupVar, PodSetVar, formed
 from closeknit.engine.component import Content, component, share
 from closeknit.engine.count_bounds import batches
 from closeknit.engine.domain_options import DomainOptions
@@ -36,6 +36,8 @@ from closeknit.hub.outcome import Wishes
 
 _FIRST_TRY = 800
 """Steps after which it is time to ask whether there is any placement at all."""
+_EVERYTHING = 4_000
+"""Steps to find a placement of all pods, where none is known or one that leaves some out."""
 
 
 @dataclass(slots=True)
@@ -53,7 +55,7 @@ class Found:
 
 def find(
     compiled: CompiledRequest,
-    bare: Callable[[], CompiledRequest],
+    variant: Callable[[Goal], CompiledRequest],
     free: Ints,
     budget: Budget,
     *,
@@ -61,19 +63,24 @@ def find(
 ) -> Found:
     """Search for the best placement; where none turns up soon, find out first whether there is any.
 
-    ``bare`` makes the same compiled without its wishes. Without the branches that wishes make,
+    ``variant`` compiles the same for another goal. Without the branches that wishes make,
     a request that cannot be placed is found out much sooner.
     """
     soon = _FIRST_TRY + 4 * len(compiled.groups) if rules.constraints_first else budget.find
     first = Search(compiled, free, Budget(min(budget.find, soon), budget.improve), rules).run()
-    if first.spread is not None or first.complete or not rules.constraints_first:
+    if first.complete or not rules.constraints_first or not (first.wishes is None or first.wishes.left_out):
         return first
-    some = Search(bare(), free, budget, rules).run()
-    steps, examined = first.steps + some.steps, first.candidates + some.candidates
-    if some.spread is None:
-        return Found(None, None, some.complete, steps, examined)
-    best = Search(compiled, free, budget, rules).run(some.spread)
-    return Found(best.spread, best.wishes, best.complete, steps + best.steps, examined + best.candidates)
+    # Where there is room for all pods, a search for just that finds it sooner, and no more can be placed.
+    everything = Budget(min(budget.find, _EVERYTHING))
+    runs = [first, Search(variant(Goal.EVERYTHING), free, everything, rules).run()]
+    known = runs[-1].spread or first.spread
+    if known is None:
+        runs.append(Search(variant(Goal.CONSTRAINTS), free, budget, rules).run())
+        known = runs[-1].spread
+    if known is not None:
+        runs.append(Search(compiled, free, budget, rules).run(known))
+    steps, examined = sum(run.steps for run in runs), sum(run.candidates for run in runs)
+    return replace(runs[-1], steps=steps, candidates=examined)
 
 
 class Search:

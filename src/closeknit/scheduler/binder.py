@@ -51,6 +51,12 @@ def answer_to(error: ApiError) -> Answer:
             return Answer.LOST if error.status.code >= 500 else Answer.REFUSED
 
 
+def pause(random: Random, tries: int) -> float:
+    """Seconds before a call is made again that has failed so often."""
+    longest: float = min(_FIRST_WAIT * 2 ** min(tries - 1, 10), _LONGEST_WAIT)
+    return longest * (0.5 + random.random() / 2)
+
+
 class Binder:
     """Workers that share what is to be sent."""
 
@@ -99,8 +105,8 @@ class Binder:
             self._due.append(call)
             self._rouse()
             return
-        wait = min(_FIRST_WAIT * 2 ** min(tries - 1, 10), _LONGEST_WAIT) * (0.5 + self._random.random() / 2)
-        heappush(self._later, (self._clock.monotonic() + wait, next(self._order), call))
+        at = self._clock.monotonic() + pause(self._random, tries)
+        heappush(self._later, (at, next(self._order), call))
         self._ticking.set()
 
     async def run(self) -> None:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from closeknit.hub.keys import Key
 
-DOUBTFUL_LOOKS = 16
+DOUBTFUL_LOOKS = 20
 """How often a pod is looked at before a lost binding of it is no longer believed in.
 
 With the binder's waits this takes longer than the minute after which an API server ends a request.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from closeknit.dialects.family import Family
@@ -24,7 +25,7 @@ from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.commit import Bind, Call
 from closeknit.scheduler.deciding import charge
 from closeknit.scheduler.known_failures import KnownFailures
-from closeknit.scheduler.making_room import MakingRoom
+from closeknit.scheduler.making_room import MakingRoom, Plan
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial_pods
 from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
@@ -71,6 +72,7 @@ class Core:
         reporter: Reporter,
         observer: Observer,
         random: Random,
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.state = ClusterState(settings.families, settings.schedulers)
         self.queue = WaitingQueue(random)
@@ -86,6 +88,11 @@ class Core:
         self._room = MakingRoom(
             reserving=settings.reserving, displacing=settings.displacing and not settings.dry_run
         )
+        self._wake = wake
+        self._planned: dict[Key, Plan] = {}
+        """By unit, who is to go for it as soon as its explanation says so."""
+        self._explained: list[Plan] = []
+        """Plans that stand in the explanations of their units."""
         self._set_aside: list[Key] = []
         """Units to which something has happened since the last look; they are decided after the next."""
         self._since: dict[Key, float] = {}
@@ -104,7 +111,7 @@ class Core:
         """Take in what has changed."""
         self.counters.looks += 1
         self.acting.told(self.state.told())
-        news = self.state.news(self.acting.busy_with)
+        news = self.state.news(self.acting.is_binding)
         again = dict.fromkeys(
             [*news.units, *self._set_aside, *self.acting.left(), *self._refusals.deadlines.take(now)]
         )
@@ -117,9 +124,10 @@ class Core:
             workload_now = self.state.units.get(key)
             changes.extend(self._book(key, workload_now))
             self._room.saw(key, workload_now, now)
-            if workload_now is None:
-                changes.extend(self._room.placed_or_gone(key))
             self._look_at(key, workload_now, now)
+            if not self._lacks_room(key):
+                changes.extend(self._room.placed_or_gone(key))
+                self._planned.pop(key, None)
         changes.extend(self._room.give_up(now))
         if changes:
             self.queue.wake(changes, self.state.engine)
@@ -174,6 +182,11 @@ class Core:
             self.queue.put(workload)
         else:
             self.queue.remove(key)
+
+    def _lacks_room(self, key: Key) -> bool:
+        """Whether a unit waits for its minimum."""
+        workload = self.queue.get(key)
+        return workload is not None and workload.request is not None and not satisfied(workload.request.root)
 
     def _grace(self, workload: Workload | None) -> float | None:
         entry = self.state.view.entry(workload.key) if workload is not None else None
@@ -244,17 +257,33 @@ class Core:
         self.queue.failed(key, outcome, now)
         self._room.failed(verdict)
         if not isinstance(outcome, Placed):
-            self._reporter.waiting(verdict)
+            self._reporter.waiting(verdict, self._room.plan_of(key))
         self.patience.cannot_complete(key, now)
 
     def _make_room(self, now: float) -> None:
-        """Keep a place for the first that does not fit, or make others go for it."""
-        plan = self._room.consider(self.state, self.accounts, now)
-        if plan is None:
+        """Keep a place for the first that does not fit, or make others go for it: first told, then done."""
+        if (plan := self._room.consider(self.state, self.accounts, now)) is not None:
+            self._planned[plan.failed.workload.object.key] = plan
+            self._reporter.waiting(plan.failed, plan.displacement, partial(self._told, plan))
+        explained, self._explained = self._explained, []
+        for told in explained:
+            if self._planned.pop(told.failed.workload.object.key, None) is told:
+                self._displace(told)
+
+    def _told(self, plan: Plan) -> None:
+        self._explained.append(plan)
+        self._wake()
+
+    def _displace(self, plan: Plan) -> None:
+        """Make others go, unless they or who needs their place have changed since."""
+        by, gangs = plan.failed.workload, [each.workload for each in plan.displacement.victims]
+        if self.queue.get(by.object.key) != by or any(
+            self.state.units.get(gang.object.key) != gang or self.acting.busy_with(gang.object.key)
+            for gang in gangs
+        ):
+            self._room.drop(plan)
             return
-        by = plan.verdict.workload
-        for each in plan.victims:
-            gang = each.workload
+        for gang in gangs:
             self.acting.release(gang, [_pod_key(gang, pod.name) for pod in gang.running])
             why = f"It is displaced so that {by.object.kind} {by.object.namespace}/{by.object.name} fits."
             self._reporter.displaced(gang, by, why)

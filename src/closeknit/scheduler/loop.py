@@ -62,6 +62,7 @@ class Scheduler:
             reporter=reporter or Silence(),
             observer=self._observer,
             random=random,
+            wake=self._wake.set,
         )
         self._kinds = kinds_read(settings.families)
         self._own = following is None

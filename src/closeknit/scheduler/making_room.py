@@ -63,6 +63,14 @@ class State(Protocol):
         """Whether there is such a node."""
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A unit that does not fit, and who is to go for it."""
+
+    failed: Verdict
+    displacement: Displacement
+
+
 @dataclass(slots=True)
 class _Runner:
     workload: Workload
@@ -86,8 +94,8 @@ class MakingRoom:
         """Units that failed and are considered again at a time, whatever happens until then."""
         self._times: list[tuple[float, Key]] = []
         """Those times and others that have passed, as a heap."""
-        self._awaiting: dict[Key, float] = {}
-        """By unit for which others were displaced, until when it waits for them to leave."""
+        self._awaiting: dict[Key, tuple[float, Displacement]] = {}
+        """By unit for which others are displaced, until when it waits for them to leave, and who they are."""
         self._not_before = 0.0
 
     def saw(self, key: Key, workload: Workload | None, now: float) -> None:
@@ -120,6 +128,15 @@ class MakingRoom:
         nodes = self._kept.nodes if self._kept is not None else frozenset()
         self._kept = self._owner = None
         return [NodeChanged(node) for node in sorted(nodes)]
+
+    def plan_of(self, key: Key) -> Displacement | None:
+        """Who is displaced for a unit that waits."""
+        return self._awaiting[key][1] if key in self._awaiting else None
+
+    def drop(self, plan: Plan) -> None:
+        """A plan is not carried out, since somebody has changed; its unit is considered anew."""
+        self._awaiting.pop(plan.failed.workload.object.key, None)
+        self.failed(plan.failed)
 
     def give_up(self, now: float) -> list[NodeChanged]:
         """Give up a reservation that has been held for long without anybody knowing for how long still."""
@@ -165,7 +182,7 @@ class MakingRoom:
             self._later[key] = time, verdict
             heappush(self._times, (time, key))
 
-    def consider(self, state: State, accounts: Accounts, now: float) -> Displacement | None:
+    def consider(self, state: State, accounts: Accounts, now: float) -> Plan | None:
         """Help the first unit that failed, if it is time: keep a place for it, or say whom to displace.
 
         Whoever displaces others keeps the place that they leave.
@@ -182,14 +199,16 @@ class MakingRoom:
         self._not_before = now + PAUSE + PAUSE_FOR_A_POD * sum(each.pods for each, _ in running.values())
         plan = None
         units = [each for each, _ in running.values()]
-        if self._displacing and now >= self._awaiting.get(key, -inf):
+        if self._displacing and now >= self._awaited(key):
             plan = displacement(state.engine, state.topologies, workload, units, accounts=accounts, now=now)
         if plan is not None and plan.victims:
-            self._awaiting[key] = now + PATIENCE
+            self._awaiting[key] = now + PATIENCE, plan
             self._consider_at(verdict, now + PATIENCE)
             left = [Leaving(held, now) for each in plan.victims for held in running[each.holder][1]]
             self._keep(workload, reserve(state.engine, workload.request, left, now), now)
-            return plan
+            return Plan(verdict, plan)
+        if self._displacing and now >= self._awaited(key):
+            self._awaiting.pop(key, None)
         if self._displacing:
             self._consider_at(verdict, self._another_time(workload, units, now))
         assert verdict.outcome is not None
@@ -205,9 +224,12 @@ class MakingRoom:
             self._keep(workload, reserve(state.engine, workload.request, leaving, now, self._kept), now)
         return None
 
+    def _awaited(self, key: Key) -> float:
+        return self._awaiting[key][0] if key in self._awaiting else -inf
+
     def _another_time(self, workload: Workload, running: Sequence[Running], now: float) -> float:
         """When others may be displaced for a unit though nothing happens to it; infinity for never."""
-        if (awaited := self._awaiting.get(workload.object.key, -inf)) > now:
+        if (awaited := self._awaited(workload.object.key)) > now:
             return awaited
         times = [at for each in running if (at := displaceable_from(workload, each)) < inf]
         # What units that it could not displace give up may be too little to wake it, and enough now.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.preemption import Displacement
 
 
 class Reporter(Protocol):
@@ -15,8 +17,13 @@ class Reporter(Protocol):
     def placed(self, verdict: Verdict) -> None:
         """Every pod of a decision is bound."""
 
-    def waiting(self, verdict: Verdict) -> None:
-        """A unit found no room, or something is wrong with it."""
+    def waiting(
+        self, verdict: Verdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+    ) -> None:
+        """A unit found no room, or something is wrong with it.
+
+        ``plan`` says who is displaced for it; ``stored`` is called as soon as the server has stored that.
+        """
 
     def released(self, workload: Workload, why: str) -> None:
         """The running part of a gang was made to go."""
@@ -53,8 +60,15 @@ class Silence:
     def placed(self, verdict: Verdict) -> None:
         """Pass over it."""
 
-    def waiting(self, verdict: Verdict) -> None:
-        """Pass over it."""
+    def waiting(
+        self,
+        verdict: Verdict,  # noqa: ARG002
+        plan: Displacement | None = None,  # noqa: ARG002
+        stored: Callable[[], None] | None = None,
+    ) -> None:
+        """Pass over it; nobody has to be told first."""
+        if stored is not None:
+            stored()
 
     def released(self, workload: Workload, why: str) -> None:
         """Pass over it."""

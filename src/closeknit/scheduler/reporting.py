@@ -26,6 +26,7 @@ from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
 from closeknit.scheduler import report_events, reports, wording
 from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.preemption import Displacement
 from closeknit.scheduler.report_queue import Pace, Rank, ReportQueue, Subject
 from closeknit.scheduler.report_writing import correct_pod, write_pod, write_unit
 from closeknit.scheduler.reports import Report, State
@@ -88,10 +89,15 @@ class Reporter:
         """A unit got its nodes; pods above its minimum may still wait."""
         self._decided(verdict)
 
-    def waiting(self, verdict: Verdict) -> None:
-        """A unit got no nodes, for lack of room or because of what is wrong with it."""
+    def waiting(
+        self, verdict: Verdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+    ) -> None:
+        """A unit got no nodes, for lack of room or because of what is wrong with it.
+
+        Where the server never takes the report with the plan, ``stored`` is not called.
+        """
         if verdict.outcome is not None:
-            self._decided(verdict)
+            self._decided(verdict, plan, stored)
             return
         # What is wrong is often right a moment later, and takes long to put into words.
         key = verdict.workload.object.key
@@ -132,10 +138,15 @@ class Reporter:
 
     # ------------------------------------------------------------------------------- what should be told
 
-    def _decided(self, verdict: Verdict) -> None:
-        told, workload = reports.report(verdict), verdict.workload
+    def _decided(
+        self, verdict: Verdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+    ) -> None:
+        told, workload = reports.report(verdict, plan), verdict.workload
         self._doubtful.pop(workload.object.key, None)
         unit = self._tell(workload, told)
+        if stored is not None:
+            unit.subject.awaited = told.plan, stored
+            self._is_stored(unit.subject)
         names = reports.waiting_pods(verdict) if workload.request is not None else self._pods(workload)
         waiting = {Key("", "Pod", workload.object.namespace, name) for name in names}
         for key in unit.pods.keys() - waiting:
@@ -152,6 +163,14 @@ class Reporter:
         subject.workload = workload
         self._want(subject, Rank.PLACED if told.state is State.SCHEDULED else Rank.UNIT, told)
         return unit
+
+    def _is_stored(self, subject: Subject) -> None:
+        """Tell who waits for a plan that it was written."""
+        if subject.awaited is not None and subject.written is not None:
+            plan, stored = subject.awaited
+            if subject.written.plan == plan:
+                subject.awaited = None
+                stored()
 
     def _want(self, subject: Subject, rank: Rank, told: Report) -> None:
         self._queue.want(subject, rank, told, self._clock.monotonic())
@@ -255,5 +274,6 @@ class Reporter:
                 report_events.unit_decided(self._recorder, subject.workload, resource, meta, told)
         self.written += 1
         subject.written, subject.written_at, subject.backoff = told, self._clock.monotonic(), None
+        self._is_stored(subject)
         if subject.wanted == told:
             subject.wanted = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -19,6 +19,7 @@ from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.workload import Workload
 from closeknit.scheduler import outcome_json, wording
 from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.preemption import Displacement
 
 Json: TypeAlias = dict[str, Any]
 
@@ -29,6 +30,7 @@ _LONGEST_OUTCOME = 8192
 _SHORTFALLS = 3
 _HELPS = 2
 _EXCLUDED = 2
+_VICTIMS = 5
 _PROBLEMS = 8
 _AWAITING = (sentences.TOO_FEW_PODS, sentences.PODS_AWAITED, sentences.PODS_MISSING)
 
@@ -67,15 +69,22 @@ class Report:
     reasons: tuple[Reason, ...] = ()
     outcome: str = ""
     """What the annotation says."""
+    plan: str = ""
+    """Who is displaced for it; part of the message."""
 
     def says_the_same(self, other: Report | None) -> bool:
         """Whether the reason is the same, however much the details differ."""
         return other is not None and (self.state, self.brief) == (other.state, other.brief)
 
 
-def report(verdict: Verdict) -> Report:
-    """What is told about a unit that was decided."""
-    return _report(*_told(verdict), _outcome(verdict))
+def report(verdict: Verdict, plan: Displacement | None = None) -> Report:
+    """What is told about a unit that was decided, and about who is displaced for it."""
+    state, reasons = _told(verdict)
+    if plan is None:
+        return _report(state, reasons, _outcome(verdict))
+    words = _planned(plan)
+    told = _report(state, (Reason("Displacing", words, words), *reasons), _outcome(verdict, plan))
+    return replace(told, plan=words)
 
 
 def released(why: str) -> Report:
@@ -134,6 +143,19 @@ def _told(verdict: Verdict) -> tuple[State, tuple[Reason, ...]]:
             return state, (Reason("NotReady" if awaiting else "Invalid", words, words),)
 
 
+def _planned(plan: Displacement) -> str:
+    """Who is displaced, and where there is room then."""
+    some = [
+        f"{wording.printable(each.holder)} ({wording.counted(each.pods, 'pod')})" for each in plan.victims
+    ]
+    if (more := len(some) - _VICTIMS) > 0:
+        some[_VICTIMS:] = [f"{more} more"]
+    who = " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
+    placed = plan.verdict.outcome
+    then = f" Then it fits: {' '.join(_placement(placed))}" if isinstance(placed, Placed) else ""
+    return f"{who} {'is' if len(plan.victims) == 1 else 'are'} displaced to make room for it.{then}"
+
+
 def _placement(placed: Placed) -> Iterator[str]:
     """How large the placement is, and the domain of each group that asked for one, else of the whole."""
     yield f"{wording.size(placed)}."
@@ -179,13 +201,16 @@ def _joined(problems: Sequence[Problem]) -> str:
     return " ".join([*texts, f"{rest} more."] if rest > 0 else texts)
 
 
-def _outcome(verdict: Verdict) -> str:
+def _outcome(verdict: Verdict, plan: Displacement | None = None) -> str:
     """The outcome as JSON, as ``plan -o json`` has it, without what the object and its pods say themselves.
 
     Where it would be too long, the last entries of its lists are left out, and ``truncated`` says so.
     """
     told = outcome_json.outcome(verdict)
     kept = {key: value for key, value in told.items() if key not in ("workload", "dialect", "pods")}
+    if plan is not None:
+        displaced = [{"workload": each.holder, "pods": each.pods} for each in plan.victims]
+        kept = {"status": kept.pop("status"), "plan": {"displaces": displaced}, **kept}
     text = _written(kept)
     for most in (64, 16, 4, 1, 0):
         if len(text) <= _LONGEST_OUTCOME:

@@ -101,6 +101,11 @@ class WaitingQueue:
     def __iter__(self) -> Iterator[Workload]:
         return (unit.workload for unit in self._units.values())
 
+    def get(self, key: Key) -> Workload | None:
+        """A unit that waits."""
+        unit = self._units.get(key)
+        return unit.workload if unit is not None else None
+
     def put(self, workload: Workload) -> None:
         """Let a unit wait, to be tried at once; put again it takes the place of the unit it was.
 

@@ -1,16 +1,18 @@
 """A proxy before an API server that goes wrong on purpose, as networks and servers do.
 
 It listens on loopback, passes requests on with whatever credentials they bear, and draws each fault from a
-seeded source. When ``faults`` is set to ``NONE``, it behaves.
+seeded source. When ``faults`` is set to ``NONE``, it behaves; ``rule`` names the fault of a chosen request.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import Random
+from typing import TypeAlias
 
 import aiohttp
 import msgspec
@@ -41,6 +43,7 @@ class Faults:
 
 
 NONE = Faults()
+Rule: TypeAlias = Callable[[str, str], Awaitable[str]]
 
 
 class FaultProxy:
@@ -50,6 +53,9 @@ class FaultProxy:
         self.faults = NONE
         self.done: Counter[str] = Counter()
         self.address = ""
+        self.rule: Rule = _behaving
+        """The fault of a request, by method and path: a field of ``Faults``, or ``hang`` for no answer."""
+        self._cut = asyncio.Event()
         self._access = access
         self._random = random
 
@@ -70,16 +76,24 @@ class FaultProxy:
             finally:
                 await runner.cleanup()
 
-    def _happens(self, fault: str) -> bool:
-        happens: bool = self._random.random() < getattr(self.faults, fault)
+    def cut_watches(self) -> None:
+        """Cut all watches that are under way."""
+        self._cut.set()
+        self._cut = asyncio.Event()
+
+    def _happens(self, fault: str, meant: str = "") -> bool:
+        happens: bool = fault == meant or self._random.random() < getattr(self.faults, fault)
         if happens:
             self.done[fault] += 1
         return happens
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        if self._happens("refused"):
+        meant = await self.rule(request.method, request.path_qs)
+        if meant == "hang":
+            await asyncio.get_running_loop().create_future()
+        if self._happens("refused", meant):
             return _cut(request)
-        if self._happens("busy"):
+        if self._happens("busy", meant):
             headers = {"Retry-After": "1"}
             return web.json_response(_BUSY.status.wire(), status=429, headers=headers)
         connection = await self._access.connection()
@@ -97,7 +111,7 @@ class FaultProxy:
                 body = await answer.read()
         except (aiohttp.ClientError, ConnectionError):
             return _cut(request)
-        if self._happens("lost"):
+        if self._happens("lost", meant):
             return _cut(request)
         kept = {
             name: answer.headers[name] for name in ("Content-Type", "Retry-After") if name in answer.headers
@@ -118,7 +132,9 @@ class FaultProxy:
                 event = {"type": "ERROR", "object": _EXPIRED.status.wire()}
                 await response.write(msgspec.json.encode(event) + b"\n")
                 return response
-            chunk = await answer.content.readany()
+            chunk = await self._chunk(answer)
+            if chunk is None:
+                return _cut(request)
             if not chunk:
                 return response
             if chunks == 0 and cuts:
@@ -126,6 +142,20 @@ class FaultProxy:
                 return _cut(request)
             await response.write(chunk)
             chunks = max(0, chunks - 1)
+
+    async def _chunk(self, answer: aiohttp.ClientResponse) -> bytes | None:
+        """What comes next in a watch; None where it is cut."""
+        coming, cut = asyncio.ensure_future(answer.content.readany()), asyncio.ensure_future(self._cut.wait())
+        try:
+            await asyncio.wait({coming, cut}, return_when=asyncio.FIRST_COMPLETED)
+            return coming.result() if coming.done() and not cut.done() else None
+        finally:
+            for each in (coming, cut):
+                each.cancel()
+
+
+async def _behaving(_method: str, _path: str) -> str:
+    return ""
 
 
 def _cut(request: web.BaseRequest) -> web.StreamResponse:

@@ -7,71 +7,84 @@ from random import Random
 import numpy as np
 import pytest
 
-from closeknit.engine.packed_layout import Packing
+from closeknit.engine.packed_layout import Demand, Packing, patterns
 
 
 def packing(
-    left: list[list[int]], demand: list[list[int]], allowed: list[list[bool]] | None = None
+    left: list[list[int]], demand: list[list[int]], demands: list[tuple[int, int, list[int]]]
 ) -> Packing:
-    """Nodes with what is left of each resource, items with what each takes; all may go anywhere unless told otherwise."""
-    anywhere = [[True] * len(left)] * len(demand)
-    return Packing(np.array(left), np.array(demand), np.array(allowed or anywhere, dtype=np.bool_))
+    """Nodes with what is left of each resource, shapes with what each takes, and what is asked for between nodes."""
+    asked = [Demand(first, last, np.array(pods)) for first, last, pods in demands]
+    usable = np.array(
+        [[min(a // b for a, b in zip(node, each, strict=True) if b) for each in demand] for node in left]
+    )
+    return Packing(np.array(left), np.array(demand), usable, asked)
 
 
 @pytest.mark.parametrize(
-    ("left", "demand", "wanted"),
+    ("free", "demand", "most", "expected"),
     [
+        pytest.param([4], [[2], [1]], [9, 9], [[0, 4], [1, 2], [2, 0]], id="each fills the node"),
+        pytest.param([4], [[2], [1]], [1, 9], [[0, 4], [1, 2]], id="no more than asked for"),
         pytest.param(
-            [[3, 8], [8, 5]],
-            [[1, 4], [3, 2]],
-            [2, 1],
-            id="a pod goes where resources are left in its proportions",
-        ),
-        pytest.param([[5, 6], [6, 7]], [[1, 3], [2, 2]], [3, 2], id="or else to the tightest node"),
-        pytest.param([[6, 5], [8, 7]], [[3, 2], [4, 1]], [2, 2], id="or else it displaces another"),
-        pytest.param(
-            [[9], [9]], [[4], [3], [2]], [2, 2, 2], id="three sizes fill two nodes to the last unit"
+            [4, 4], [[2, 0], [0, 3]], [9, 9], [[2, 1]], id="shapes that share nothing stand side by side"
         ),
     ],
 )
-def test_all_pods_find_room(left: list[list[int]], demand: list[list[int]], wanted: list[int]) -> None:
-    counts = packing(left, demand).placed(np.array(wanted))
+def test_patterns_are_those_to_which_nothing_can_be_added(
+    free: list[int], demand: list[list[int]], most: list[int], expected: list[list[int]]
+) -> None:
+    assert patterns(np.array(free), np.array(demand), np.array(most)).tolist() == expected
 
-    assert counts is not None
-    assert counts.sum(axis=1).tolist() == wanted
+
+def test_there_are_never_too_many_patterns() -> None:
+    found = patterns(np.array([512]), np.array([[1], [2], [3], [5]]), np.array([512] * 4))
+
+    assert len(found) < 5_000
+    assert (found @ np.array([1, 2, 3, 5]) == 512).all()
 
 
-def test_pods_stay_where_they_may_go() -> None:
-    counts = packing([[4], [4]], [[3], [2]], [[True, True], [True, False]]).placed(np.array([1, 2]))
+@pytest.mark.parametrize(
+    ("left", "demand", "demands"),
+    [
+        pytest.param([[3, 8], [8, 5]], [[1, 4], [3, 2]], [(0, 2, [2, 1])], id="two resources"),
+        pytest.param([[6, 5], [8, 7]], [[3, 2], [4, 1]], [(0, 2, [2, 2])], id="large pods on two nodes"),
+        pytest.param([[9], [9]], [[4], [3], [2]], [(0, 2, [2, 2, 2])], id="three sizes to the last unit"),
+        pytest.param(
+            [[4], [4]], [[3], [2]], [(0, 1, [0, 2]), (0, 2, [1, 2])], id="some confined to the first node"
+        ),
+        pytest.param(
+            [[7], [7], [7], [7]],
+            [[4], [3], [2]],
+            [(0, 2, [1, 0, 2]), (0, 4, [3, 4, 2])],
+            id="pods that have to move",
+        ),
+    ],
+)
+def test_all_pods_find_room(
+    left: list[list[int]], demand: list[list[int]], demands: list[tuple[int, int, list[int]]]
+) -> None:
+    task = packing(left, demand, demands)
 
-    assert counts is not None
-    assert counts.tolist() == [[0, 1], [2, 0]]
+    assert task.fill()
+    for first, last, pods in demands:
+        assert (task.counts[first:last].sum(axis=0) >= pods).all()
 
 
 def test_what_has_no_room_is_not_placed() -> None:
-    assert packing([[5], [5]], [[3]]).placed(np.array([3])) is None
+    assert not packing([[5], [5]], [[3]], [(0, 2, [3])]).fill()
 
 
-def test_more_pods_are_added_where_there_is_room() -> None:
-    task = packing([[5], [5]], [[3], [1]])
-    counts = task.placed(np.array([2, 1]))
-
-    assert counts is not None
-    assert task.extended(counts, np.array([1, 9])).sum(axis=1).tolist() == [2, 4]
-
-
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_no_node_gives_more_than_it_has(seed: int) -> None:
     rng = Random(seed)
     left = [[rng.randint(2, 12), rng.randint(2, 12)] for _ in range(rng.randint(2, 8))]
     demand = [[rng.randint(0, 4), rng.randint(1, 4)] for _ in range(rng.randint(2, 4))]
-    allowed = [[rng.random() < 0.8 for _ in left] for _ in demand]
-    wanted = np.array([rng.randint(0, 2 * len(left)) for _ in demand])
+    wanted = [rng.randint(1, 2 * len(left)) for _ in demand]
 
-    counts = packing(left, demand, allowed).placed(wanted)
+    task = packing(left, demand, [(0, len(left), wanted)])
+    found = task.fill()
 
-    if counts is not None:
-        assert counts.sum(axis=1).tolist() == wanted.tolist()
-        assert (counts >= 0).all()
-        assert (counts.T @ np.array(demand) <= np.array(left)).all()
-        assert not counts[~np.array(allowed)].any()
+    assert (task.counts >= 0).all()
+    assert (task.counts @ np.array(demand) <= np.array(left)).all()
+    assert found == bool((task.counts.sum(axis=0) >= wanted).all())

@@ -74,7 +74,7 @@ class Scene:
 
     def consider(self, now: float) -> list[str] | None:
         plan = self.room.consider(self, Accounts(), now)
-        return [each.holder for each in plan.victims] if plan is not None else None
+        return [each.holder for each in plan.displacement.victims] if plan is not None else None
 
     def free_behind_the_first(self) -> int:
         """How many GPUs the others may have."""
