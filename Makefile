@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-map rules browser deploy e2e requirements cluster clean
+.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map rules browser deploy e2e requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,8 +31,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## place one workload of each dialect on a sample cluster
-	@$(BIN)/closeknit demo $(ARGS)
+demo: $(READY) ## run one workload of each dialect on an embedded control plane, and tell what happens
+	@$(BIN)/closeknit demo --live $(ARGS)
 
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e and not browser" $(ARGS)
@@ -102,6 +102,9 @@ bench-e2e: $(READY) ## measure the scheduler on a real API server (ARGS="through
 
 bench-side-by-side: $(READY) ## measure the scheduler beside kube-scheduler on one real API server
 	$(BIN)/python -m bench.e2e.side_by_side $(ARGS)
+
+bench-grove: $(READY) ## measure Grove's operator: 200 PodCliqueSets of 50 pods from submit to running
+	$(BIN)/python -m bench.grove_operator $(ARGS)
 
 bench-live: $(READY) ## measure whether the scheduler keeps up on 10,000 nodes, in virtual time
 	$(BIN)/python -m bench.live $(ARGS)

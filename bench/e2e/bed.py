@@ -158,9 +158,9 @@ def all_processor_seconds(plane: ControlPlane) -> float:
 
 @asynccontextmanager
 async def scheduler(kubeconfig: Path, log: Path, *more: str) -> AsyncIterator[Scheduler]:
-    """Runs ``closeknit run`` until the block ends."""
+    """Runs the scheduler of ``closeknit run`` until the block ends."""
     program = str(Path(sys.executable).with_name("closeknit"))
-    command = (program, "run", f"--kubeconfig={kubeconfig}", "--health-port=0", *more)
+    command = (program, "run", f"--kubeconfig={kubeconfig}", "--health-port=0", "--no-controllers", *more)
     async with running(command, log) as process:
         yield process
 

@@ -110,25 +110,28 @@ async def _compare(plane: ControlPlane, program: Path, folder: Path, options: ar
             (f"{options.gangs:,} gangs of {_PODS} that require a rack", 10.0, options.gangs, Rival.gangs),
         ):
             print(f"{what}, {options.nodes:,} nodes")
-            rates: dict[str, list[float]] = {}
+            rates: dict[str, list[tuple[float, bool]]] = {}
             for rival in (theirs, ours):
                 pods = number * (1 if objects is Rival.plain else _PODS)
                 rates[rival.name] = [
                     await measure(api, rival, objects(rival, prefix, number), pods, prefix)
                     for prefix, measure in (("arriving", _arriving), ("waiting", _waiting))
                 ]
-            for name, own, other in zip(
+            for name, (own, as_created), (other, _) in zip(
                 ("from the first creation", "all there before"), *reversed(rates.values()), strict=True
             ):
-                verdict = "met" if own >= least * other else "MISSED"
-                print(
-                    f"  {name:<24} {own / other:.2f} times its rate   {verdict}: at least {least:g}",
-                    flush=True,
-                )
+                missed = "no faster than they were created" if as_created else "MISSED"
+                verdict = "met" if own >= least * other else missed
+                told = f"{own / other:.2f} times its rate   {verdict}: at least {least:g}"
+                print(f"  {name:<24} {told}", flush=True)
 
 
-async def _arriving(api: KubernetesApi, rival: Rival, objects: _Objects, pods: int, prefix: str) -> float:
-    """Pods a second from the first creation to the last binding, with a scheduler at work."""
+async def _arriving(
+    api: KubernetesApi, rival: Rival, objects: _Objects, pods: int, prefix: str
+) -> tuple[float, bool]:
+    """Pods a second from the first creation to the last binding, with a scheduler at work, and whether it
+    took hardly longer than creating them did.
+    """
     async with rival.start() as process:
         async with bindings(api, "warm") as bound:
             await create(api, rival.gangs("warm", 1))
@@ -147,10 +150,12 @@ async def _arriving(api: KubernetesApi, rival: Rival, objects: _Objects, pods: i
         f"{used:.1f} s of processor",
         flush=True,
     )
-    return pods / seconds
+    return pods / seconds, created > 0.9 * seconds
 
 
-async def _waiting(api: KubernetesApi, rival: Rival, objects: _Objects, pods: int, prefix: str) -> float:
+async def _waiting(
+    api: KubernetesApi, rival: Rival, objects: _Objects, pods: int, prefix: str
+) -> tuple[float, bool]:
     """Pods a second from the first binding to the last, where all of them are there before it starts."""
     await create(api, objects)
     async with bindings(api, prefix) as bound, rival.start() as process:
@@ -163,7 +168,7 @@ async def _waiting(api: KubernetesApi, rival: Rival, objects: _Objects, pods: in
         f"binding {started:.1f} s after the start; {used:.1f} s of processor",
         flush=True,
     )
-    return pods / seconds
+    return pods / seconds, False
 
 
 async def _cleared(api: KubernetesApi, bound: Bound) -> None:

@@ -72,6 +72,7 @@ def changed(name: str, edit: Any) -> Json:
     return given
 
 
+@pytest.mark.requirement("D4", "D22")
 def test_user_examples_broad_deployment_level_constraint_only() -> None:
     """The template has the constraint; services have none of their own, and inherit it."""
     made, template = through("deployment-level")
@@ -84,6 +85,7 @@ def test_user_examples_broad_deployment_level_constraint_only() -> None:
     assert len(made.domains(ZONE)) == 1
 
 
+@pytest.mark.requirement("D6", "D22")
 def test_user_examples_mixed_deployment_level_default_with_a_per_service_override() -> None:
     """The service on several nodes has its constraint on the scaling group, and none on its cliques."""
     made, template = through("mixed")
@@ -99,6 +101,7 @@ def test_user_examples_mixed_deployment_level_default_with_a_per_service_overrid
         assert len(made.domains(BLOCK, f"mixed-0-vllmworker-{replica}-")) == 1
 
 
+@pytest.mark.requirement("D5", "D22")
 def test_user_examples_service_level_only() -> None:
     """Only the service that says so is packed; the set as a whole is not."""
     made, template = through("service-level")
@@ -114,6 +117,7 @@ def test_user_examples_service_level_only() -> None:
     assert [group["required"] for group in made.outcome["groups"]].count("topology/rack") == 2
 
 
+@pytest.mark.requirement("D19")
 def test_mapping_table_a_constraint_of_a_service_on_one_node_stands_on_its_clique(tmp_path: Path) -> None:
     given = changed(
         "mixed", lambda spec: spec["services"][1].update(topologyConstraint={"packDomain": "rack"})
@@ -125,6 +129,7 @@ def test_mapping_table_a_constraint_of_a_service_on_one_node_stands_on_its_cliqu
     assert parts(made["spec"]["template"], "cliques")["frontend"] == "rack"
 
 
+@pytest.mark.requirement("D1", "D22")
 def test_constraint_resolution_neither_set_no_topology_constraints_anywhere(tmp_path: Path) -> None:
     """And no topology is needed: existing deployments go on unchanged."""
     given = changed("deployment-level", lambda spec: spec.pop("topologyConstraint"))
@@ -187,6 +192,24 @@ def test_operator_configuration_domain_to_label_mapping_leads_to_kueue() -> None
         assert len(made.domains(2, f"service-level-0-vllmworker-{replica}-")) == 1
 
 
+@pytest.mark.requirement("D9")
+def test_hierarchy_a_service_may_name_the_domain_of_the_deployment(tmp_path: Path) -> None:
+    equal = changed("mixed", lambda spec: spec["topologyConstraint"].update(packDomain="block"))
+    (tmp_path / "graph.yaml").write_text(yaml.safe_dump(equal))
+
+    assert run("validate", "-f", TOPOLOGY, "-f", tmp_path).exit_code == 0
+
+
+@pytest.mark.requirement("D11")
+def test_abstraction_a_node_label_is_no_domain(tmp_path: Path) -> None:
+    label = changed("mixed", lambda spec: spec["topologyConstraint"].update(packDomain="example.com/rack"))
+    (tmp_path / "graph.yaml").write_text(yaml.safe_dump(label))
+
+    (problem, *_) = refused(TOPOLOGY, tmp_path / "graph.yaml")
+
+    assert problem.startswith("spec.topologyConstraint.packDomain: ")
+
+
 @pytest.mark.parametrize(
     ("edit", "want"),
     [
@@ -208,6 +231,7 @@ def test_operator_configuration_domain_to_label_mapping_leads_to_kueue() -> None
         ),
     ],
 )
+@pytest.mark.requirement("D8", "D10", "D26", "D27")
 def test_validation_on_create(edit: Any, want: str, tmp_path: Path) -> None:
     (tmp_path / "graph.yaml").write_text(yaml.safe_dump(changed("mixed", edit)))
 

@@ -12,11 +12,13 @@ import pytest
 
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.rest import connect, load_access
-from closeknit.testing.controlling import controlling, crash_everywhere
+from closeknit.testing.controlling import Controlled, controlling, crash_everywhere
 from closeknit.testing.faulty_api import Fault
 from tests.planes import running_plane
 from tests.scenario import bound
 from tests.scenario.groves import OPERATORS, PARTS, all_parts, binding, packed, web
+
+OWNERS = ("ClusterTopologyBinding", "PodCliqueSet")
 
 
 async def live(point: int | None, fault: Fault, real: KubernetesApi | None = None) -> tuple[list[Any], int]:
@@ -30,6 +32,8 @@ async def live(point: int | None, fault: Fault, real: KubernetesApi | None = Non
         await cluster.settle(1)
 
         async def look() -> None:
+            await cluster.quiet()
+            await until_collected(cluster)
             await cluster.quiet()
             seen.append(await cluster.objects("PodCliqueSet", *PARTS, *topologies))
 
@@ -55,6 +59,20 @@ async def live(point: int | None, fault: Fault, real: KubernetesApi | None = Non
         await look()
         assert await all_parts(cluster) == {kind: [] for kind in PARTS}
         return seen, len(cluster.api.writes)
+
+
+async def until_collected(cluster: Controlled) -> None:
+    """Return when nothing is left whose owner has gone; a real garbage collector takes its time."""
+    dangling: set[str] = set()
+    for _ in range(120):
+        everything = [each for kind in (*OWNERS, *PARTS) for each in await cluster.every(kind)]
+        uids = {each["metadata"]["uid"] for each in everything}
+        owners = {one["uid"] for each in everything for one in each["metadata"].get("ownerReferences", ())}
+        dangling = owners - uids
+        if not dangling:
+            return
+        await cluster.settle(0.5)
+    raise AssertionError(f"{dangling} are gone, and what they owned is not.")
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -88,3 +106,22 @@ async def test_a_fault_at_some_writes_on_a_real_api_server(capsys: pytest.Captur
     with capsys.disabled():
         sys.stdout.write(f"\nreal API server: {runs} writes\n")
     assert runs >= 4
+
+
+@pytest.mark.e2e
+async def test_services_come_and_go_with_replicas_on_a_real_api_server() -> None:
+    with running_plane() as plane:
+        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="services") as real:
+            await bound.define(real)
+            async with controlling(OPERATORS, web(replicas=2), real=real) as cluster:
+                await cluster.quiet()
+                assert {"web-0", "web-1"} <= set(await cluster.names("Service"))
+                await cluster.patch("PodCliqueSet", "web", {"spec": {"replicas": 1}}, subresource="scale")
+                await cluster.quiet()
+                assert {"web-0", "web-1"} & set(await cluster.names("Service")) == {"web-0"}
+                written = len(cluster.writes)
+                await cluster.settle(5)
+                assert cluster.writes[written:] == [], "a quiet cluster sees no writes"
+                await cluster.delete("PodCliqueSet", "web")
+                await cluster.quiet()
+                assert "web-0" not in await cluster.names("Service")

@@ -189,6 +189,37 @@ async def test_a_gang_that_has_lost_pods_for_too_long_is_made_anew() -> None:
         assert "GangTerminated" in [each["reason"] for each in await cluster.every("Event")]
 
 
+async def test_a_replica_of_a_scaling_group_that_can_be_spared_is_made_anew_alone() -> None:
+    given = web(terminationDelay="10m")
+    async with controlling(OPERATORS, *NODES, given, scheduler=True, standins=True) as cluster:
+        await cluster.quiet()
+        before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in await cluster.every("Pod")}
+        broken = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+        await cluster.patch("Pod", "web-0-model-1-worker-0", broken, subresource="status")
+        await cluster.settle(610)
+        await cluster.quiet()
+        after = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in await cluster.every("Pod")}
+        anew = {name for name in before if before[name] != after[name]}
+        assert anew == {f"web-0-model-1-{each}" for each in ("leader-0", "worker-0", "worker-1")}
+        assert set((await phases(cluster)).values()) == {"Running"}
+
+
+async def test_a_pod_of_somebody_else_under_the_name_of_one_is_told_and_left_alone() -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web-0-router-0"},
+        "spec": {"containers": [{"name": "main", "image": "theirs"}]},
+    }
+    async with controlling(OPERATORS, pod, web(model=1)) as cluster:
+        await cluster.quiet()
+        assert (await images(cluster))["web-0-router-0"] == "theirs"
+        assert "PodNameTaken" in [each["reason"] for each in await cluster.every("Event")]
+        await cluster.delete("Pod", "web-0-router-0")
+        await cluster.quiet()
+        assert (await images(cluster))["web-0-router-0"] == "one"
+
+
 async def test_a_failed_pod_is_replaced() -> None:
     async with controlling(OPERATORS, *NODES, web(model=1), scheduler=True, standins=True) as cluster:
         await cluster.quiet()
@@ -379,3 +410,37 @@ async def test_two_topologies_of_one_name_do_not_fight() -> None:
         await cluster.quiet()
         made = await cluster.get("Topology", "dc")
         assert [each["nodeLabel"] for each in made["spec"]["levels"]] == ["topology/zone"]
+
+
+# --------------------------------------------------------------------------------------- start order
+
+
+async def test_pods_start_in_the_order_of_their_cliques() -> None:
+    given = clique_set(
+        "web",
+        clique("first", 2, minAvailable=1),
+        clique("second", 1),
+        cliqueStartupType="CliqueStartupTypeInOrder",
+    )
+    async with controlling(OPERATORS, *NODES, given, scheduler=True, standins=True) as cluster:
+        order: list[str] = []
+        for _ in range(40):
+            await cluster.settle(0.25)
+            for name, phase in (await phases(cluster)).items():
+                if phase == "Running" and name not in order:
+                    order.append(name)
+        assert order[-1] == "web-0-second-0"
+        assert len(order) == 3
+        told = (await cluster.get("Pod", "web-0-second-0"))["metadata"]["annotations"]
+        assert told["closeknit.dev/starts-after"] == "web-0-first-0,web-0-first-1:1"
+        assert "initContainers" not in (await cluster.get("Pod", "web-0-second-0"))["spec"]
+
+
+async def test_a_pod_waits_for_others_as_long_as_they_are_not_ready() -> None:
+    given = clique_set(
+        "web", clique("first", gpus=9), clique("second"), cliqueStartupType="CliqueStartupTypeInOrder"
+    )
+    pods = [clique["name"] for clique in given["spec"]["template"]["cliques"]]
+    async with controlling(OPERATORS, *NODES, given, scheduler=True, standins=True) as cluster:
+        await cluster.settle(5)
+        assert await phases(cluster) == {f"web-0-{name}-0": "Pending" for name in pods}

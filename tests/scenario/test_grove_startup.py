@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import structlog
 
+from closeknit.apis.closeknit_keys import START_IMAGE
 from closeknit.apis.grove_io_v1alpha1 import TopologyLevel
+from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.operator_config_grove_io_v1alpha1 import (
     OperatorConfiguration,
     TopologyAwareSchedulingConfiguration,
@@ -24,11 +26,14 @@ from tests.scenario.groves import OPERATORS, binding, clique, clique_set, condit
 GROUP, KIND = "operator.config.grove.io", "OperatorConfiguration"
 
 
-def configuration(*domains: str, enabled: bool = True, **keys: str) -> list[Stored[Any]]:
-    levels = [TopologyLevel(domain=each, key=keys.get(each, f"topology/{each}")) for each in domains]
+def configuration(*domains: str, enabled: bool = True, image: str = "") -> list[Stored[Any]]:
+    levels = [TopologyLevel(domain=each, key=f"topology/{each}") for each in domains]
     switch = TopologyAwareSchedulingConfiguration(enabled=enabled, levels=levels or None)
     content = OperatorConfiguration(
-        api_version=f"{GROUP}/v1alpha1", kind=KIND, topology_aware_scheduling=switch
+        api_version=f"{GROUP}/v1alpha1",
+        kind=KIND,
+        metadata=ObjectMeta(annotations={START_IMAGE: image} if image else {}),
+        topology_aware_scheduling=switch,
     )
     return [
         Stored(Key(GROUP, KIND, "", "#0"), ObjectName(content.api_version, KIND, "default", "#0"), content)
@@ -136,3 +141,14 @@ async def test_a_failure_to_delete_is_logged_and_no_more() -> None:
         await start(cluster.api, configuration(enabled=False), Log())
         assert said == ["topology synchronized", "warning: topology not deleted"]
         assert await cluster.names("ClusterTopologyBinding") == ["grove-topology"]
+
+
+async def test_an_image_for_it_makes_pods_wait_in_an_init_container() -> None:
+    given = clique_set(
+        "web", clique("first", 2), clique("second"), cliqueStartupType="CliqueStartupTypeInOrder"
+    )
+    async with controlling(OPERATORS, given, settings=configuration(enabled=False, image="own")) as cluster:
+        await cluster.quiet()
+        (waits,) = (await cluster.get("Pod", "web-0-second-0"))["spec"]["initContainers"]
+        assert (waits["image"], waits["command"][-1]) == ("own", "web-0-first-0,web-0-first-1:2")
+        assert "initContainers" not in (await cluster.get("Pod", "web-0-first-0"))["spec"]

@@ -236,10 +236,10 @@ async def test_an_api_server_that_goes_and_comes_back_is_survived() -> None:
 
 
 async def test_a_unit_that_breaks_the_scheduler_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(engine: Any, cluster: Any, workload: Any, accounts: Any) -> Verdict:
+    def broken(engine: Any, cluster: Any, workload: Any, accounts: Any, **more: Any) -> Verdict:
         if workload.object.name == "poison":
             raise ZeroDivisionError("poison")
-        return decide(engine, cluster, workload, accounts)
+        return decide(engine, cluster, workload, accounts, **more)
 
     monkeypatch.setattr(core, "decide", broken)
     heard = Heard()

@@ -18,6 +18,7 @@ from closeknit.kube.embedded.http.server import Server
 from closeknit.kube.resources import LEASES
 from tests.scenario import bound
 from tests.scenario.commands import EXAMPLES, run
+from tests.scenario.groves import web
 
 CLOSEKNIT = Path(sys.executable).with_name("closeknit")
 KAI = EXAMPLES / "kai"
@@ -98,6 +99,63 @@ async def test_it_binds_answers_and_gives_up_its_lease_when_told_to_end(
         assert given_up["spec"]["holderIdentity"] == ""
 
 
+@pytest.mark.parametrize(
+    ("more", "made"),
+    [
+        pytest.param((), True, id="controllers make the parts of a set"),
+        pytest.param(("--no-scheduler",), True, id="without the scheduler too"),
+        pytest.param(("--external=grove",), False, id="unless its own operator runs", marks=pytest.mark.slow),
+        pytest.param(("--no-controllers",), False, id="or there are none", marks=pytest.mark.slow),
+    ],
+)
+async def test_controllers_run_beside_the_scheduler(
+    tmp_path: Path, more: tuple[str, ...], made: bool
+) -> None:
+    async with served(tmp_path) as (cluster, kubeconfig), running(kubeconfig, *more) as started:
+        resources = {each.kind: each for each in await cluster.resources()}
+        given = web()
+        given["metadata"]["namespace"] = "default"
+        await cluster.create(resources["PodCliqueSet"], given)
+        gangs: list[dict[str, object]] = []
+        for _ in range(120 if made else 40):
+            gangs = (await cluster.list(resources["PodGang"])).items
+            if gangs:
+                break
+            await asyncio.sleep(0.25)
+        assert bool(gangs) is made
+        assert await asked(started.health, "/readyz") == (200, "ok\n")
+        leases = {each["metadata"]["name"] for each in (await cluster.list(LEASES)).items}
+        assert ("closeknit-controllers" in leases) is ("--no-controllers" not in more)
+        assert ("closeknit-scheduler" in leases) is ("--no-scheduler" not in more)
+        assert await started.ended(signal.SIGTERM) == 0
+
+
+@pytest.mark.requirement("G10", "G17")
+async def test_an_operator_that_cannot_write_its_topology_ends_with_a_message(tmp_path: Path) -> None:
+    foreign = {
+        "apiVersion": "kai.scheduler/v1alpha1",
+        "kind": "Topology",
+        "metadata": {"name": "grove-topology"},
+        "spec": {"levels": [{"nodeLabel": "other"}]},
+    }
+    configuration = EXAMPLES / "grove" / "operator-configuration.yaml"
+    async with served(tmp_path) as (cluster, kubeconfig):
+        await cluster.create(bound.TOPOLOGIES, foreign)
+        process = await asyncio.create_subprocess_exec(
+            CLOSEKNIT,
+            "run",
+            f"--kubeconfig={kubeconfig}",
+            "--health-port=0",
+            f"--operator-config={configuration}",
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(60):
+            _, said = await process.communicate()
+    assert process.returncode == 2
+    assert b"so Grove's operator does not start: KAI Topology grove-topology is not owned" in said
+
+
 @pytest.mark.slow
 async def test_of_two_one_works_and_the_other_takes_over(tmp_path: Path) -> None:
     async with (
@@ -128,6 +186,16 @@ async def test_of_two_one_works_and_the_other_takes_over(tmp_path: Path) -> None
             ("--scheduler-name=Not A Name",),
             '--scheduler-name: "Not A Name" is no name that a pod\'s schedulerName could have.',
             id="a scheduler name that no pod could have",
+        ),
+        pytest.param(
+            ("--external=kai",),
+            '--external: "kai" is no family with an operator here. There are: dynamo, grove, kueue, osmo.',
+            id="a family without an operator",
+        ),
+        pytest.param(
+            ("--no-scheduler", "--no-controllers"),
+            "--no-scheduler: With --no-scheduler and --no-controllers there is nothing to do.",
+            id="nothing to run",
         ),
     ],
 )

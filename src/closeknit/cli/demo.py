@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from importlib import resources
@@ -43,9 +44,20 @@ def demo(
             metavar="DIRECTORY", help="Put the files of the demo there, to try the other commands on them."
         ),
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="Run it on an embedded cluster, each workload by way of its own operator."
+        ),
+    ] = False,
 ) -> None:
     """Place a sample of each dialect on a sample cluster."""
     sources = list(_sources())
+    if live:
+        from closeknit.cli import live_demo
+
+        asyncio.run(live_demo.run(sources))
+        return
     if write is not None:
         with refusing_invalid():
             _written([*sources, Source(_DRAWING, _file(_DRAWING))], write)

@@ -56,7 +56,7 @@ def up(
         str | None,
         typer.Option(
             metavar="LEVEL=N,...,host=N",
-            help=f"The shape of the cluster, as for closeknit nodes --shape. Left out: {_SAMPLE}.",
+            help=f"The shape, as for closeknit nodes --shape. Left out: {_SAMPLE}, unless files bring nodes.",
         ),
     ] = None,
     drawn: Annotated[
@@ -91,10 +91,11 @@ def up(
     seconds of their annotation closeknit.dev/run-seconds.
     """
     with refusing_invalid():
-        objects = [
-            *_cluster_objects(nodes, drawn, resumed=state is not None and state.exists()),
-            *(each.object for each in objects_in(files)),
-        ]
+        given = [each.object for each in objects_in(files)]
+        has_nodes = any(each.get("kind") == "Node" for each in given) or (
+            state is not None and state.exists()
+        )
+        objects = [*_cluster_objects(nodes, drawn, has_nodes=has_nodes), *given]
         _require_ours(kubeconfig)
         require_families(external)
         configured = operator_settings(operator_config)
@@ -144,14 +145,14 @@ def _require_ours(kubeconfig: Path) -> None:
         raise InvalidError([sentences.KUBECONFIG_OF_OTHERS.at(where, file=str(kubeconfig))])
 
 
-def _cluster_objects(shape: str | None, drawn: str | None, *, resumed: bool) -> Iterator[Manifest]:
-    """The nodes to begin with; none of its own accord where the state holds some already."""
+def _cluster_objects(shape: str | None, drawn: str | None, *, has_nodes: bool) -> Iterator[Manifest]:
+    """The nodes to begin with; none of its own accord where the files or the state hold some already."""
     if shape is not None and drawn is not None:
         raise InvalidError([sentences.NODES_AND_DRAWING.at()])
     if drawn is not None:
         _, text = named_drawing(drawn)
         made: Iterable[Manifest] = from_drawing(text, _PREFIX, None, _TOPOLOGY, USUAL_OFFER)
-    elif shape is not None or not resumed:
+    elif shape is not None or not has_nodes:
         offered = USUAL_OFFER + Resources({"nvidia.com/gpu": 8})
         made = from_shape(shape or _SAMPLE, _PREFIX, _TOPOLOGY, offered)
     else:

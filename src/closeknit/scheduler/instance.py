@@ -147,8 +147,9 @@ class Instance:
 
     @property
     def ready(self) -> bool:
-        """Whether it schedules, the cluster having been read."""
-        return self._scheduler is not None and self._not_ready() is None
+        """Whether it schedules: the cluster was read, and looked at once."""
+        scheduler = self._scheduler
+        return scheduler is not None and scheduler.counters.looks > 0 and self._not_ready() is None
 
     @property
     def idle(self) -> bool:

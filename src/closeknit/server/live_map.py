@@ -142,7 +142,7 @@ class LiveMap:
             namespace=unit.object.namespace,
             kind=unit.object.kind,
             dialect=unit.dialect,
-            queue=unit.accounts[0].name[-1] if unit.accounts else "",
+            queue=unit.accounts[0].name[-1].rpartition(" ")[2] if unit.accounts else "",
             priority=unit.priority,
             state=state,
             pods=pods,

@@ -55,6 +55,7 @@ def test_a_set_that_lost_its_domain_says_so_in_groves_words(tmp_path: Path) -> N
     )
 
 
+@pytest.mark.requirement("D50")
 def test_a_deployment_that_lost_its_domain_never_speaks_of_grove(tmp_path: Path) -> None:
     given = file(tmp_path, "graph.yaml", TOPOLOGY, DEPLOYMENT.replace("DOMAIN", "block"))
 
@@ -105,6 +106,7 @@ def test_files_with_problems_are_told_and_end_with_2(tmp_path: Path) -> None:
         ),
     ],
 )
+@pytest.mark.requirement("D49")
 def test_two_versions_are_compared(tmp_path: Path, before: str, after: str, told: str) -> None:
     text = SET.replace("DOMAIN", "rack")
     old = file(tmp_path, "old.yaml", TOPOLOGY, text)

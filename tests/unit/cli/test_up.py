@@ -52,6 +52,14 @@ async def labels(kubeconfig: Path, *, mark: str = "") -> dict[str, dict[str, str
         }
 
 
+def test_files_with_nodes_are_the_whole_cluster(tmp_path: Path) -> None:
+    with running(tmp_path, "-f", "examples/pending/nodes.yaml") as (_, kubeconfig):
+        found = asyncio.run(labels(kubeconfig))
+
+    assert not any(name.startswith("host-") for name in found)
+    assert len(found) == 9
+
+
 def test_a_cluster_is_served_until_ctrl_c(tmp_path: Path) -> None:
     with running(tmp_path, "--nodes", "rack=2,host=3") as (said, kubeconfig):
         found = asyncio.run(labels(kubeconfig))
@@ -131,3 +139,22 @@ def test_a_kubeconfig_of_an_earlier_run_is_replaced(tmp_path: Path) -> None:
 
     with running(tmp_path, "--nodes", "host=1") as (_, kubeconfig):
         assert len(asyncio.run(labels(kubeconfig))) == 1
+
+
+def test_what_is_written_is_reviewed_and_topologies_may_stand_behind_what_names_them(tmp_path: Path) -> None:
+    group = """
+        {apiVersion: scheduling.run.ai/v2alpha2, kind: PodGroup, metadata: {name: NAME}, spec: {minMember: 1,
+        topologyConstraint: {topology: racks, requiredTopologyLevel: LEVEL}}}
+    """
+    topology = "{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {name: racks}, spec: {levels: [{nodeLabel: rack}]}}"
+    manifest = tmp_path / "right.yaml"
+    manifest.write_text(f"{group.replace('NAME', 'right').replace('LEVEL', 'rack')}\n---\n{topology}\n")
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(group.replace("NAME", "wrong").replace("LEVEL", "rak"))
+    with running(tmp_path, "-f", str(manifest)) as (_, kubeconfig):
+        again = Run("apply", "--kubeconfig", str(kubeconfig), "-f", str(manifest))
+        refused = Run("apply", "--kubeconfig", str(kubeconfig), "-f", str(wrong))
+
+    assert again.status == 0, again.err
+    assert refused.status == 2
+    assert 'Topology "racks" has no level "rak". Did you mean "rack"?' in refused.err

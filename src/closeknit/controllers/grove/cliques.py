@@ -7,15 +7,26 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from closeknit.apis.closeknit_keys import START_IMAGE
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.grove_io_v1alpha1 import PodClique
 from closeknit.apis.grove_keys import BASE_POD_GANG, GATE, POD_CLIQUE, POD_GANG, POD_TEMPLATE_HASH
+from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.controllers.grove import parts
 from closeknit.controllers.grove.statuses import breached, count, generation_of, selector_of, status_of
 from closeknit.controllers.runtime.comparing import digest, is_going
 from closeknit.controllers.runtime.controller import Controller
 from closeknit.controllers.runtime.objects import conditions, controller_of, owned
-from closeknit.controllers.runtime.writes import NOTHING, Create, Decision, Delete, Patch, SetStatus, Write
+from closeknit.controllers.runtime.writes import (
+    NOTHING,
+    Create,
+    Decision,
+    Delete,
+    Patch,
+    SetStatus,
+    Tell,
+    Write,
+)
 from closeknit.dialects.family import Condition, Object
 from closeknit.dialects.grove.names import pod_name
 from closeknit.dialects.grove.owners import gang_key, set_of
@@ -23,6 +34,7 @@ from closeknit.dialects.grove.to_pods import pod_template, to_pod
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.kube.start_order import STARTS_AFTER, Earlier
 
 
 class _Pod(NamedTuple):
@@ -51,6 +63,8 @@ class _Observed(NamedTuple):
     """The pods that their gang knows."""
     may_start: bool
     """Whether the base gang is there, for one that is scaled from it."""
+    taken: tuple[str, ...] = ()
+    """Names of its pods that others have."""
 
 
 def observe(view: View, key: Key) -> _Observed:
@@ -59,15 +73,29 @@ def observe(view: View, key: Key) -> _Observed:
     if clique is None:
         return _Observed(None, None, (), frozenset(), may_start=False)
     labels = clique.content.metadata.labels
+    pods = tuple(_read(pod, clique) for pod in parts.pods_of_clique(view, key))
+    there = {pod.key.name for pod in pods}
     gang = gang_key(clique.namespace, labels.get(POD_GANG, ""))
     base = labels.get(BASE_POD_GANG)
     return _Observed(
         clique,
         view.derive(template_of, key),
-        tuple(_read(pod, clique) for pod in parts.pods_of_clique(view, key)),
+        pods,
         view.derive(_referred, gang, key.name),
         may_start=base is None or view.derive(is_scheduled, gang_key(clique.namespace, base)),
+        taken=tuple(
+            name
+            for name in _names(clique)
+            if name not in there and view.has(Key("", "Pod", key.namespace, name))
+        ),
     )
+
+
+def _names(clique: Stored[PodClique]) -> list[str]:
+    """The names of the pods that a PodClique should have."""
+    spec = clique.content.spec
+    replicas = max(1 if spec.replicas is None else spec.replicas, spec.min_available or 0)
+    return [pod_name(clique.name, index) for index in range(replicas)]
 
 
 def template_of(view: View, key: Key) -> Object | None:
@@ -83,9 +111,42 @@ def template_of(view: View, key: Key) -> Object | None:
         return None
     # The set may have moved on to another template, which is not this clique's turn yet.
     instance = replace(instance, clique=replace(instance.clique, pod_spec=given))
-    template = pod_template(made, instance)
+    template = _in_order(pod_template(made, instance), clique, view)
     labels = {**template["metadata"]["labels"], POD_TEMPLATE_HASH: digest(given)}
     return {**template, "metadata": {**template["metadata"], "labels": labels}}
+
+
+def _in_order(template: Object, clique: Stored[PodClique], view: View) -> Object:
+    """The template of pods that start after those of other cliques, with what sees to it.
+
+    All pods of a gang are scheduled together, so no gate can do it: an init container waits where the
+    configuration names an image for it, and the kubelet's stand-in goes by the annotation.
+    """
+    place = parts.place_of(clique)
+    if not clique.content.spec.starts_after or place is None:
+        return template
+    others = view.derive(parts.instances_by_name, *place)
+    earlier = [
+        Earlier(tuple(pod_name(name, index) for index in range(max(own.replicas, own.least))), own.least)
+        for name in clique.content.spec.starts_after
+        if name in others
+        for own in (others[name].clique,)
+    ]
+    words = [str(each) for each in earlier]
+    metadata, spec = template["metadata"], template["spec"]
+    annotations = {**metadata.get("annotations", {}), STARTS_AFTER: " ".join(words)}
+    image = view.derive(_start_image)
+    if image:
+        command = ["python", "-m", "closeknit.live.waiting", *words]
+        waits = {"name": "starts-after", "image": image, "command": command}
+        spec = {**spec, "initContainers": [waits, *spec.get("initContainers", ())]}
+    return {**template, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
+
+
+def _start_image(view: View) -> str:
+    configurations = view.of(OperatorConfiguration)
+    found = (each.content.metadata.annotations.get(START_IMAGE, "") for each in configurations)
+    return next(filter(None, found), "")
 
 
 def _referred(view: View, gang: Key, group: str) -> frozenset[str]:
@@ -130,15 +191,14 @@ def decide(observed: _Observed, now: datetime) -> Decision:
     clique = observed.clique
     if clique is None or is_going(clique):
         return NOTHING
-    spec = clique.content.spec
-    least = spec.min_available or 0
-    wanted = max(1 if spec.replicas is None else spec.replicas, least)
-    names = [pod_name(clique.name, index) for index in range(wanted)]
+    least = clique.content.spec.min_available or 0
+    names = _names(clique)
     return Decision(
         (
             *_creations(observed, clique, names),
             *_releases(observed),
-            *_deletions(observed, set(names), wanted),
+            *_deletions(observed, set(names), len(names)),
+            *(_taken(clique, name) for name in observed.taken),
             SetStatus(clique.key, _status(observed, clique, least, now)),
         )
     )
@@ -147,10 +207,15 @@ def decide(observed: _Observed, now: datetime) -> Decision:
 def _creations(observed: _Observed, clique: Stored[PodClique], names: list[str]) -> Iterator[Write]:
     if observed.template is None:
         return
-    there = {pod.key.name for pod in observed.pods}
+    there = {*observed.taken, *(pod.key.name for pod in observed.pods)}
     for index, name in enumerate(names):
         if name not in there:
             yield Create(owned(to_pod(observed.template, clique.name, index), clique))
+
+
+def _taken(clique: Stored[PodClique], name: str) -> Write:
+    said = f"A pod {name} that is not of this PodClique is in the way of its own. Delete or rename it."
+    return Tell(clique.key, "PodNameTaken", said, warning=True, action="Create")
 
 
 def _releases(observed: _Observed) -> Iterator[Write]:

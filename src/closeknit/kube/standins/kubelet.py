@@ -6,6 +6,7 @@ pod say what happens then:
 - ``closeknit.dev/run-seconds``: how long it runs; without it, until it is deleted.
 - ``closeknit.dev/exit-code``: what its containers end with; not 0 makes the pod fail.
 - ``closeknit.dev/evict``: ``"true"`` makes the node put the pod out, as under pressure.
+- ``closeknit.dev/starts-after``: which other pods must be ready before it starts.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from closeknit.kube.mirror import Key, Mirror
 from closeknit.kube.port import ApplyPatch, DeleteOptions, KubernetesApi, MergePatch, Object
 from closeknit.kube.resources import LEASES, PODS
 from closeknit.kube.standins.reconciling import Reconciler
+from closeknit.kube.start_order import STARTS_AFTER, missing, parse
 
 RUN_SECONDS: Final = "closeknit.dev/run-seconds"
 EXIT_CODE: Final = "closeknit.dev/exit-code"
@@ -30,6 +32,8 @@ EVICT: Final = "closeknit.dev/evict"
 MANAGER: Final = "closeknit-kubelet"
 LEASE_SECONDS: Final = 40
 _RENEW_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 1.0
+"""How often it is looked whether a pod may start."""
 _LEASE_NAMESPACE: Final = "kube-node-lease"
 
 
@@ -183,6 +187,8 @@ class Kubelet:
         node = self._nodes.get(pod["spec"].get("nodeName", ""))
         if node is None or not is_alive(node):
             return None
+        if self._is_held(pod):
+            return _LOOK_SECONDS
         match decide(pod, self._clock.now()):
             case Report(status=status):
                 # The version says on which state of the pod this was decided.
@@ -207,6 +213,18 @@ class Kubelet:
             case None:
                 pass
         return None
+
+    def _is_held(self, pod: Object) -> bool:
+        """Whether a pod has to wait for others before it starts."""
+        told = (pod["metadata"].get("annotations") or {}).get(STARTS_AFTER)
+        started = (pod.get("status") or {}).get("phase", "Pending") != "Pending"
+        if not told or started or "deletionTimestamp" in pod["metadata"]:
+            return False
+        try:
+            earlier = parse(told)
+        except ValueError:
+            return False
+        return bool(missing(earlier, lambda name: self._pods.get(name, pod["metadata"]["namespace"])))
 
     def _pods_on(self, node: Object) -> list[Key]:
         return [key for pod in self._pods.by("node", node["metadata"]["name"]) for key in _own_key(pod)]

@@ -136,6 +136,7 @@ SUBGROUP = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
         ),
     ],
 )
+@pytest.mark.requirement("O24", "O29", "O30", "O31", "O32", "O33", "O35", "O36", "O37")
 def test_tasks_form_this_tree(requirements: Mapping[str, Sequence[str]], want: Sequence[str | None]) -> None:
     got = rows(pod_group(pool(), each(requirements)))
 
@@ -156,6 +157,7 @@ def test_groups_whose_joined_names_are_alike_are_told_apart() -> None:
     assert found["z"] == "a-b-c-d"
 
 
+@pytest.mark.requirement("O35")
 def test_every_pod_is_in_a_leaf_where_there_are_subgroups() -> None:
     found = leaves(pool(), each({"t1": ["rack=g1"], "t2": ["rack=g2"], "t3": []}))
 
@@ -195,6 +197,7 @@ def test_a_group_named_like_a_marked_one_is_told_apart() -> None:
     assert len(set(found.values())) == 3
 
 
+@pytest.mark.requirement("O23")
 def test_the_order_of_tasks_never_shows_in_the_tree() -> None:
     requirements = {"a": ["zone=z1", "rack=r1"], "b": ["zone=z2"], "c": [], "d": ["rack=x"], "e": ["zone=Z1"]}
 
