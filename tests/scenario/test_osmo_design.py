@@ -42,6 +42,7 @@ def constraint(made: dict[str, object], pool: str = "my-pool") -> tuple[object, 
     return found.get("requiredTopologyLevel"), found.get("preferredTopologyLevel")
 
 
+@pytest.mark.requirement("O1", "O37")
 def test_use_case_1_single_nvl72_rack() -> None:
     """All tasks are in gpu clique a, or all of them are in gpu clique b."""
     made = through("single-nvl72-rack", "use-case-1")
@@ -56,6 +57,19 @@ def test_use_case_1_single_nvl72_rack() -> None:
     assert "subGroups" not in group["spec"]
 
 
+@pytest.mark.requirement("O2", "O13")
+def test_use_case_1_waits_where_no_clique_holds_all_tasks() -> None:
+    """Six nodes are left, three of each clique: enough in all, and not in one."""
+    nodes = yaml.safe_load_all(cluster("use-case-1").read_text(encoding="utf-8"))
+    left = [node for node in nodes if node["metadata"]["name"] not in {"node-4", "node-8"}]
+    files = (POOL, FOLDER / "single-nvl72-rack.yaml", "-")
+
+    status, outcomes = planned(*files, given=yaml.safe_dump_all(left))
+
+    assert (len(left), status, outcomes["single-nvl72-rack"]["status"]) == (6, 3, "unplaceable")
+
+
+@pytest.mark.requirement("O3", "O34", "O37")
 def test_use_case_2_multiple_nvl72_racks() -> None:
     """All shards of one model instance are in the same gpu clique; the two fill one clique each."""
     made = through("multiple-nvl72-racks", "use-case-2")
@@ -73,6 +87,7 @@ def test_use_case_2_multiple_nvl72_racks() -> None:
     ]
 
 
+@pytest.mark.requirement("O4", "O12")
 def test_use_case_3_multiple_nvl72_racks_in_same_zone() -> None:
     """The entire workflow is in zone a, because only zone a is large enough."""
     made = through("multiple-nvl72-same-zone", "use-case-3")
@@ -83,6 +98,7 @@ def test_use_case_3_multiple_nvl72_racks_in_same_zone() -> None:
     assert [len(made.domains(CLIQUE, f"model-{model}-group")) for model in (1, 2)] == [1, 1]
 
 
+@pytest.mark.requirement("O5", "O14")
 def test_use_case_4_best_effort_where_the_topology_can_be_satisfied() -> None:
     made = through("best-effort-topology", "use-case-4-one-spine")
 
@@ -93,6 +109,7 @@ def test_use_case_4_best_effort_where_the_topology_can_be_satisfied() -> None:
     assert all(group["satisfied"] for group in made.outcome["groups"])
 
 
+@pytest.mark.requirement("O6", "O12")
 def test_use_case_4_best_effort_where_it_cannot_be_satisfied() -> None:
     """Shards of one model are on the same rack, but the two instances are on separate spines."""
     made = through("best-effort-topology", "use-case-4-two-spines")
@@ -108,6 +125,7 @@ def test_use_case_4_best_effort_where_it_cannot_be_satisfied() -> None:
     assert [constraint(part) for part in group["spec"]["subGroups"]] == [(None, LABELS["rack"])] * 2
 
 
+@pytest.mark.requirement("O13")
 @pytest.mark.parametrize(
     ("workflow", "on"),
     [
@@ -132,6 +150,7 @@ def test_requirements_use_case_3_waits_where_no_zone_is_large_enough() -> None:
     assert (status, outcomes["multiple-nvl72-same-zone"]["status"]) == (3, "unplaceable")
 
 
+@pytest.mark.requirement("O9", "O10")
 def test_requirements_prevent_topology_key_configuration_for_unsupported_schedulers(tmp_path: Path) -> None:
     (tmp_path / "backend.yaml").write_text(
         yaml.safe_dump({"name": "old", "scheduler_settings": {"scheduler_type": "default"}})
@@ -145,6 +164,7 @@ def test_requirements_prevent_topology_key_configuration_for_unsupported_schedul
     ]
 
 
+@pytest.mark.requirement("O7", "O16", "O17", "O26")
 def test_changes_to_pool_config() -> None:
     """Keys go from coarsest to finest, and the workflow of use case 4 can use them."""
     made = through("best-effort-topology", "use-case-4-one-spine", FOLDER / "pools/my-pool-01.yaml")
@@ -160,6 +180,7 @@ def test_changes_to_pool_config() -> None:
     assert made.outcome["groups"][0]["satisfied"]
 
 
+@pytest.mark.requirement("O20")
 def test_changes_to_workflow_spec_defaults_of_a_requirement(tmp_path: Path) -> None:
     """A group is called default and a requirement is required, where nothing else is said."""
     file = FOLDER / "single-nvl72-rack.yaml"
@@ -183,8 +204,21 @@ def test_workflow_examples_the_pool_that_they_assume() -> None:
     assert len(made.domains(ZONE)) == 1
 
 
-def test_backwards_compatibility_a_pool_without_keys_disallows_requirements(tmp_path: Path) -> None:
-    (tmp_path / "pool.yaml").write_text("name: my-pool\ntopology_keys: []\n")
+@pytest.mark.requirement("O15", "O41")
+@pytest.mark.parametrize(
+    "pool",
+    [
+        pytest.param("name: my-pool\ntopology_keys: []\n", id="an empty list"),
+        pytest.param(
+            "{apiVersion: osmo.closeknit.dev/v1alpha1, kind: Pool, metadata: {name: my-pool}, spec: {}}",
+            id="no list",
+        ),
+    ],
+)
+def test_backwards_compatibility_a_pool_without_keys_disallows_requirements(
+    pool: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pool.yaml").write_text(pool)
 
     assert refused(tmp_path, FOLDER / "single-nvl72-rack.yaml") == [
         'resources.default.topology[0].key: Topology key "gpu-clique" in resource "default" is not available in '
@@ -192,6 +226,7 @@ def test_backwards_compatibility_a_pool_without_keys_disallows_requirements(tmp_
     ]
 
 
+@pytest.mark.requirement("O28")
 def test_implementation_the_topology_of_a_pool(tmp_path: Path) -> None:
     """The design lists the levels of its Topology from fine to coarse; KAI counts from coarse to fine, as pools do."""
     written = {
@@ -217,6 +252,7 @@ def test_implementation_the_topology_of_a_pool(tmp_path: Path) -> None:
     assert f"{LABELS['spine']} spine-1 lies under 2 parents" in checked.stdout
 
 
+@pytest.mark.requirement("O39")
 def test_implementation_the_pod_group_of_use_case_3() -> None:
     """Field by field what the design writes, in today's spelling; subgroups are called by their groups."""
     written = yaml.safe_load((FOLDER / "pod-group/group1-abc123.yaml").read_text(encoding="utf-8"))
@@ -232,6 +268,7 @@ def test_implementation_the_pod_group_of_use_case_3() -> None:
     assert made == written
 
 
+@pytest.mark.requirement("O38")
 def test_implementation_the_annotations_and_labels_of_the_pods_of_use_case_3() -> None:
     made = through("multiple-nvl72-same-zone", "use-case-3")
     (group,) = made.made("PodGroup")
@@ -244,6 +281,7 @@ def test_implementation_the_annotations_and_labels_of_the_pods_of_use_case_3() -
         assert metadata["labels"]["kai.scheduler/subgroup-name"] == f"model-{model}-group"
 
 
+@pytest.mark.requirement("O40")
 def test_implementation_the_pod_group_of_the_design_is_placed_like_the_workflow() -> None:
     """The design's own PodGroup and pods, read as KAI's, end where the workflow does."""
     folder = FOLDER / "pod-group"

@@ -60,6 +60,7 @@ def test_a_pod_without_gpus_is_a_dot() -> None:
     assert [circle.attrib["class"] for circle in root.iter(f"{{{NS['s']}}}circle")] == ["w0"]
 
 
+@pytest.mark.requirement("O44")
 def test_domains_are_drawn_around_their_nodes() -> None:
     root = drawn(drawing.parse(TWO_RACKS))
     boxes = {}

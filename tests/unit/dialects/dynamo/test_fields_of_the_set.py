@@ -107,6 +107,7 @@ def test_codes_are_exchanged_for_codes_with_the_same_facts() -> None:
         assert own.severity is groves.severity
 
 
+@pytest.mark.requirement("D3")
 def test_no_sentence_of_dynamos_speaks_of_what_is_made() -> None:
     said = [each.sentence.lower() for each in vars(dynamo).values() if isinstance(each, Code)]
 
