@@ -113,6 +113,23 @@ def test_a_family_is_managed_or_external() -> None:
         rendered(CHART, "families.kai=other")
 
 
+@pytest.mark.requirement("G20")
+def test_what_operators_are_told_is_immutable_and_another_content_restarts_them() -> None:
+    names = set()
+    for content in ("a: 1", "a: 2"):
+        found = _objects(rendered(CHART, f"operatorConfigurations.grove\\.yaml={content}"))
+        (made,) = [each for (kind, _), each in found.items() if kind == "ConfigMap"]
+        assert made["immutable"] is True
+        assert made["data"] == {"grove.yaml": content}
+        for component in ("controllers", "admission"):
+            pod = found["Deployment", f"closeknit-{component}"]["spec"]["template"]["spec"]
+            assert "--operator-config=/operators/grove.yaml" in pod["containers"][0]["args"]
+            assert {"name": "operators", "configMap": {"name": made["metadata"]["name"]}} in pod["volumes"]
+        names.add(made["metadata"]["name"])
+
+    assert len(names) == 2
+
+
 def test_an_external_family_has_no_definitions_no_webhooks_and_no_grants() -> None:
     found = _objects(rendered(CHART, "families.grove=external"))
 

@@ -235,6 +235,8 @@ class Storm:
     async def _return_node(self) -> None:
         """A node comes back, in the rack that it had or in another one."""
         there = {each["metadata"]["name"] for each in (await self.cluster.list(NODES)).items}
+        # Not before its pods are gone: they would have moved with it.
+        there |= {each["spec"].get("nodeName", "") for each in (await self.cluster.list(PODS)).items}
         missing = [each for each in _nodes() if each["metadata"]["name"] not in there]
         if missing:
             back = self.dice.choice(missing)

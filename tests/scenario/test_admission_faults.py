@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import signal
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -22,7 +24,7 @@ from closeknit.admission.reviewer import FAMILIES, Reviewer
 from closeknit.admission.server import Webhook
 from closeknit.admission.webhooks import Endpoint, configurations
 from closeknit.kube.clock import SYSTEM_CLOCK
-from closeknit.kube.errors import ApiError
+from closeknit.kube.errors import ApiError, NotFoundError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.rest import Access, connect, load_access
 from closeknit.testing.clock import HandClock
@@ -39,6 +41,7 @@ from tests.scenario.test_admission import (
     within,
     workflow,
 )
+from tests.scenario.test_run_process import asked, running
 
 pytestmark = pytest.mark.e2e
 _HALLS = "{kueue.x-k8s.io/podset-required-topology: example.com/rack}"
@@ -245,3 +248,26 @@ def test_kubectl_lists_every_problem_on_a_line(plane: ControlPlane, access: Acce
         "* spec.subGroups[0].minMember",
         "* spec.subGroups[0].topologyConstraint.requiredTopologyLevel",
     ]
+
+
+async def test_run_serves_the_webhook_until_it_is_told_to_end(plane: ControlPlane) -> None:
+    port = free_port()
+    parts = ("--no-scheduler", "--no-controllers", "--external=kueue")
+    where = (f"--webhook-port={port}", f"--webhook-url=https://127.0.0.1:{port}")
+    bad = pod_group("{minMember: 1, topologyConstraint: {topology: none, requiredTopologyLevel: x}}")
+    async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="faults") as api:
+        for resource in (MUTATING, VALIDATING):
+            with contextlib.suppress(NotFoundError):
+                await api.delete(resource, "closeknit")
+        async with running(plane.kubeconfig, *parts, *where) as process:
+            async with asyncio.timeout(60):
+                while "denied the request" not in await attempt(api, bad):  # noqa: ASYNC110
+                    await asyncio.sleep(0.2)
+            entries = (await api.get(VALIDATING, "closeknit"))["webhooks"]
+            _, metrics = await asked(process.health, "/metrics")
+            ready, _ = await asked(process.health, "/readyz")
+            status = await process.ended(signal.SIGTERM)
+
+    assert not [each["name"] for each in entries if "kueue" in each["name"]]
+    assert 'closeknit_admission_answers_total{family="kai",path="validate",result="refused"}' in metrics
+    assert (ready, status) == (200, 0)

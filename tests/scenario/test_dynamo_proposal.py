@@ -192,6 +192,24 @@ def test_operator_configuration_domain_to_label_mapping_leads_to_kueue() -> None
         assert len(made.domains(2, f"service-level-0-vllmworker-{replica}-")) == 1
 
 
+@pytest.mark.requirement("D9")
+def test_hierarchy_a_service_may_name_the_domain_of_the_deployment(tmp_path: Path) -> None:
+    equal = changed("mixed", lambda spec: spec["topologyConstraint"].update(packDomain="block"))
+    (tmp_path / "graph.yaml").write_text(yaml.safe_dump(equal))
+
+    assert run("validate", "-f", TOPOLOGY, "-f", tmp_path).exit_code == 0
+
+
+@pytest.mark.requirement("D11")
+def test_abstraction_a_node_label_is_no_domain(tmp_path: Path) -> None:
+    label = changed("mixed", lambda spec: spec["topologyConstraint"].update(packDomain="example.com/rack"))
+    (tmp_path / "graph.yaml").write_text(yaml.safe_dump(label))
+
+    (problem, *_) = refused(TOPOLOGY, tmp_path / "graph.yaml")
+
+    assert problem.startswith("spec.topologyConstraint.packDomain: ")
+
+
 @pytest.mark.parametrize(
     ("edit", "want"),
     [
@@ -222,6 +240,7 @@ def test_operator_configuration_domain_to_label_mapping_leads_to_kueue() -> None
         ),
     ],
 )
+@pytest.mark.requirement("D8", "D10", "D26", "D27")
 def test_validation_on_create(edit: Any, want: str, tmp_path: Path) -> None:
     (tmp_path / "graph.yaml").write_text(yaml.safe_dump(changed("mixed", edit)))
 

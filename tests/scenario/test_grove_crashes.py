@@ -106,3 +106,22 @@ async def test_a_fault_at_some_writes_on_a_real_api_server(capsys: pytest.Captur
     with capsys.disabled():
         sys.stdout.write(f"\nreal API server: {runs} writes\n")
     assert runs >= 4
+
+
+@pytest.mark.e2e
+async def test_services_come_and_go_with_replicas_on_a_real_api_server() -> None:
+    with running_plane() as plane:
+        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="services") as real:
+            await bound.define(real)
+            async with controlling(OPERATORS, web(replicas=2), real=real) as cluster:
+                await cluster.quiet()
+                assert {"web-0", "web-1"} <= set(await cluster.names("Service"))
+                await cluster.patch("PodCliqueSet", "web", {"spec": {"replicas": 1}}, subresource="scale")
+                await cluster.quiet()
+                assert {"web-0", "web-1"} & set(await cluster.names("Service")) == {"web-0"}
+                written = len(cluster.writes)
+                await cluster.settle(5)
+                assert cluster.writes[written:] == [], "a quiet cluster sees no writes"
+                await cluster.delete("PodCliqueSet", "web")
+                await cluster.quiet()
+                assert "web-0" not in await cluster.names("Service")

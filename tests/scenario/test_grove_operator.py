@@ -204,6 +204,22 @@ async def test_a_replica_of_a_scaling_group_that_can_be_spared_is_made_anew_alon
         assert set((await phases(cluster)).values()) == {"Running"}
 
 
+async def test_a_pod_of_somebody_else_under_the_name_of_one_is_told_and_left_alone() -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web-0-router-0"},
+        "spec": {"containers": [{"name": "main", "image": "theirs"}]},
+    }
+    async with controlling(OPERATORS, pod, web(model=1)) as cluster:
+        await cluster.quiet()
+        assert (await images(cluster))["web-0-router-0"] == "theirs"
+        assert "PodNameTaken" in [each["reason"] for each in await cluster.every("Event")]
+        await cluster.delete("Pod", "web-0-router-0")
+        await cluster.quiet()
+        assert (await images(cluster))["web-0-router-0"] == "one"
+
+
 async def test_a_failed_pod_is_replaced() -> None:
     async with controlling(OPERATORS, *NODES, web(model=1), scheduler=True, standins=True) as cluster:
         await cluster.quiet()

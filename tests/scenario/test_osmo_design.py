@@ -42,7 +42,7 @@ def constraint(made: dict[str, object], pool: str = "my-pool") -> tuple[object, 
     return found.get("requiredTopologyLevel"), found.get("preferredTopologyLevel")
 
 
-@pytest.mark.requirement("O1", "O37")
+@pytest.mark.requirement("O1", "O37", "O34")
 def test_use_case_1_single_nvl72_rack() -> None:
     """All tasks are in gpu clique a, or all of them are in gpu clique b."""
     made = through("single-nvl72-rack", "use-case-1")
@@ -69,7 +69,7 @@ def test_use_case_1_waits_where_no_clique_holds_all_tasks() -> None:
     assert (len(left), status, outcomes["single-nvl72-rack"]["status"]) == (6, 3, "unplaceable")
 
 
-@pytest.mark.requirement("O3", "O34", "O37")
+@pytest.mark.requirement("O3", "O34", "O37", "O33")
 def test_use_case_2_multiple_nvl72_racks() -> None:
     """All shards of one model instance are in the same gpu clique; the two fill one clique each."""
     made = through("multiple-nvl72-racks", "use-case-2")
@@ -87,7 +87,7 @@ def test_use_case_2_multiple_nvl72_racks() -> None:
     ]
 
 
-@pytest.mark.requirement("O4", "O12")
+@pytest.mark.requirement("O4", "O12", "O31")
 def test_use_case_3_multiple_nvl72_racks_in_same_zone() -> None:
     """The entire workflow is in zone a, because only zone a is large enough."""
     made = through("multiple-nvl72-same-zone", "use-case-3")
@@ -133,6 +133,7 @@ def test_use_case_4_best_effort_where_it_cannot_be_satisfied() -> None:
         pytest.param("multiple-nvl72-same-zone", "use-case-4-two-spines", id="two racks without NVLink"),
     ],
 )
+@pytest.mark.requirement("O2", "O13")
 def test_requirements_required_is_not_scheduled_unless_it_can_be_satisfied(workflow: str, on: str) -> None:
     made = through(workflow, on)
 
@@ -164,7 +165,7 @@ def test_requirements_prevent_topology_key_configuration_for_unsupported_schedul
     ]
 
 
-@pytest.mark.requirement("O7", "O16", "O17", "O26")
+@pytest.mark.requirement("O7", "O16", "O17", "O26", "O8")
 def test_changes_to_pool_config() -> None:
     """Keys go from coarsest to finest, and the workflow of use case 4 can use them."""
     made = through("best-effort-topology", "use-case-4-one-spine", FOLDER / "pools/my-pool-01.yaml")
@@ -180,7 +181,7 @@ def test_changes_to_pool_config() -> None:
     assert made.outcome["groups"][0]["satisfied"]
 
 
-@pytest.mark.requirement("O20")
+@pytest.mark.requirement("O20", "O12", "O18")
 def test_changes_to_workflow_spec_defaults_of_a_requirement(tmp_path: Path) -> None:
     """A group is called default and a requirement is required, where nothing else is said."""
     file = FOLDER / "single-nvl72-rack.yaml"
@@ -226,7 +227,7 @@ def test_backwards_compatibility_a_pool_without_keys_disallows_requirements(
     ]
 
 
-@pytest.mark.requirement("O28")
+@pytest.mark.requirement("O28", "O26")
 def test_implementation_the_topology_of_a_pool(tmp_path: Path) -> None:
     """The design lists the levels of its Topology from fine to coarse; KAI counts from coarse to fine, as pools do."""
     written = {

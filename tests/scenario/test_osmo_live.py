@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from closeknit.controllers.osmo import OPERATOR
+from closeknit.dialects import Located, Source, written
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.controlling import Controlled, controlling, crash_everywhere
 from closeknit.testing.faulty_api import Fault
+from tests.scenario.commands import EXAMPLES
 from tests.scenario.controlled import clear, connected, left, real
 
 __all__ = ["real"]
@@ -215,6 +217,105 @@ async def test_a_workflow_runs_where_its_requirements_let_it(real: KubernetesApi
         written = len(cluster.writes)
         await cluster.settle(5)
         assert cluster.writes[written:] == [], "a quiet cluster sees no writes"
+
+
+def sample(workflow: str, on: str) -> list[Mapping[str, Any]]:
+    """The pool of the design's examples, one of its workflows and one of the clusters that it draws."""
+    files = [EXAMPLES / "osmo" / each for each in ("pool.yaml", f"{workflow}.yaml", f"clusters/{on}.yaml")]
+    found = written([Source(file.name, file.read_bytes()) for file in files])
+    objects = [each[1] for each in found if not isinstance(each, Located)]
+    wanted = ("Pool", "Workflow", "Node")
+    return sorted(
+        (each for each in objects if each["kind"] in wanted), key=lambda each: wanted.index(each["kind"])
+    )
+
+
+GPU_CLIQUE, ZONE = "nvidia.com/gpu-clique", "topology.kubernetes.io/zone"
+SPINE, RACK = "topology.kubernetes.io/spine", "topology.kubernetes.io/rack"
+
+
+@pytest.mark.parametrize(
+    ("workflow", "on", "level", "domains"),
+    [
+        pytest.param(
+            "single-nvl72-rack",
+            "use-case-1",
+            GPU_CLIQUE,
+            1,
+            marks=pytest.mark.requirement("O1"),
+            id="use case 1",
+        ),
+        pytest.param(
+            "multiple-nvl72-racks",
+            "use-case-2",
+            GPU_CLIQUE,
+            2,
+            marks=pytest.mark.requirement("O3"),
+            id="use case 2",
+        ),
+        pytest.param(
+            "multiple-nvl72-same-zone",
+            "use-case-3",
+            ZONE,
+            1,
+            marks=pytest.mark.requirement("O4"),
+            id="use case 3",
+        ),
+        pytest.param(
+            "best-effort-topology",
+            "use-case-4-one-spine",
+            SPINE,
+            1,
+            marks=pytest.mark.requirement("O5"),
+            id="use case 4",
+        ),
+        pytest.param(
+            "best-effort-topology",
+            "use-case-4-two-spines",
+            RACK,
+            2,
+            marks=pytest.mark.requirement("O6", "O14"),
+            id="use case 4 where it cannot be",
+        ),
+        pytest.param(
+            "multiple-nvl72-racks",
+            "use-case-1",
+            GPU_CLIQUE,
+            2,
+            marks=pytest.mark.requirement("O43"),
+            id="on another cluster",
+        ),
+    ],
+)
+async def test_the_designs_use_cases_run_where_they_should(
+    workflow: str, on: str, level: str, domains: int, real: KubernetesApi | None
+) -> None:
+    async with controlling(
+        [OPERATOR], *sample(workflow, on), real=real, scheduler=True, standins=True
+    ) as cluster:
+        await cluster.quiet()
+        labels = {
+            node["metadata"]["name"]: node["metadata"]["labels"] for node in await cluster.every("Node")
+        }
+        found: dict[str, set[str]] = {}
+        for task, pod in (await pods(cluster)).items():
+            found.setdefault(task.split("-")[0], set()).add(labels[pod["spec"]["nodeName"]][level])
+        assert len(set.union(*found.values())) == domains
+        assert {len(each) for each in found.values()} == {1}
+
+
+@pytest.mark.requirement("O2", "O13")
+async def test_a_requirement_that_cannot_be_met_keeps_a_workflow_waiting(real: KubernetesApi | None) -> None:
+    tasks = {f"t{i}": {"resource": "one"} for i in range(5)}
+    async with in_cluster(workflow({"g": tasks}), real=real) as cluster:
+        await cluster.quiet()
+        assert (
+            await told(cluster) == f"PENDING g[SCHEDULING {' '.join(f't{i}=SCHEDULING' for i in range(5))}]"
+        )
+        (group,) = await cluster.every("PodGroup")
+        (said,) = (each for each in group["status"]["conditions"] if each["type"] == "Scheduled")
+        assert said["message"].startswith("default/g-")
+        assert "needs room for 5 pods in one t/rack; the best has room for 4" in said["message"]
 
 
 async def test_groups_run_one_after_the_other_and_leave_a_record(real: KubernetesApi | None) -> None:

@@ -32,6 +32,11 @@ app.kubernetes.io/component: {{ . }}
 {{- end }}
 {{- end -}}
 
+{{- /* An immutable ConfigMap is never changed, so another content has another name. */ -}}
+{{- define "closeknit.configurations" -}}
+closeknit-operators-{{ .Values.operatorConfigurations | toJson | sha256sum | trunc 8 }}
+{{- end -}}
+
 {{- define "closeknit.operator" -}}
 system:serviceaccount:{{ .Release.Namespace }}:closeknit-controllers
 {{- end -}}

@@ -10,6 +10,7 @@ from random import Random
 
 from closeknit.admission.certificates import Kept
 from closeknit.admission.keeping import Keeper
+from closeknit.admission.metrics import Metrics
 from closeknit.admission.registration import Renewal, install
 from closeknit.admission.reviewer import FAMILIES, Reviewer
 from closeknit.admission.server import Webhook
@@ -60,6 +61,7 @@ class Admission:
         self._clock = clock
         self._renewal = Renewal(api, keeper, name=settings.name, clock=clock, random=random, log=log)
         self._webhook: Webhook | None = None
+        self.metrics = Metrics()
         self.reviewer = Reviewer(
             api, families=settings.families, operators=settings.operators, settings=settings.configured
         )
@@ -78,7 +80,13 @@ class Admission:
     async def start(self) -> None:
         """Listen; raises ``OSError``, ``ApiError`` or ``UnusableCertificateError`` where that cannot be."""
         kept = await self._renewal.first()
-        webhook = Webhook(self.reviewer, kept.current, host=self._settings.host, port=self._settings.port)
+        webhook = Webhook(
+            self.reviewer,
+            kept.current,
+            host=self._settings.host,
+            port=self._settings.port,
+            metrics=self.metrics,
+        )
         await webhook.start()
         try:
             await self._install(kept)

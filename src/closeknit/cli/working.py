@@ -190,10 +190,14 @@ class Workers:
                     not_ready = each.not_ready()
             return not_ready
 
+        def metrics() -> bytes:
+            counted = found.metrics() if found is not None else b""
+            return counted + (self.admission.metrics.written() if self.admission is not None else b"")
+
         return Probes(
             alive=lambda: not_alive(self.following),
             ready=ready,
-            metrics=found.metrics if found is not None else bytes,
+            metrics=metrics,
             snapshot=found.snapshot if found is not None else _nothing,
         )
 

@@ -71,6 +71,10 @@ class Acting:
         commits = tuple((unit, each.commit.describe()) for unit, each in sorted(self._commits.items()))
         return commits, tuple(sorted(self._leaving.items()))
 
+    def is_binding(self, unit: Key) -> bool:
+        """Whether pods of a unit are being bound."""
+        return unit in self._commits
+
     def busy_with(self, unit: Key) -> bool:
         """Whether something is under way for a unit, so that it must not be decided now."""
         return unit in self._commits or unit in self._leaving_of

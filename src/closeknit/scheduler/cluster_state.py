@@ -255,11 +255,11 @@ class ClusterState:
         found, self._told = self._told, []
         return found
 
-    def news(self, busy: Callable[[Key], bool] = lambda _: False) -> News:
+    def news(self, is_binding: Callable[[Key], bool] = lambda _: False) -> News:
         """Bring units and engine up to date; what is different since the last call.
 
-        Units that are ``busy`` with a commit stay as they were until that is settled: what changes
-        about them meanwhile is mostly our own doing, and they are not decided before.
+        Units whose pods are being bound stay as they were until that is settled: what changes about them
+        meanwhile is mostly our own doing, and they are not decided before.
         """
         self._tracked.set_topologies(self.view.derive(topologies_of, KAI.name).values())
         units: dict[Key, Workload | None] = {}
@@ -267,7 +267,11 @@ class ClusterState:
         self._new, self._broken = {}, {}
         for family, key in looked_at:
             made = self._made.get((family, key), ())
-            if made and self._store.get(key) is not None and all(busy(unit.object.key) for unit in made):
+            if (
+                made
+                and self._store.get(key) is not None
+                and all(is_binding(unit.object.key) for unit in made)
+            ):
                 self._new[family, key] = None
             else:
                 self._renew(family, key, units)

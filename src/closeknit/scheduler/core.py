@@ -111,7 +111,7 @@ class Core:
         """Take in what has changed."""
         self.counters.looks += 1
         self.acting.told(self.state.told())
-        news = self.state.news(self.acting.busy_with)
+        news = self.state.news(self.acting.is_binding)
         again = dict.fromkeys(
             [*news.units, *self._set_aside, *self.acting.left(), *self._refusals.deadlines.take(now)]
         )

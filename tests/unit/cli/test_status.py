@@ -106,6 +106,7 @@ def test_files_with_problems_are_told_and_end_with_2(tmp_path: Path) -> None:
         ),
     ],
 )
+@pytest.mark.requirement("D49")
 def test_two_versions_are_compared(tmp_path: Path, before: str, after: str, told: str) -> None:
     text = SET.replace("DOMAIN", "rack")
     old = file(tmp_path, "old.yaml", TOPOLOGY, text)

@@ -139,3 +139,22 @@ def test_a_kubeconfig_of_an_earlier_run_is_replaced(tmp_path: Path) -> None:
 
     with running(tmp_path, "--nodes", "host=1") as (_, kubeconfig):
         assert len(asyncio.run(labels(kubeconfig))) == 1
+
+
+def test_what_is_written_is_reviewed_and_topologies_may_stand_behind_what_names_them(tmp_path: Path) -> None:
+    group = """
+        {apiVersion: scheduling.run.ai/v2alpha2, kind: PodGroup, metadata: {name: NAME}, spec: {minMember: 1,
+        topologyConstraint: {topology: racks, requiredTopologyLevel: LEVEL}}}
+    """
+    topology = "{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {name: racks}, spec: {levels: [{nodeLabel: rack}]}}"
+    manifest = tmp_path / "right.yaml"
+    manifest.write_text(f"{group.replace('NAME', 'right').replace('LEVEL', 'rack')}\n---\n{topology}\n")
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(group.replace("NAME", "wrong").replace("LEVEL", "rak"))
+    with running(tmp_path, "-f", str(manifest)) as (_, kubeconfig):
+        again = Run("apply", "--kubeconfig", str(kubeconfig), "-f", str(manifest))
+        refused = Run("apply", "--kubeconfig", str(kubeconfig), "-f", str(wrong))
+
+    assert again.status == 0, again.err
+    assert refused.status == 2
+    assert 'Topology "racks" has no level "rak". Did you mean "rack"?' in refused.err

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from random import Random
 from typing import Any
 
 import pytest
+import structlog
 
+from closeknit.controllers.instance import Controllers
+from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.embedded.loading import load
 from closeknit.kube.errors import NotFoundError
-from closeknit.testing.controlling import Controlled, controlling, crash_everywhere
-from closeknit.testing.faulty_api import Fault
+from closeknit.testing.clock import HandClock
+from closeknit.testing.controlling import Controlled, controlling, crash_everywhere, definitions
+from closeknit.testing.faulty_api import Fault, FaultyApi
 from tests.unit.controllers.toy import TOY, queue
 
 
@@ -89,3 +96,22 @@ async def test_a_fault_at_any_write_changes_nothing_in_the_end(fault: Fault) -> 
             return await cluster.objects("Queue", "Topology"), len(cluster.api.writes)
 
     assert await crash_everywhere(live, [fault]) >= 4
+
+
+async def test_it_stops_although_a_write_is_never_answered() -> None:
+    clock = HandClock()
+    cluster = EmbeddedCluster(definitions(), clock=clock, dice=Random(1))
+    refused = await load(cluster, [queue("a")])
+    assert not refused
+    api = FaultyApi(cluster, 0, Fault.KILLED_BEFORE)
+    log = structlog.wrap_logger(structlog.ReturnLogger())
+    controllers = Controllers(api, [TOY], identity="test", log=log, random=Random(2), clock=clock)
+    running = asyncio.create_task(controllers.run())
+    await clock.advance(1)
+    assert api.killed.is_set()
+    assert not controllers.idle
+    controllers.stop()
+    await clock.advance(12)
+    assert running.done()
+    running.result()
+    await cluster.close()

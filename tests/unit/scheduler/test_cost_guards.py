@@ -89,21 +89,21 @@ def test_a_condition_that_the_server_adds_to_a_bound_pod_has_nothing_compiled() 
     assert state.view.worked_out == before
 
 
-def test_units_that_are_busy_are_compiled_when_they_no_longer_are() -> None:
+def test_a_unit_that_is_being_bound_is_compiled_when_that_is_done() -> None:
     state = ClusterState()
     for each in (*NODES, *gang("g", 1)):
         state.put(entry(each))
     state.news()
     state.assume(Key("", "Pod", "default", "g-0"), "n1")
 
-    assert not state.news(busy=lambda _: True).units
-    assert not state.news(busy=lambda _: True).units
+    assert not state.news(is_binding=lambda _: True).units
+    assert not state.news(is_binding=lambda _: True).units
     (unit,) = state.news().units.values()
     assert unit is not None
     assert [each.name for each in unit.running] == ["g-0"]
 
 
-def test_a_busy_unit_that_has_gone_is_told_at_once() -> None:
+def test_a_unit_that_goes_while_it_is_being_bound_is_told_at_once() -> None:
     state = ClusterState()
     for each in (*NODES, *gang("g", 1)):
         state.put(entry(each))
@@ -111,7 +111,7 @@ def test_a_busy_unit_that_has_gone_is_told_at_once() -> None:
     key = Key("scheduling.run.ai", "PodGroup", "default", "g")
     state.remove(key)
 
-    assert state.news(busy=lambda _: True).units[key] is None
+    assert state.news(is_binding=lambda _: True).units[key] is None
 
 
 # ------------------------------------------------------------------------------------- equal failures

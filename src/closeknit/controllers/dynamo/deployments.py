@@ -90,7 +90,7 @@ def _for_grove(view: View, stored: Stored[Any], given: Deployment, there: tuple[
         return Seen(stored, (), (), there, _pending(given), (taken,), "NameTaken")
     enforced = translated(_grove_condition(found)) if is_close(given) else None
     fixed = tuple(_fixed(view, found, made)) if found is not None else ()
-    return Seen(stored, () if fixed else (wanted,), (), there, enforced, fixed, "Immutable" if fixed else "")
+    return Seen(stored, (wanted,), (), there, enforced, fixed, "Immutable" if fixed else "")
 
 
 def _fixed(view: View, found: Stored[PodCliqueSet], made: OnGrove) -> Iterator[str]:

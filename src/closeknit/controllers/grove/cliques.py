@@ -17,7 +17,16 @@ from closeknit.controllers.grove.statuses import breached, count, generation_of,
 from closeknit.controllers.runtime.comparing import digest, is_going
 from closeknit.controllers.runtime.controller import Controller
 from closeknit.controllers.runtime.objects import conditions, controller_of, owned
-from closeknit.controllers.runtime.writes import NOTHING, Create, Decision, Delete, Patch, SetStatus, Write
+from closeknit.controllers.runtime.writes import (
+    NOTHING,
+    Create,
+    Decision,
+    Delete,
+    Patch,
+    SetStatus,
+    Tell,
+    Write,
+)
 from closeknit.dialects.family import Condition, Object
 from closeknit.dialects.grove.names import pod_name
 from closeknit.dialects.grove.owners import gang_key, set_of
@@ -54,6 +63,8 @@ class _Observed(NamedTuple):
     """The pods that their gang knows."""
     may_start: bool
     """Whether the base gang is there, for one that is scaled from it."""
+    taken: tuple[str, ...] = ()
+    """Names of its pods that others have."""
 
 
 def observe(view: View, key: Key) -> _Observed:
@@ -62,15 +73,29 @@ def observe(view: View, key: Key) -> _Observed:
     if clique is None:
         return _Observed(None, None, (), frozenset(), may_start=False)
     labels = clique.content.metadata.labels
+    pods = tuple(_read(pod, clique) for pod in parts.pods_of_clique(view, key))
+    there = {pod.key.name for pod in pods}
     gang = gang_key(clique.namespace, labels.get(POD_GANG, ""))
     base = labels.get(BASE_POD_GANG)
     return _Observed(
         clique,
         view.derive(template_of, key),
-        tuple(_read(pod, clique) for pod in parts.pods_of_clique(view, key)),
+        pods,
         view.derive(_referred, gang, key.name),
         may_start=base is None or view.derive(is_scheduled, gang_key(clique.namespace, base)),
+        taken=tuple(
+            name
+            for name in _names(clique)
+            if name not in there and view.has(Key("", "Pod", key.namespace, name))
+        ),
     )
+
+
+def _names(clique: Stored[PodClique]) -> list[str]:
+    """The names of the pods that a PodClique should have."""
+    spec = clique.content.spec
+    replicas = max(1 if spec.replicas is None else spec.replicas, spec.min_available or 0)
+    return [pod_name(clique.name, index) for index in range(replicas)]
 
 
 def template_of(view: View, key: Key) -> Object | None:
@@ -166,15 +191,14 @@ def decide(observed: _Observed, now: datetime) -> Decision:
     clique = observed.clique
     if clique is None or is_going(clique):
         return NOTHING
-    spec = clique.content.spec
-    least = spec.min_available or 0
-    wanted = max(1 if spec.replicas is None else spec.replicas, least)
-    names = [pod_name(clique.name, index) for index in range(wanted)]
+    least = clique.content.spec.min_available or 0
+    names = _names(clique)
     return Decision(
         (
             *_creations(observed, clique, names),
             *_releases(observed),
-            *_deletions(observed, set(names), wanted),
+            *_deletions(observed, set(names), len(names)),
+            *(_taken(clique, name) for name in observed.taken),
             SetStatus(clique.key, _status(observed, clique, least, now)),
         )
     )
@@ -183,10 +207,15 @@ def decide(observed: _Observed, now: datetime) -> Decision:
 def _creations(observed: _Observed, clique: Stored[PodClique], names: list[str]) -> Iterator[Write]:
     if observed.template is None:
         return
-    there = {pod.key.name for pod in observed.pods}
+    there = {*observed.taken, *(pod.key.name for pod in observed.pods)}
     for index, name in enumerate(names):
         if name not in there:
             yield Create(owned(to_pod(observed.template, clique.name, index), clique))
+
+
+def _taken(clique: Stored[PodClique], name: str) -> Write:
+    said = f"A pod {name} that is not of this PodClique is in the way of its own. Delete or rename it."
+    return Tell(clique.key, "PodNameTaken", said, warning=True, action="Create")
 
 
 def _releases(observed: _Observed) -> Iterator[Write]:

@@ -31,9 +31,10 @@ KINDS = (
 )
 """What the operator makes, and nobody else reads."""
 
-_CLIQUES, _GROUPS, _PODS, _MEMBERS = (
+_CLIQUES, _GROUPS, _SERVICES, _PODS, _MEMBERS = (
     "grove-cliques-of-set",
     "grove-groups-of-set",
+    "grove-services-of-set",
     "grove-pods-of-clique",
     "grove-cliques-of-group",
 )
@@ -53,6 +54,7 @@ def _labelled(label: str, group: str, kind: str, stored: Stored[Any]) -> Iterato
 INDEXES = (
     Index(_CLIQUES, PodClique, _set_of),
     Index(_GROUPS, PodCliqueScalingGroup, _set_of),
+    Index(_SERVICES, Service, _set_of),
     Index(_PODS, Pod, lambda pod: _labelled(POD_CLIQUE, "grove.io", "PodClique", pod)),
     Index(
         _MEMBERS,
@@ -71,6 +73,11 @@ def cliques_of_set(view: View, key: Key) -> Sequence[Stored[PodClique]]:
 def groups_of_set(view: View, key: Key) -> Sequence[Stored[PodCliqueScalingGroup]]:
     """All PodCliqueScalingGroups that were made for a set."""
     return view.found(_GROUPS, key)
+
+
+def services_of_set(view: View, key: Key) -> Sequence[Stored[Service]]:
+    """All Services that were made for a set."""
+    return view.found(_SERVICES, key)
 
 
 def gangs_of_set(view: View, key: Key) -> Sequence[Stored[PodGang]]:

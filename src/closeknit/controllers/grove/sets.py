@@ -67,7 +67,12 @@ def observe(view: View, key: Key) -> _Observed:
     whole = view.get(key)
     everything: dict[Key, Stored[Any]] = {
         each.key: each
-        for found in (parts.gangs_of_set, parts.groups_of_set, parts.cliques_of_set)
+        for found in (
+            parts.services_of_set,
+            parts.gangs_of_set,
+            parts.groups_of_set,
+            parts.cliques_of_set,
+        )
         for each in found(view, key)
     }
     if whole is None or is_going(whole):
@@ -83,7 +88,8 @@ def observe(view: View, key: Key) -> _Observed:
         for within, service in bodies
     )
     gangs = view.derive(parts.gangs_by_name, key)
-    wanted = {*(_key(body) for within, _ in bodies for body in within), *map(_key, gangs.values())}
+    made = (body for within, service in bodies for body in (*within, service))
+    wanted = {*map(_key, made), *map(_key, gangs.values())}
     owners = {uid, *(each.content.metadata.uid for each in everything.values() if each.key in wanted)}
     return _Observed(
         whole,

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.controllers.kueue import daemons
-from closeknit.controllers.kueue.reservations import Reservation, continued, pod_holding, unit
+from closeknit.controllers.kueue.reservations import BY_WORKLOAD, Reservation, continued, pod_holding, unit
 from closeknit.controllers.kueue.workload_status import (
     Admit,
     Evict,
@@ -82,6 +82,8 @@ class AdmissionPlanner:
         """By Workload for which others have to go, those that were told to."""
         self._parked: dict[Key, Workload] = {}
         """Who stands behind one of them, and is not tried before it."""
+        self._settled: dict[Key, None] = {}
+        """Workloads whose assignments leave a choice of nodes."""
         self._leaving: dict[Key, Holding] = {}
         """What pods hold that are going."""
         self._lines: dict[str, dict[Key, Workload]] = {}
@@ -112,6 +114,10 @@ class AdmissionPlanner:
                 self._leave_queue(key)
                 self._intents[key] = Pend("Misconfigured", f"{type(error).__name__}: {error}")
                 self._told[key] = None
+        for key in [key for (key,) in view.stale(continued) if key in self._settled]:
+            # Where an assignment leaves a choice of nodes, pods that run have made theirs.
+            if isinstance(found := self._units.get(key), Reservation):
+                self._settle(view, found)
         changes = [*self._tracked.changes(), *self._changes]
         self._changes = []
         if changes:
@@ -156,13 +162,15 @@ class AdmissionPlanner:
         if before == now and key in self._units:
             return
         self._told[key] = None
+        self._settled.pop(key, None)
         if now is None:
             self._units.pop(key, None)
         else:
             self._units[key] = now
         if isinstance(now, Reservation):
             self._leave_queue(key)
-            self._intents.pop(key, None)
+            if now.evicted or not isinstance(self._intents.get(key), Evict):
+                self._intents.pop(key, None)
             self._book(key, now)
             if now.lost and not now.evicted:
                 self._replace(view, now)
@@ -319,7 +327,7 @@ class AdmissionPlanner:
         policy = _policy(view, waiting.queue.name).preempts
         if policy == "Never":
             return 0
-        if self._fits_soon(waiting):
+        if self._fits_soon(view, waiting):
             self._preempting[key] = frozenset()
             return 0
         plan = displacement(
@@ -340,18 +348,23 @@ class AdmissionPlanner:
         self._preempting[key] = frozenset(each.workload.object.key for each in plan.victims)
         return len(plan.victims)
 
-    def _fits_soon(self, waiting: Nominated) -> bool:
-        """Whether a Workload fits as soon as pods have gone that are going already."""
-        engine = self._tracked.engine
-        if not self._leaving:
+    def _fits_soon(self, view: View, waiting: Nominated) -> bool:
+        """Whether a Workload fits as soon as those have gone that were told to go already."""
+        engine, books, going = self._tracked.engine, self._accounts.copy(), dict(self._leaving)
+        for key, each in self._units.items():
+            if isinstance(each, Reservation) and (each.evicted or isinstance(self._intents.get(key), Evict)):
+                books.forget(each.name)
+                going |= self._held.get(key, {})
+                for pod in view.found(BY_WORKLOAD, key):
+                    if (held := self._tracked.holding(pod.key)) is not None:
+                        going[pod.key] = held
+        if not going:
             return False
         with engine.fork():
-            for each in self._leaving.values():
-                if each.node in self._tracked.nodes:
-                    engine.release_pods(each)
-            verdict = decide(
-                engine, self._tracked.topologies, waiting.workload, self._accounts, explained=False
-            )
+            for held in going.values():
+                if held.node in self._tracked.nodes:
+                    engine.release_pods(held)
+            verdict = decide(engine, self._tracked.topologies, waiting.workload, books, explained=False)
         return isinstance(verdict.outcome, Placed)
 
     def _try_preemptors(self) -> None:
@@ -414,9 +427,8 @@ class AdmissionPlanner:
         if not isinstance(verdict.outcome, Placed) or way is None:
             self._intents[lost.key] = evict
             return
-        kept = {
-            name: held for name, held in self._held.get(lost.key, {}).items() if held.node not in lost.lost
-        }
+        places = {slot.node for pods in found.queued.pod_sets for slot in pods.slots}
+        kept = {name: held for name, held in self._held.get(lost.key, {}).items() if held.node in places}
         self._hold_placed(lost.key, verdict, kept)
         admission = admission_object(found, way, verdict.outcome, view)
         self._intents[lost.key] = Admit(found.queue.name, admission)
@@ -426,6 +438,8 @@ class AdmissionPlanner:
         found = view.derive(continued, reservation.key)
         if found is None or not found.admissions or not any(each.topology for each in found.admissions):
             return
+        self._settled[reservation.key] = None
+        self._hold(reservation.key, {})
         verdict = self._decided(found.workload)
         if isinstance(verdict.outcome, Placed):
             self._hold_placed(reservation.key, verdict)

@@ -95,6 +95,7 @@ class ControllerLoop:
         self._settled: dict[_Item, tuple[object, float | None]] = {}
         """Of those whose last decision was carried out: what was observed, and when to look again."""
         self._free = asyncio.Semaphore(connections)
+        self._writing: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._listening: Listening | None = None
         self._stopping = False
@@ -145,8 +146,8 @@ class ControllerLoop:
             until = self._clock.monotonic() + _FAREWELL
             while self._queue.busy and self._clock.monotonic() < until:
                 await self._clock.sleep(0.05)
-            if self._queue.busy:
-                raise asyncio.CancelledError
+            for task in self._writing:
+                task.cancel()
 
     async def _awake(self) -> None:
         """Wait for news, or for the next time that something is due."""
@@ -209,7 +210,9 @@ class ControllerLoop:
         while (item := self._queue.next(self._clock.monotonic())) is not None:
             work = self._look(item)
             if work is not None:
-                tasks.create_task(work)
+                writing = tasks.create_task(work)
+                self._writing.add(writing)
+                writing.add_done_callback(self._writing.discard)
             looks += 1
             if work is not None or looks % _TURN == 0:
                 await asyncio.sleep(0)

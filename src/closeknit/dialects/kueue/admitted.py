@@ -143,9 +143,11 @@ def _assigned_pod_set(
         assigned = _read(given.topology_assignment, path, found)
     if not possible or (assigned is None and given.topology_assignment is not None):
         return pod_set
-    unfilled = count - sum(bool(slot.node) for slot in pod_set.slots)
+    # A pod that runs where it cannot go on needs another place.
+    slots = [PodSlot(slot.name) if slot.node in nodes.unhealthy else slot for slot in pod_set.slots]
+    unfilled = count - sum(bool(slot.node) for slot in slots)
     kept: list[PodSlot] = []
-    for slot in pod_set.slots:
+    for slot in slots:
         unfilled -= not slot.node
         if slot.node or unfilled >= 0:
             kept.append(slot)

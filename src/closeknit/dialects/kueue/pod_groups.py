@@ -41,7 +41,8 @@ def read_pod_group(
 
     They come in the order of their names. Pods of a group that are not there are a problem, unless it is
     admitted before they are, or some of it runs already; then they are taken to be like the first. Pods that
-    were let go select a domain each, so it is the label of their pod set that tells what they have in common.
+    were let go select a domain each, so it is the label of their pod set that tells what they have in common;
+    others are known by the templates of their Workload.
     """
     first = pods[0].stored
     found: list[Problem] = []
@@ -52,8 +53,9 @@ def read_pod_group(
     kinds: dict[tuple[str, Shape, tuple[tuple[str, str], ...]], list[ReadPod]] = {}
     for pod in pods:
         if pod.stage in (Stage.OPEN, Stage.RUNNING):
+            alike = [each for each, shape in known.items() if shape == pod.shape]
             label = labels_of(pod).get(keys.POD_SET, "")
-            called = label if label in known else ""
+            called = label if label in known else alike[0] if len(alike) == 1 else ""
             kinds.setdefault((called, known.get(called, pod.shape), _asked(pod)), []).append(pod)
     if absent and not kinds:
         kinds["", pods[0].shape, _asked(pods[0])] = []

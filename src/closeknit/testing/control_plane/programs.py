@@ -76,6 +76,8 @@ class Release:
     """Modules that the release takes from its own source tree, and the version that was published."""
     variables: tuple[tuple[str, str], ...] = ()
     """Variables that are set at link time."""
+    unlisted: tuple[str, ...] = ()
+    """Modules that Go's checksum database does not list."""
 
     def definition(self) -> str:
         """The go.mod file."""
@@ -123,6 +125,15 @@ KUBE_SCHEDULER = replace(
     KUBERNETES, name="kube-scheduler", programs=(("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),)
 )
 """Kubernetes' own scheduler. Only benchmarks start it, so others need not build it."""
+
+KUEUE = Release(
+    name="kueue",
+    module="sigs.k8s.io/kueue",
+    version="v0.19.0",
+    programs=(("kueue", "sigs.k8s.io/kueue/cmd/kueue"),),
+    unlisted=("sigs.k8s.io/scheduler-library",),
+)
+"""Kueue itself, beside which its dialect is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,19 +201,22 @@ def _build(release: Release, go: str, place: Path, tell: Callable[[str], None]) 
     partial.mkdir()
     (source / "go.mod").write_text(release.definition(), encoding="utf-8")
     tell(f"Downloading {release.module} {release.version} and what it stands on.")
-    _go([go, "mod", "tidy"], source)
+    _go([go, "mod", "tidy"], source, release.unlisted)
     for name, package in release.programs:
         tell(f"Building {name} {release.version}. The first program of a release takes minutes.")
         settings = " ".join(f"-X {variable}={value}" for variable, value in release.variables)
-        _go([go, "build", "-ldflags", settings, "-o", str(partial / name), package], source)
+        command = [go, "build", "-ldflags", settings, "-o", str(partial / name), package]
+        _go(command, source, release.unlisted)
         (partial / name).replace(place / "bin" / name)
     partial.rmdir()
 
 
-def _go(command: list[str], folder: Path) -> None:
+def _go(command: list[str], folder: Path, unlisted: tuple[str, ...] = ()) -> None:
     """Run Go; a failure is told with the last of what it said."""
     # A workspace of the user's, or flags that forbid changes of go.mod, have no say here.
     environment = {**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod -buildvcs=false"}
+    if unlisted:
+        environment["GONOSUMDB"] = ",".join(unlisted)
     done = subprocess.run(
         command,
         cwd=folder,

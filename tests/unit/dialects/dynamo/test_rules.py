@@ -280,6 +280,7 @@ def coarser(domain: str, bound: str) -> str:
         ),
     ],
 )
+@pytest.mark.requirement("D16")
 def test_what_is_refused(text: str, want: list[str]) -> None:
     assert problems(topology(), text) == want
     (workload,) = reading(topology(), text).workloads

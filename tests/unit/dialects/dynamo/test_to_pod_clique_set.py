@@ -60,6 +60,7 @@ def test_a_constraint_of_a_service_on_several_nodes_stands_on_its_scaling_group_
     }
 
 
+@pytest.mark.requirement("D51")
 def test_without_a_constraint_of_the_deployment_a_service_names_the_topology_itself() -> None:
     assert close(template(graph([service("Worker", domain="rack"), service("Front")]))) == {
         "": None,
@@ -90,6 +91,7 @@ def test_several_nodes_are_a_leader_and_workers() -> None:
 
 @pytest.mark.requirement("D14", "D15")
 @pytest.mark.parametrize("version", ["a mapping", "a list", "components"])
+@pytest.mark.requirement("D14", "D15")
 def test_all_ways_to_list_services_mean_the_same(version: str) -> None:
     container = {"name": "main", "image": "vllm", "resources": {"limits": {"nvidia.com/gpu": "4"}}}
     match version:

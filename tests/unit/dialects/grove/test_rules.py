@@ -275,6 +275,7 @@ from tests.unit.dialects.kit import problems, reading
         ),
     ],
 )
+@pytest.mark.requirement("G69")
 def test_what_is_refused(text: str, want: list[str]) -> None:
     assert problems(topology(), text) == want
     (workload,) = reading(topology(), text).workloads

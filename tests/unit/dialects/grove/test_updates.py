@@ -158,5 +158,6 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
         ),
     ],
 )
+@pytest.mark.requirement("G69")
 def test_what_may_change(old: str, new: str, want: list[str]) -> None:
     assert changes("PodCliqueSet", old, new) == want

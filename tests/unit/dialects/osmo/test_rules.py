@@ -243,6 +243,7 @@ TASK = {"name": "a"}
         ),
     ],
 )
+@pytest.mark.requirement("O19", "O21", "O25")
 def test_workflows(text: str, want: list[str]) -> None:
     assert problems(pool(), text) == want
 

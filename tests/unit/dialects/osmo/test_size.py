@@ -86,6 +86,7 @@ def lines_run(text: str) -> int:
         resources_that_are_missing,
     ],
 )
+@pytest.mark.requirement("O42")
 def test_the_cost_grows_with_the_workflow_and_no_faster(made: Callable[[int], str]) -> None:
     lines_run(made(5))
     small, large = lines_run(made(50)), lines_run(made(200))

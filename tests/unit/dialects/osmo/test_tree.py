@@ -146,6 +146,7 @@ SUBGROUP = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
         ),
     ],
 )
+@pytest.mark.requirement("O24", "O29", "O30", "O31", "O32", "O33", "O35", "O36", "O37")
 def test_tasks_form_this_tree(requirements: Mapping[str, Sequence[str]], want: Sequence[str | None]) -> None:
     got = rows(pod_group(pool(), each(requirements)))
 
@@ -206,6 +207,7 @@ def test_a_group_named_like_a_marked_one_is_told_apart() -> None:
     assert len(set(found.values())) == 3
 
 
+@pytest.mark.requirement("O23")
 def test_the_order_of_tasks_never_shows_in_the_tree() -> None:
     requirements = {"a": ["zone=z1", "rack=r1"], "b": ["zone=z2"], "c": [], "d": ["rack=x"], "e": ["zone=Z1"]}
 
