@@ -188,9 +188,9 @@ async def test_of_two_one_works_and_the_other_takes_over(tmp_path: Path) -> None
             id="a scheduler name that no pod could have",
         ),
         pytest.param(
-            ("--external=kai",),
-            '--external: "kai" is no family with an operator here. There are: dynamo, grove, kueue, osmo.',
-            id="a family without an operator",
+            ("--external=slurm",),
+            '--external: "slurm" is no family with an operator here. There are: dynamo, grove, kai, kueue, osmo.',
+            id="a family that nobody knows",
         ),
         pytest.param(
             ("--no-scheduler", "--no-controllers"),
