@@ -81,6 +81,7 @@ def is_open(schema: dict[str, Any]) -> bool:
     return bool(schema.get(OPEN)) and "properties" not in schema
 
 
+@pytest.mark.requirement("A48", "K37")
 @pytest.mark.parametrize(("definition", "version"), PUBLISHED)
 def test_every_field_has_the_type_and_the_limits_that_are_published(
     definition: Definition, version: str

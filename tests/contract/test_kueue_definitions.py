@@ -50,6 +50,7 @@ def at(schema: dict[str, Any], path: tuple[str, ...]) -> set[str]:
     return set(schema["properties"])
 
 
+@pytest.mark.requirement("K37")
 @pytest.mark.parametrize(
     ("shape", "kind", "path"),
     [

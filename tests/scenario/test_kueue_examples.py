@@ -41,6 +41,7 @@ def test_a_jobset_of_four_slices_has_a_rack_for_each_in_one_block() -> None:
     assert len(set.union(*racks)) == 4
 
 
+@pytest.mark.requirement("K103")
 def test_gated_pods_of_the_jobset_know_their_job_and_their_index() -> None:
     pods = translated("pods", FOLDER / "jobset")
     labels = [pod["metadata"]["labels"] for pod in pods]

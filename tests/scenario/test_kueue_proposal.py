@@ -59,6 +59,7 @@ def job(folder: Path, pods: int = 4, *, require: str = "", prefer: str = "") -> 
     return folder / "job.yaml"
 
 
+@pytest.mark.requirement("K1", "K27", "K28", "K29", "K113")
 def test_hierarchy_representation_the_table_of_nodes(tmp_path: Path) -> None:
     """Two nodes have the label rack-1, but in different blocks: they are two racks, and no pod set spans them."""
     table = {
@@ -89,6 +90,7 @@ def test_hierarchy_representation_the_table_of_nodes(tmp_path: Path) -> None:
     assert len(made.domains(2)) == 2
 
 
+@pytest.mark.requirement("K2", "K7", "K11", "K72", "K109")
 def test_story_1_all_pods_within_the_same_rack() -> None:
     made = through(FOLDER / "story-1.yaml")
 
@@ -99,6 +101,7 @@ def test_story_1_all_pods_within_the_same_rack() -> None:
     assert (group["required"], group["satisfied"]) == (RACK, True)
 
 
+@pytest.mark.requirement("K2", "K8", "K73", "K109")
 def test_story_1_does_not_start_if_the_pods_cannot_be_placed_within_the_same_rack() -> None:
     made = journey(FOLDER / "waiting", to="kueue")
 
@@ -108,6 +111,7 @@ def test_story_1_does_not_start_if_the_pods_cannot_be_placed_within_the_same_rac
     assert {"change": "level", "to": BLOCK}.items() <= shortfall["relaxations"][0].items()
 
 
+@pytest.mark.requirement("K3", "K9", "K75", "K109")
 def test_story_2_as_close_to_another_as_possible() -> None:
     """Six pods are more than a rack takes: they get one block, and no more racks than they need."""
     made = through(FOLDER / "story-2.yaml")
@@ -120,6 +124,7 @@ def test_story_2_as_close_to_another_as_possible() -> None:
     assert (group["preferred"], group["satisfied"]) == (RACK, False)
 
 
+@pytest.mark.requirement("K3", "K10", "K109")
 def test_story_2_scattered_across_the_datacenter_if_need_be(tmp_path: Path) -> None:
     made = through(job(tmp_path, pods=14, prefer=RACK))
 
@@ -127,6 +132,7 @@ def test_story_2_scattered_across_the_datacenter_if_need_be(tmp_path: Path) -> N
     assert len(made.domains(2)) == 4
 
 
+@pytest.mark.requirement("K16", "K115")
 def test_support_for_the_auto_mode_the_lowest_level_is_selected() -> None:
     made = through(FOLDER / "auto.yaml")
 
@@ -136,6 +142,7 @@ def test_support_for_the_auto_mode_the_lowest_level_is_selected() -> None:
     assert len(made.domains(2)) == 1
 
 
+@pytest.mark.requirement("K36")
 def test_admin_facing_api_example_resource_flavor_and_topology(tmp_path: Path) -> None:
     """As it stands the example is no YAML; with that and its versions mended, a pair of words is no mapping."""
     given = tmp_path / "shown.yaml"
@@ -175,6 +182,7 @@ def test_admin_facing_api_example_resource_flavor_and_topology(tmp_path: Path) -
             f'metadata.annotations["{REQUIRE}"]: "auto" is allowed in {PREFER} only.'
             " Name the node label of a level.",
             id="auto is no required level",
+            marks=pytest.mark.requirement("K17"),
         ),
         pytest.param(
             "",
@@ -199,6 +207,7 @@ def test_validation_the_flavor_needs_at_least_one_node_label(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.requirement("K48", "K50")
 @pytest.mark.parametrize(
     ("file", "want"),
     [
@@ -215,6 +224,7 @@ def test_internal_apis_the_workload_has_the_topology_request(file: str, want: di
     assert pod_set["name"] == "main"
 
 
+@pytest.mark.requirement("K52")
 def test_internal_apis_the_topology_assignment_counts_pods_by_domain() -> None:
     """Slices of node labels and a count, which are the domains of the older form today."""
     made = through(FOLDER / "story-2.yaml")
@@ -229,6 +239,7 @@ def test_internal_apis_the_topology_assignment_counts_pods_by_domain() -> None:
     assert from_written(to_slices(given)) == given
 
 
+@pytest.mark.requirement("K55", "K56", "K57", "K91", "K110", "K123")
 def test_enforcing_the_assignment_gate_workload_and_pod_set_on_the_pod_template() -> None:
     made = through(FOLDER / "story-2.yaml")
     (workload,), (waiting,) = made.made("Workload"), made.made("Job")
@@ -241,6 +252,7 @@ def test_enforcing_the_assignment_gate_workload_and_pod_set_on_the_pod_template(
     assert template["spec"]["nodeSelector"] == {"cloud.provider.com/node-group": "tas"}
 
 
+@pytest.mark.requirement("K12", "K14", "K99", "K101", "K102", "K115")
 def test_support_for_replicated_jobs_in_job_set() -> None:
     """Assignments are computed for each replicated Job, not for the pod set as a whole."""
     made = through(FOLDER / "replicated/jobset.yaml")
@@ -253,13 +265,17 @@ def test_support_for_replicated_jobs_in_job_set() -> None:
         "podSetSliceRequiredTopology": RACK,
         "podSetSliceSize": 3,
     }
-    assert made.made("JobSet")[0]["spec"]["suspend"] is True
+    (job_set,) = made.made("JobSet")
+    assert job_set["spec"]["suspend"] is True
+    (template,) = (each["template"]["spec"]["template"] for each in job_set["spec"]["replicatedJobs"])
+    assert template["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/topology"}]
     assert made.placed
     racks = [made.domains(2, f"workers-{index}") for index in range(3)]
     assert [len(each) for each in racks] == [1, 1, 1]
     assert len(set.union(*racks)) == 3
 
 
+@pytest.mark.requirement("K108")
 def test_unit_tests_a_new_node_makes_admission_possible(tmp_path: Path) -> None:
     waiting = job(tmp_path, pods=5, require=RACK)
     assert through(waiting).status == 3
@@ -273,6 +289,7 @@ def test_unit_tests_a_new_node_makes_admission_possible(tmp_path: Path) -> None:
     assert made.domains(2) == {("block-2", "rack-3")}
 
 
+@pytest.mark.requirement("K76", "K109")
 def test_unit_tests_a_preferred_assignment_cannot_be_computed_without_room_for_all_pods(
     tmp_path: Path,
 ) -> None:
@@ -284,6 +301,7 @@ def test_unit_tests_a_preferred_assignment_cannot_be_computed_without_room_for_a
     assert (made.status, made.outcome["status"]) == (3, "unplaceable")
 
 
+@pytest.mark.requirement("K4", "K85", "K86")
 @pytest.mark.parametrize("controller", ["kueue.x-k8s.io/multikueue", "kueue.x-k8s.io/provisioning-request"])
 def test_graduation_criteria_a_queue_with_a_topology_and_such_an_admission_check_is_inactive(
     controller: str, tmp_path: Path
@@ -305,6 +323,7 @@ def test_graduation_criteria_a_queue_with_a_topology_and_such_an_admission_check
     ]
 
 
+@pytest.mark.requirement("K83", "K84")
 def test_graduation_criteria_cohorts_and_preemption_are_no_longer_in_the_way(tmp_path: Path) -> None:
     """The proposal expects these two restrictions to be relaxed; today they are."""
     flavor, topology, queue, local = documents(QUEUES)

@@ -98,7 +98,7 @@ def test_use_case_3_multiple_nvl72_racks_in_same_zone() -> None:
     assert [len(made.domains(CLIQUE, f"model-{model}-group")) for model in (1, 2)] == [1, 1]
 
 
-@pytest.mark.requirement("O5", "O14")
+@pytest.mark.requirement("O5")
 def test_use_case_4_best_effort_where_the_topology_can_be_satisfied() -> None:
     made = through("best-effort-topology", "use-case-4-one-spine")
 
@@ -107,6 +107,27 @@ def test_use_case_4_best_effort_where_the_topology_can_be_satisfied() -> None:
     assert {made.domains(RACK, f"model-{model}-group").pop()[-1] for model in (1, 2)} == {"1", "2"}
     assert [len(made.domains(RACK, f"model-{model}-group")) for model in (1, 2)] == [1, 1]
     assert all(group["satisfied"] for group in made.outcome["groups"])
+
+
+@pytest.mark.requirement("O14")
+def test_use_case_4_best_effort_chooses_where_it_can_be_satisfied(tmp_path: Path) -> None:
+    """Spine a comes first and takes one instance; spine b takes both, and is chosen for that."""
+    hosts = iter(range(1, 13))
+    lines = ["zone-1"]
+    for spine, racks in (("a", "1"), ("b", "23")):
+        lines.append(f"  {spine}")
+        for rack in racks:
+            lines += [f"    {rack}", *(f"      node-{next(hosts)}: 8" for _ in range(4))]
+    (tmp_path / "cluster.txt").write_text("\n".join(lines))
+    levels = ",".join(LABELS[key] for key in ("zone", "spine", "rack"))
+    nodes = run("nodes", "--drawing", tmp_path / "cluster.txt", "--levels", levels).stdout
+
+    status, outcomes = planned(POOL, FOLDER / "best-effort-topology.yaml", "-", given=nodes)
+    outcome = outcomes["best-effort-topology"]
+
+    assert (status, outcome["status"]) == (0, "placed")
+    assert {pod["domain"][SPINE - 1] for pod in outcome["pods"]} == {"b"}
+    assert [group["satisfied"] for group in outcome["groups"] if group["preferred"]] == [True] * 3
 
 
 @pytest.mark.requirement("O6", "O12")

@@ -1,14 +1,17 @@
-"""The page that says which test carries which line of the requirements."""
+"""The page that says which test carries which line of the requirements, and that some test carries each."""
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from tests.requirements import Results, page
+from tests.requirements import REQUIREMENT, Results, asked, page
 
 LINES = """\
 ## OSMO, the first design
@@ -80,3 +83,57 @@ def pytester_session(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     """The session of this run, as the process sees it that writes the results."""
     monkeypatch.delattr(request.session.config, "workerinput", raising=False)
     return request.session
+
+
+TESTS = Path(__file__).parents[1]
+ASKED = TESTS.parents[1] / "shared" / "requirements.md"
+NUMBER = re.compile(r"[A-Z]\d+")
+NOT_CARRIED = {
+    "G65": "Nodes are the finest that is placed; GPUs of one NUMA node are not told apart.",
+    "K114": "Of Kueue's integrations, Jobs, JobSets and plain pods are there; no test carries all others.",
+    "K121": "Required affinity between pods is refused with a sentence; it is not taken into account.",
+}
+"""Lines that no test carries yet, and why."""
+
+
+def carried(source: str) -> Iterator[str]:
+    """The numbers that a module's marks name; where a mark unpacks a list, all numbers that the module writes."""
+    tree = ast.parse(source)
+    marks = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == REQUIREMENT
+    ]
+    unpacked = any(isinstance(argument, ast.Starred) for mark in marks for argument in mark.args)
+    for root in (tree,) if unpacked else marks:
+        for node in ast.walk(root):
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and NUMBER.fullmatch(node.value)
+            ):
+                yield node.value
+
+
+@pytest.fixture(scope="module")
+def named() -> set[str]:
+    return {number for file in TESTS.rglob("test_*.py") for number in carried(file.read_text("utf-8"))}
+
+
+@pytest.mark.skipif(not ASKED.is_file(), reason=f"The requirements are not at hand: there is no {ASKED}.")
+def test_every_line_is_carried_or_listed_as_not_carried_yet(named: set[str]) -> None:
+    lines = {number for _, number, _ in asked(ASKED)}
+
+    assert len(lines) > 200
+    assert sorted(lines - named) == sorted(NOT_CARRIED)
+    assert sorted(named - lines) == [], "a mark names a line that is not there"
+
+
+def test_numbers_are_found_in_marks_alone() -> None:
+    source = 'import pytest\n@pytest.mark.requirement("A1", "B2")\ndef test_x():\n    assert "C3"\n'
+    unpacked = 'param(marks=pytest.mark.requirement(*numbers))\nlisted = [("D4", "words")]\n'
+
+    assert list(carried(source)) == ["A1", "B2"]
+    assert list(carried(unpacked)) == ["D4"]

@@ -18,6 +18,7 @@ from tests.unit.dialects.kit import TOPOLOGY, node, pod, pod_group, problems, re
 GPU = Resources({"nvidia.com/gpu": 1})
 
 
+@pytest.mark.requirement("K67", "K68")
 def test_bound_and_unfinished_pods_hold_resources_for_their_workload() -> None:
     def owned(name: str, kind: str, **reference: Any) -> str:
         owners = json.dumps([{"kind": kind, "name": "o", **reference}])

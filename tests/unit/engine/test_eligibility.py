@@ -48,6 +48,7 @@ def takers(asked: PodSet) -> set[str]:
     raise AssertionError("there are fewer nodes than that")
 
 
+@pytest.mark.requirement("K71", "K120")
 @pytest.mark.parametrize(
     ("accepts", "want"),
     [
@@ -113,6 +114,7 @@ def test_these_nodes_take_it(accepts: NodeFilter, want: set[str]) -> None:
     assert takers(replace(pods("p", 1, gpus=8), filter=accepts)) == want
 
 
+@pytest.mark.requirement("K120")
 def test_pods_with_the_same_host_port_never_share_a_node() -> None:
     outcome = Engine(parse("r1\n  x1: 8\n  x2: 8\n")).decide(request("w", pods("p", 3, ports=[7777])))
     assert not isinstance(outcome, Placed)

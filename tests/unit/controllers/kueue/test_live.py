@@ -88,7 +88,7 @@ async def bound(cluster: Controlled, job_name: str = "train") -> list[str]:
     return [each["spec"].get("nodeName", "") for each in pods]
 
 
-@pytest.mark.requirement("K48", "K49", "K58", "K81", "K87", "K88", "K89", "K92", "K93")
+@pytest.mark.requirement("K48", "K49", "K58", "K81", "K88", "K89", "K92", "K93", "K11", "K110")
 def test_a_job_is_admitted_started_and_let_go_by_rank() -> None:
     async def live(cluster: Controlled) -> None:
         (workload,) = await cluster.every("Workload")

@@ -12,6 +12,7 @@ from closeknit.hub.resources import Resources
 from tests.unit.dialects.kit import problems, reading
 
 
+@pytest.mark.requirement("K61")
 def test_a_node_is_read_with_all_that_placing_needs() -> None:
     text = """
         apiVersion: v1

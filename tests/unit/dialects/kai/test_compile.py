@@ -154,6 +154,7 @@ def test_pods_that_succeeded_have_had_their_turn() -> None:
     assert (pods.count, pods.least, pods.pods) == (2, 2, ("c", "d"))
 
 
+@pytest.mark.requirement("K68")
 def test_pods_that_are_being_deleted_are_not_counted() -> None:
     leaving = pod("b", "g", nodeName="n").replace(
         '"name": "b"', '"name": "b", "deletionTimestamp": "2025-01-01T00:00:00Z"'

@@ -13,7 +13,7 @@ import pytest
 
 from closeknit.dialects import Reading
 from closeknit.engine import Engine
-from closeknit.hub.outcome import Outcome, Placed
+from closeknit.hub.outcome import LevelChange, Outcome, Placed, Unplaceable
 from tests.unit.dialects.kai.owned import MINIMUM, job
 from tests.unit.dialects.kit import node as plain_node
 from tests.unit.dialects.kit import pod, pod_group, problems, reading
@@ -90,6 +90,18 @@ def test_c2_a_large_pod_among_small_ones_is_not_taken_for_the_size_of_all() -> N
 
     assert isinstance(placed, Placed)
     assert len(placed.assignments) == 9
+
+
+@pytest.mark.requirement("A43")
+def test_pods_that_run_apart_keep_the_rest_from_a_rack_and_it_is_told_what_would_help() -> None:
+    running = [pod("p0", "g", nodeName="z-r1"), pod("p1", "g", nodeName="z-r2")]
+
+    outcome = solved(*RACKS, pod_group({"minMember": 3, **within("rack")}), *running, pod("p2", "g"))
+
+    assert isinstance(outcome, Unplaceable)
+    (shortfall,) = outcome.shortfalls
+    assert (shortfall.level, shortfall.wanted, shortfall.fits) == ("rack", 1, 0)
+    assert shortfall.relaxations[0].changes == (LevelChange("default/g", "zone"),)
 
 
 def test_c3_a_zone_that_is_the_whole_cluster_is_a_zone() -> None:

@@ -55,6 +55,7 @@ class Case:
     """By PodGroup, the queue that has no room for it."""
 
 
+@pytest.mark.requirement("A45")
 @pytest.mark.parametrize(
     "case",
     [

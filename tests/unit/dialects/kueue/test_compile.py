@@ -95,6 +95,7 @@ LABEL = f'metadata.labels["{K}queue-name"]'
             [job(podset_required_topology=RACK), flavor(over=None), cluster_queue(), local_queue()],
             f'{LABEL}: No flavor of ClusterQueue "research" can take the pods of "main": flavor "tas": it has no topology.',
             id="pods that ask for a topology need a flavor with one",
+            marks=pytest.mark.requirement("K32", "K38"),
         ),
         pytest.param(
             [

@@ -218,6 +218,7 @@ def test_pods_can_be_quota_too() -> None:
     assert isinstance(decided(*texts, job(4))["train"].outcome, Unplaceable)
 
 
+@pytest.mark.requirement("K30")
 def test_nodes_without_all_labels_of_the_topology_are_not_used() -> None:
     bare = json.loads(node("n9", "b", "r9"))
     del bare["metadata"]["labels"]["example.com/rack"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.scheduler.planning import Verdict, plan
@@ -66,6 +68,7 @@ def test_pods_without_gpus_leave_the_only_gpus_to_those_that_need_them() -> None
     assert where(decided(*texts, job_set(launcher, worker))) == {"launcher": {"cpu"}, "worker": {"gpu"}}
 
 
+@pytest.mark.requirement("K120")
 def test_a_pod_never_gets_the_sum_of_two_nodes() -> None:
     """With racks as the lowest level, Kueue adds up the nodes of a rack and admits what fits on none of them."""
     texts = (topology("tree", BLOCK, RACK), flavor(), cluster_queue(), local_queue())

@@ -75,6 +75,7 @@ def changed(view: View, text: str) -> None:
     view.put(entry_of(text))
 
 
+@pytest.mark.requirement("K122")
 @pytest.mark.parametrize(
     ("text", "want"),
     [

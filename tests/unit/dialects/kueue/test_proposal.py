@@ -81,6 +81,7 @@ def test_story_2_a_workload_that_would_rather_share_a_rack_is_scattered_where_it
     assert len(nodes_of(verdicts["train"])) == 3
 
 
+@pytest.mark.requirement("K75")
 def test_computing_the_assignment_as_few_values_of_the_label_as_possible_are_used() -> None:
     cluster = (machine("a", "b", "r1", 2), machine("b", "b", "r2", 3), machine("c", "b", "r3", 4))
 
@@ -107,6 +108,7 @@ def test_integration_tests_a_new_node_makes_admission_possible() -> None:
     assert nodes_of(decided(*HIERARCHY, added, text)["train"]) == {"node-4", "node-5"}
 
 
+@pytest.mark.requirement("K18", "K67", "K70")
 @pytest.mark.parametrize("kind", ["DaemonSet", "ReplicaSet"])
 def test_computing_the_assignment_pods_that_do_not_queue_use_room_as_well(kind: str) -> None:
     owner = {"apiVersion": "apps/v1", "kind": kind, "name": "agent", "controller": True}

@@ -32,6 +32,7 @@ def limited(field: str) -> dict[str, Any]:
             [topology("t", RACK, RACK)],
             f'spec.levels[1].nodeLabel: "{RACK}" is already the label of spec.levels[0]. Each level has its own.',
             id="two levels have two labels",
+            marks=pytest.mark.requirement("K34"),
         ),
         pytest.param(
             [topology("t", HOST, RACK)],
@@ -42,6 +43,7 @@ def limited(field: str) -> dict[str, Any]:
             [written("Topology", "t", {"levels": []})],
             "spec.levels: There are 0 levels. Allowed are 1 to 16.",
             id="a topology has levels",
+            marks=pytest.mark.requirement("K34"),
         ),
         pytest.param(
             [topology("t", *(f"example.com/level-{i}" for i in range(17)))],

@@ -181,6 +181,7 @@ def test_a_homogeneous_assignment_is_a_node_selector() -> None:
     assert spec["nodeSelector"] == {"pool": "tas", HOST: "n3"}
 
 
+@pytest.mark.requirement("K79")
 def test_any_other_assignment_is_left_to_the_gate() -> None:
     view, each, outcome = placed(*QUEUES, *NODES, job(12, podset_required_topology=RACK))
     where = assignments(each, each.admissions[0], outcome, view)

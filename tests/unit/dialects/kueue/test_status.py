@@ -78,12 +78,14 @@ NO = "Active=False"
             f"{NO} NotSupportedWithTopologyAwareScheduling: Can't admit new workloads: TAS is not supported with"
             " MultiKueue admission check.",
             id="MultiKueue and a topology do not go together",
+            marks=pytest.mark.requirement("K85"),
         ),
         pytest.param(
             [topology(), flavor(), check("more", PROVISIONING), cluster_queue(admissionChecks=["more"])],
             f"{NO} NotSupportedWithTopologyAwareScheduling: Can't admit new workloads: TAS is not supported with"
             " ProvisioningRequest admission check.",
             id="ProvisioningRequest and a topology do not go together",
+            marks=pytest.mark.requirement("K86"),
         ),
         pytest.param(
             [flavor(over=None), check("far", MULTI), cluster_queue(admissionChecks=["far"])],

@@ -50,11 +50,13 @@ NESTED = json.dumps([{"topology": BLOCK, "size": 4}, {"topology": RACK, "size": 
             job(own={"require-topology": RACK}),
             ({"required": RACK}, 4),
             id="require-topology on a Job binds all of its pods",
+            marks=pytest.mark.requirement("K39"),
         ),
         pytest.param(
             job(own={"prefer-topology": RACK}),
             ({"preferred": RACK}, 4),
             id="prefer-topology on a Job is a preference",
+            marks=pytest.mark.requirement("K40"),
         ),
         pytest.param(
             job(own={"prefer-topology": "auto"}),
@@ -65,6 +67,7 @@ NESTED = json.dumps([{"topology": BLOCK, "size": 4}, {"topology": RACK, "size": 
             job(podset_required_topology=RACK),
             ({"required": RACK}, 4),
             id="all pods of the pod set in one domain of the level",
+            marks=pytest.mark.requirement("K42"),
         ),
         pytest.param(
             job(podset_unconstrained_topology="true"),
@@ -197,6 +200,7 @@ def test_a_single_pod_queues_by_itself() -> None:
     assert (made.name, outline(made.root)) == ("default/alone", ({}, 1))
 
 
+@pytest.mark.requirement("K5", "K31", "K33")
 def test_pods_are_narrowed_to_the_nodes_of_their_flavor() -> None:
     tolerated = flavor(tolerations=[{"key": "gpu", "operator": "Exists"}])
     selecting = job(pod={"nodeSelector": {"disk": "fast"}})

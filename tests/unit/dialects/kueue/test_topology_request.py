@@ -407,6 +407,7 @@ def test_todays_annotations_on_the_job_itself_are_not_passed_over() -> None:
     assert found(*QUEUES, job(own={"podset-required-topology": RACK})) == [want]
 
 
+@pytest.mark.requirement("K39")
 def test_the_early_annotations_stand_on_the_job_or_on_its_template_but_not_on_both() -> None:
     both = job(own={"require-topology": RACK}, require_topology=RACK)
 

@@ -208,6 +208,7 @@ def test_what_was_assigned_is_held(assignment: dict[str, Any], held: dict[str, i
     assert sorted(pods.bound) == sorted(name for name, count in held.items() for _ in range(count))
 
 
+@pytest.mark.requirement("K59", "K62")
 def test_others_find_neither_the_room_nor_the_quota_of_an_admitted_workload() -> None:
     texts = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 12}), local_queue(), *NODES)
     held = workload(pod_set(8), status=admission(hosts({"n3": 8}), count=8), priority=-5)
