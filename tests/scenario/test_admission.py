@@ -234,7 +234,7 @@ REFUSED = [
             webhook="constrained.grove",
         ),
         id="a clique that may spread wider than its PodCliqueSet",
-        marks=pytest.mark.requirement("G38", "G40"),
+        marks=pytest.mark.requirement("G40"),
     ),
     pytest.param(
         Refused(
@@ -438,7 +438,7 @@ ALLOWED = [
         clique_set(pack("zone"), pack("rack"), pack("block")),
         {},
         id="a PodCliqueSet whose levels get finer",
-        marks=pytest.mark.requirement("G36", "G39"),
+        marks=pytest.mark.requirement("G39"),
     ),
     pytest.param(
         deployment(), {}, id="a deployment without a constraint", marks=pytest.mark.requirement("D1", "D30")

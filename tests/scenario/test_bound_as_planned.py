@@ -84,6 +84,7 @@ def plan_of(objects: list[bound.Json], folder: Path) -> dict[str, dict[str, str]
     return {name: {pod["name"]: pod["node"] for pod in outcome["pods"]} for name, outcome in outcomes.items()}
 
 
+@pytest.mark.requirement("A26", "A50", "O43")
 @pytest.mark.parametrize("objects", CASES)
 async def test_bound_exactly_as_planned(
     api: KubernetesApi, objects: list[bound.Json], tmp_path: Path
@@ -105,6 +106,7 @@ async def test_bound_exactly_as_planned(
         assert (await bound.outcome(api, group))["status"] == "placed"
 
 
+@pytest.mark.requirement("A5", "A16", "A38", "A51", "A53")
 async def test_what_has_no_room_says_why_and_is_bound_when_room_comes(api: KubernetesApi) -> None:
     objects = kai("sample1")
     taken = next(each for each in objects if each["metadata"]["name"] == "node-3")

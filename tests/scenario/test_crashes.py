@@ -65,6 +65,7 @@ async def test_an_undisturbed_life() -> None:
     assert [each for each in writes if each.startswith("evict")] == ["evict c1"]
 
 
+@pytest.mark.requirement("A51")
 @pytest.mark.parametrize("fault", list(Fault))
 async def test_a_fault_at_some_writes_leaves_nothing_half_done(fault: Fault) -> None:
     await run_all([1, 5, 9], [fault])

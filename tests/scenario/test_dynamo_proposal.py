@@ -72,7 +72,7 @@ def changed(name: str, edit: Any) -> Json:
     return given
 
 
-@pytest.mark.requirement("D4", "D22")
+@pytest.mark.requirement("D4", "D17", "D21", "D22")
 def test_user_examples_broad_deployment_level_constraint_only() -> None:
     """The template has the constraint; services have none of their own, and inherit it."""
     made, template = through("deployment-level")
@@ -85,7 +85,7 @@ def test_user_examples_broad_deployment_level_constraint_only() -> None:
     assert len(made.domains(ZONE)) == 1
 
 
-@pytest.mark.requirement("D6", "D22")
+@pytest.mark.requirement("D6", "D18", "D20", "D22")
 def test_user_examples_mixed_deployment_level_default_with_a_per_service_override() -> None:
     """The service on several nodes has its constraint on the scaling group, and none on its cliques."""
     made, template = through("mixed")
@@ -101,7 +101,7 @@ def test_user_examples_mixed_deployment_level_default_with_a_per_service_overrid
         assert len(made.domains(BLOCK, f"mixed-0-vllmworker-{replica}-")) == 1
 
 
-@pytest.mark.requirement("D5", "D22")
+@pytest.mark.requirement("D5", "D18", "D20", "D22")
 def test_user_examples_service_level_only() -> None:
     """Only the service that says so is packed; the set as a whole is not."""
     made, template = through("service-level")
@@ -129,7 +129,7 @@ def test_mapping_table_a_constraint_of_a_service_on_one_node_stands_on_its_cliqu
     assert parts(made["spec"]["template"], "cliques")["frontend"] == "rack"
 
 
-@pytest.mark.requirement("D1", "D22")
+@pytest.mark.requirement("D1", "D22", "D30")
 def test_constraint_resolution_neither_set_no_topology_constraints_anywhere(tmp_path: Path) -> None:
     """And no topology is needed: existing deployments go on unchanged."""
     given = changed("deployment-level", lambda spec: spec.pop("topologyConstraint"))
@@ -217,17 +217,26 @@ def test_abstraction_a_node_label_is_no_domain(tmp_path: Path) -> None:
             lambda spec: spec["topologyConstraint"].update(packDomain="shelf"),
             "spec.topologyConstraint.packDomain: ",
             id="struct: a domain is one of the known ones",
+            marks=pytest.mark.requirement("D26"),
+        ),
+        pytest.param(
+            lambda spec: spec["topologyConstraint"].update(packDomain="topology.kubernetes.io/zone"),
+            'spec.topologyConstraint.packDomain: "topology.kubernetes.io/zone" is not a topology domain.',
+            id="struct: the label of a node is not a domain",
+            marks=pytest.mark.requirement("D11"),
         ),
         pytest.param(
             lambda spec: spec["topologyConstraint"].update(packDomain="rack"),
             'spec.services[0].topologyConstraint.packDomain: "block" is coarser than "rack", which'
             ' spec.topologyConstraint.packDomain names. Name "rack" or a finer domain, or leave it out.',
             id="hierarchy: a service is equal to or narrower than the deployment",
+            marks=pytest.mark.requirement("D8"),
         ),
         pytest.param(
             lambda spec: spec["topologyConstraint"].update(packDomain="region"),
             'spec.topologyConstraint.packDomain: Topology "grove-topology" has no domain "region".',
             id="topology: a domain is a level of the cluster's topology",
+            marks=pytest.mark.requirement("D27"),
         ),
     ],
 )
@@ -240,6 +249,18 @@ def test_validation_on_create(edit: Any, want: str, tmp_path: Path) -> None:
     assert problem.startswith(want)
 
 
+@pytest.mark.requirement("D9")
+def test_validation_on_create_a_service_may_name_the_domain_of_the_deployment(tmp_path: Path) -> None:
+    given = changed("mixed", lambda spec: spec["services"][0]["topologyConstraint"].update(packDomain="zone"))
+    (tmp_path / "graph.yaml").write_text(yaml.safe_dump(given))
+
+    (made,) = translated("grove", TOPOLOGY, tmp_path / "graph.yaml")
+
+    assert domain(made["spec"]["template"]) == "zone"
+    assert parts(made["spec"]["template"], "podCliqueScalingGroups") == {"vllmworker": "zone"}
+
+
+@pytest.mark.requirement("D28")
 @pytest.mark.parametrize("name", ["deployment-level", "mixed", "service-level"])
 def test_validation_on_create_without_a_topology_that_can_be_read_it_is_rejected(name: str) -> None:
     problems = refused(FOLDER / f"{name}.yaml")
@@ -286,9 +307,24 @@ def test_validation_on_update_topology_fields_are_immutable(edit: Any, want: str
 @pytest.mark.parametrize(
     ("levels", "want"),
     [
-        pytest.param(["zone", "rack"], ("True", "AllTopologyLevelsAvailable"), id="all levels are there"),
-        pytest.param(["zone"], ("False", "TopologyLevelsUnavailable"), id="a level is gone"),
-        pytest.param(None, ("False", "TopologyDefinitionNotFound"), id="the topology is gone"),
+        pytest.param(
+            ["zone", "rack"],
+            ("True", "AllTopologyLevelsAvailable"),
+            id="all levels are there",
+            marks=pytest.mark.requirement("D40", "D44"),
+        ),
+        pytest.param(
+            ["zone"],
+            ("False", "TopologyLevelsUnavailable"),
+            id="a level is gone",
+            marks=pytest.mark.requirement("D41", "D44"),
+        ),
+        pytest.param(
+            None,
+            ("False", "TopologyDefinitionNotFound"),
+            id="the topology is gone",
+            marks=pytest.mark.requirement("D42", "D44"),
+        ),
     ],
 )
 def test_status_and_observability_the_condition(levels: list[str] | None, want: tuple[str, str]) -> None:

@@ -62,6 +62,7 @@ def without(domain: str, folder: Path) -> Path:
     return folder / "configuration.yaml"
 
 
+@pytest.mark.requirement("G31", "G44", "G45")
 def test_limitations_scale_out_of_pod_clique_scaling_group() -> None:
     """Replicas 1 and 2 of prefill are scaled gangs of one block each.
 
@@ -97,6 +98,7 @@ def test_limitations_scale_out_of_pod_clique_scaling_group() -> None:
             assert len(made.domains(DEPTH["host"], f"{name}-prefill-{index}-p-leader")) == 1
 
 
+@pytest.mark.requirement("G1", "G2", "G12", "G13")
 def test_cluster_admin_api_example_operator_configuration(tmp_path: Path) -> None:
     """The five levels that are shown; what is elided after them is left out here."""
     given = without("block", tmp_path)
@@ -114,6 +116,7 @@ def test_cluster_admin_api_example_operator_configuration(tmp_path: Path) -> Non
     assert planned(given, FOLDER / "nodes.yaml") == (0, {})
 
 
+@pytest.mark.requirement("G3", "G6")
 def test_supported_topology_domains(tmp_path: Path) -> None:
     """Seven domains, which have one order whatever the order of the list."""
     domains = [*KEYS, "numa"]
@@ -133,11 +136,31 @@ def test_supported_topology_domains(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("levels", "want"),
     [
-        pytest.param([], ["levels"], id="at least one level"),
-        pytest.param([("shelf", "k")], ["levels[0].domain"], id="a supported domain"),
-        pytest.param([("rack", "a"), ("rack", "b")], ["levels[1].domain"], id="no domain twice"),
-        pytest.param([("rack", "a"), ("zone", "a")], ["levels[1].key"], id="no key twice"),
-        pytest.param([("host", "my/host")], ["levels[0].key"], id="hosts have the label of the kubelet"),
+        pytest.param([], ["levels"], id="at least one level", marks=pytest.mark.requirement("G4", "G10")),
+        pytest.param(
+            [("shelf", "k")],
+            ["levels[0].domain"],
+            id="a supported domain",
+            marks=pytest.mark.requirement("G5", "G10"),
+        ),
+        pytest.param(
+            [("rack", "a"), ("rack", "b")],
+            ["levels[1].domain"],
+            id="no domain twice",
+            marks=pytest.mark.requirement("G7"),
+        ),
+        pytest.param(
+            [("rack", "a"), ("zone", "a")],
+            ["levels[1].key"],
+            id="no key twice",
+            marks=pytest.mark.requirement("G8"),
+        ),
+        pytest.param(
+            [("host", "my/host")],
+            ["levels[0].key"],
+            id="hosts have the label of the kubelet",
+            marks=pytest.mark.requirement("G9"),
+        ),
     ],
 )
 def test_validation_of_the_operator_configuration(
@@ -152,6 +175,7 @@ def test_validation_of_the_operator_configuration(
     ]
 
 
+@pytest.mark.requirement("G28")
 def test_topology_constraints_in_pod_clique_set_at_three_levels() -> None:
     """The set in a zone, prefill in blocks, decode in racks, and every clique where it says."""
     made = through("disaggregated-inference")
@@ -168,6 +192,7 @@ def test_topology_constraints_in_pod_clique_set_at_three_levels() -> None:
         assert len(made.domains(DEPTH["rack"], f"{name}-decode-{replica}-")) == 1
 
 
+@pytest.mark.requirement("G42", "G43", "G44", "G45", "G47", "G49")
 def test_pod_gang_scheduler_api_enhancements() -> None:
     """The base gang has the set's constraint and a configuration a group; a scaled gang has its group's."""
     gangs = {
@@ -205,11 +230,13 @@ def test_pod_gang_scheduler_api_enhancements() -> None:
 @pytest.mark.parametrize(
     ("parent", "child", "valid"),
     [
-        ("rack", "host", True),
-        ("rack", "rack", True),
-        ("rack", "numa", True),
-        ("host", "rack", False),
-        ("zone", "block", True),
+        pytest.param("rack", "host", True, marks=pytest.mark.requirement("G35")),
+        pytest.param("rack", "rack", True, marks=pytest.mark.requirement("G36")),
+        pytest.param("rack", "numa", True, marks=pytest.mark.requirement("G37")),
+        pytest.param("host", "rack", False, marks=pytest.mark.requirement("G38")),
+        pytest.param("zone", "block", True, marks=pytest.mark.requirement("G39")),
+        pytest.param("rack", "zone", False, marks=pytest.mark.requirement("G40")),
+        pytest.param("rack", "region", False, marks=pytest.mark.requirement("G40")),
     ],
 )
 def test_rule_2_check_for_hierarchical_strictness(
@@ -239,6 +266,33 @@ def test_rule_2_check_for_hierarchical_strictness(
         ]
 
 
+@pytest.mark.requirement("G42", "G63")
+def test_workload_portability_the_same_set_on_a_cluster_with_other_labels(tmp_path: Path) -> None:
+    levels = [{"domain": domain, "key": f"example.com/{domain}"} for domain in KEYS if domain != "host"]
+    hosts = {"domain": "host", "key": KEYS["host"]}
+    (tmp_path / "configuration.yaml").write_text(yaml.safe_dump(configured([*levels, hosts])))
+
+    _, *gangs = translated("podgang", tmp_path, FOLDER / "disaggregated-inference.yaml")
+
+    assert [required(gang["spec"]) for gang in gangs] == [
+        f"example.com/{domain}" for domain in ("zone", "block", "rack")
+    ]
+
+
+@pytest.mark.requirement("G66")
+def test_nodes_without_the_label_of_a_level_are_not_used_for_it(tmp_path: Path) -> None:
+    nodes = list(yaml.safe_load_all((FOLDER / "nodes.yaml").read_text(encoding="utf-8")))
+    for node in nodes:
+        node["metadata"].get("labels", {}).pop(KEYS["block"], None)
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all(nodes))
+
+    files = (CONFIGURATION, FOLDER / "disaggregated-inference.yaml")
+    status, outcomes = planned(*files, tmp_path / "nodes.yaml")
+
+    assert (status, outcomes["disaggregated-inference"]["status"]) == (3, "unplaceable")
+
+
+@pytest.mark.requirement("G33", "G60", "G64")
 def test_workload_portability_and_rule_1_a_domain_that_the_cluster_lacks_is_rejected(tmp_path: Path) -> None:
     problems = refused(without("block", tmp_path), FOLDER / "disaggregated-inference.yaml")
 
@@ -249,6 +303,7 @@ def test_workload_portability_and_rule_1_a_domain_that_the_cluster_lacks_is_reje
     ]
 
 
+@pytest.mark.requirement("G46", "G55", "G68")
 def test_topology_configuration_drift_invalid_constraints_are_removed_from_the_gangs(tmp_path: Path) -> None:
     """A set that stands in the cluster goes on without the constraints that no longer mean anything."""
     given = yaml.safe_load((FOLDER / "disaggregated-inference.yaml").read_text(encoding="utf-8"))

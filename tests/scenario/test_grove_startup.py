@@ -65,7 +65,7 @@ async def test_the_configured_topology_is_written_and_written_anew_after_a_resta
         assert all(each.startswith("patch ClusterTopologyBinding") for each in cluster.writes[written:])
 
 
-@pytest.mark.requirement("G18")
+@pytest.mark.requirement("G18", "G62")
 async def test_switched_off_the_configured_topology_goes_and_sets_go_on_without_it() -> None:
     given = clique_set("web", clique("worker"), topologyConstraint=packed("grove-topology", "rack"))
     async with controlling(OPERATORS, settings=configuration("zone", "rack")) as cluster:

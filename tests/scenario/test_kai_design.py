@@ -61,11 +61,16 @@ def in_todays_spelling(sample: str) -> Json:
     return given
 
 
+@pytest.mark.requirement("A8", "A23", "A24")
 @pytest.mark.parametrize(
     "pods",
     [
         pytest.param((), id="assumed pods of one GPU"),
-        pytest.param((FOLDER / "pods/sample1.yaml",), id="the pods of the design, which ask for nothing"),
+        pytest.param(
+            (FOLDER / "pods/sample1.yaml",),
+            id="the pods of the design, which ask for nothing",
+            marks=pytest.mark.requirement("A36"),
+        ),
         pytest.param((FOLDER / "sample1-pods.yaml",), id="pods of four GPUs"),
     ],
 )
@@ -83,6 +88,7 @@ def test_example_independent_subgroup_constraints(pods: tuple[Path, ...]) -> Non
         assert (reached["required"], reached["parent"], reached["satisfied"]) == ("topology/rack", None, True)
 
 
+@pytest.mark.requirement("A25")
 def test_example_independent_subgroup_constraints_possibly_on_different_racks() -> None:
     """With four GPUs a pod no rack of the cluster takes both subgroups."""
     made = through("sample1", FOLDER / "sample1-pods.yaml")
@@ -90,6 +96,7 @@ def test_example_independent_subgroup_constraints_possibly_on_different_racks() 
     assert made.domains(RACK, "subgroup-a").isdisjoint(made.domains(RACK, "subgroup-b"))
 
 
+@pytest.mark.requirement("A26")
 def test_example_pods_reference_the_pod_group_and_their_subgroup() -> None:
     made = through("sample1", FOLDER / "pods/sample1.yaml")
 
@@ -102,6 +109,7 @@ def test_example_pods_reference_the_pod_group_and_their_subgroup() -> None:
     }
 
 
+@pytest.mark.requirement("A27")
 def test_example_pods_placement_waits_until_min_member_of_each_subgroup_is_met(tmp_path: Path) -> None:
     """The two pods that the design shows are fewer than its subgroups need."""
     pods = yaml.safe_load_all((FOLDER / "pods/sample1.yaml").read_text(encoding="utf-8"))
@@ -116,6 +124,7 @@ def test_example_pods_placement_waits_until_min_member_of_each_subgroup_is_met(t
     ]
 
 
+@pytest.mark.requirement("A1", "A2", "A3", "A4", "A28", "A29", "A30", "A31", "A33")
 @pytest.mark.parametrize(
     "pods",
     [
@@ -136,8 +145,10 @@ def test_advanced_example_cross_subgroup_and_hierarchical_constraints(pods: tupl
     assert len(made.domains(BLOCK, "prefill") | made.domains(BLOCK, "decode")) == 1
     assert [len(made.domains(RACK, name)) for name in ("prefill", "decode")] == [1, 1]
     assert [made.group(name)["parent"] for name in ("prefill", "decode")] == ["workers", "workers"]
+    assert (made.group("api-server")["required"], made.group("api-server")["parent"]) == (None, None)
 
 
+@pytest.mark.requirement("A3", "A11", "A29", "A30", "A31")
 def test_advanced_example_prefill_and_decode_have_a_rack_each_under_one_block(tmp_path: Path) -> None:
     """Pods of two GPUs on racks that take one of the two: only block-3 has two that are large enough."""
     made = through("sample2", FOLDER / "sample2-pods.yaml", nodes=drawn(tmp_path, last=6))
@@ -148,6 +159,23 @@ def test_advanced_example_prefill_and_decode_have_a_rack_each_under_one_block(tm
     assert made.domains(ZONE) == {("zone-b",)}
 
 
+@pytest.mark.requirement("A32")
+def test_advanced_example_a_subgroup_beside_the_workers_has_a_rack_of_its_own(tmp_path: Path) -> None:
+    given = yaml.safe_load((FOLDER / "sample2.yaml").read_text(encoding="utf-8"))
+    close = {"topology": "cluster-topology", "requiredTopologyLevel": "topology/rack"}
+    given["spec"]["subgroups"].append({"name": "c", "minMember": 9, "topologyConstraint": close})
+    del given["spec"]["topologyConstraint"]
+    (tmp_path / "group.yaml").write_text(yaml.safe_dump(given))
+
+    made = journey(tmp_path / "group.yaml", drawn(tmp_path, last=5), to="kai")
+
+    assert made.placed
+    assert len(made.pods("c")) == 9
+    assert len(made.domains(RACK, "c")) == 1
+    assert (made.group("c")["required"], made.group("c")["parent"]) == ("topology/rack", None)
+
+
+@pytest.mark.requirement("A11", "A16", "A38")
 def test_advanced_example_is_not_placed_where_no_block_takes_all_workers(tmp_path: Path) -> None:
     """Zone-a has racks for prefill and for decode, but not in one block."""
     made = through("sample2", FOLDER / "sample2-pods.yaml", nodes=drawn(tmp_path, last=5))
@@ -155,6 +183,7 @@ def test_advanced_example_is_not_placed_where_no_block_takes_all_workers(tmp_pat
     assert (made.status, made.outcome["status"], made.outcome["pods"]) == (3, "unplaceable", [])
 
 
+@pytest.mark.requirement("A34")
 def test_example_pods_for_hierarchical_pod_group_name_subgroups_that_it_does_not_have() -> None:
     """The design's pods say subgroup-a, -b and -c, and its PodGroup has api-server, prefill and decode."""
     assert refused(EXAMPLES / "invalid") == [
@@ -166,6 +195,7 @@ def test_example_pods_for_hierarchical_pod_group_name_subgroups_that_it_does_not
     assert run("translate", "-f", EXAMPLES / "invalid", "--to", "kai").exit_code == 2
 
 
+@pytest.mark.requirement("A17")
 def test_topology_constraints_a_preferred_level_is_shared_if_possible(tmp_path: Path) -> None:
     """A rack is preferred for both subgroups of sample1; where none has room, they are placed all the same."""
     given = yaml.safe_load((FOLDER / "sample1.yaml").read_text(encoding="utf-8"))

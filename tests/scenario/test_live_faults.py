@@ -136,6 +136,7 @@ async def test_a_binding_that_hangs_holds_up_nobody_else() -> None:
         assert all((await live.nodes()).values())
 
 
+@pytest.mark.requirement("A51")
 async def test_a_refused_pod_lets_go_of_the_gang_that_cannot_be_whole_without_it() -> None:
     heard = Heard()
     async with troubled(racks(), reporter=heard) as live:

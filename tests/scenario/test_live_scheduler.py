@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
 from closeknit.kube.port import DeleteOptions, JsonPatch
@@ -60,6 +62,7 @@ async def test_a_lone_pod_is_bound_and_one_of_another_scheduler_is_left_alone() 
         assert await live.nodes() == {"ours": "n0", "theirs": ""}
 
 
+@pytest.mark.requirement("A5", "A6")
 async def test_a_gang_is_bound_whole_in_one_rack() -> None:
     gang = [pod_group("g", minMember=4, topologyConstraint=together("rack"))]
     async with living([*racks(), *gang, *(pod(f"p{i}", "g", gpus=2) for i in range(4))]) as live:
@@ -69,6 +72,7 @@ async def test_a_gang_is_bound_whole_in_one_rack() -> None:
         assert all(nodes.values())
 
 
+@pytest.mark.requirement("A2", "A40")
 async def test_nested_subgroups_share_a_zone_and_each_has_a_rack() -> None:
     subgroups = [
         {"name": "decode", "minSubGroup": 2, "topologyConstraint": together("zone")},
@@ -88,6 +92,7 @@ async def test_nested_subgroups_share_a_zone_and_each_has_a_rack() -> None:
         assert found["leaders"] != found["workers"]
 
 
+@pytest.mark.requirement("A5", "A37", "A50")
 async def test_nothing_is_bound_before_as_many_pods_exist_as_must_run() -> None:
     heard = Heard()
     gang = [pod_group("g", minMember=3), pod("p0", "g"), pod("p1", "g")]
@@ -113,6 +118,7 @@ async def test_a_gated_pod_counts_when_its_gate_opens() -> None:
         assert all((await live.nodes()).values())
 
 
+@pytest.mark.requirement("A40")
 async def test_a_subgroup_without_pods_is_left_out_where_fewer_will_do() -> None:
     subgroups = [{"name": name, "minMember": 2} for name in ("a", "b")]
     pods = [pod(f"a{i}", "g", subgroup="a") for i in range(2)]
@@ -137,6 +143,7 @@ async def test_what_others_bound_is_counted_the_moment_they_bind_it() -> None:
         assert {nodes["p0"], nodes["p1"]} == {"n4", "n5"}
 
 
+@pytest.mark.requirement("A39", "A52")
 async def test_later_pods_stay_in_the_rack_that_their_group_has() -> None:
     gang = [pod_group("g", minMember=2, topologyConstraint=together("rack"))]
     async with living([*racks(), *gang, *(pod(f"p{i}", "g", gpus=2) for i in range(2))]) as live:
@@ -212,6 +219,7 @@ async def test_a_job_with_the_label_of_a_queue_is_grouped_and_bound() -> None:
         assert all(nodes.values())
 
 
+@pytest.mark.requirement("A42", "A52")
 async def test_several_lost_nodes_are_replaced_together_and_near_what_runs() -> None:
     gang = [pod_group("g", minMember=6, topologyConstraint=together("zone"))]
     async with living([*racks(4), *gang, *(pod(f"p{i}", "g", gpus=4) for i in range(6))]) as live:

@@ -42,7 +42,7 @@ def constraint(made: dict[str, object], pool: str = "my-pool") -> tuple[object, 
     return found.get("requiredTopologyLevel"), found.get("preferredTopologyLevel")
 
 
-@pytest.mark.requirement("O1", "O34", "O37")
+@pytest.mark.requirement("O1", "O37", "O34")
 def test_use_case_1_single_nvl72_rack() -> None:
     """All tasks are in gpu clique a, or all of them are in gpu clique b."""
     made = through("single-nvl72-rack", "use-case-1")
@@ -57,7 +57,19 @@ def test_use_case_1_single_nvl72_rack() -> None:
     assert "subGroups" not in group["spec"]
 
 
-@pytest.mark.requirement("O3", "O33")
+@pytest.mark.requirement("O2", "O13")
+def test_use_case_1_waits_where_no_clique_holds_all_tasks() -> None:
+    """Six nodes are left, three of each clique: enough in all, and not in one."""
+    nodes = yaml.safe_load_all(cluster("use-case-1").read_text(encoding="utf-8"))
+    left = [node for node in nodes if node["metadata"]["name"] not in {"node-4", "node-8"}]
+    files = (POOL, FOLDER / "single-nvl72-rack.yaml", "-")
+
+    status, outcomes = planned(*files, given=yaml.safe_dump_all(left))
+
+    assert (len(left), status, outcomes["single-nvl72-rack"]["status"]) == (6, 3, "unplaceable")
+
+
+@pytest.mark.requirement("O3", "O34", "O37", "O33")
 def test_use_case_2_multiple_nvl72_racks() -> None:
     """All shards of one model instance are in the same gpu clique; the two fill one clique each."""
     made = through("multiple-nvl72-racks", "use-case-2")
@@ -75,7 +87,7 @@ def test_use_case_2_multiple_nvl72_racks() -> None:
     ]
 
 
-@pytest.mark.requirement("O4", "O31")
+@pytest.mark.requirement("O4", "O12", "O31")
 def test_use_case_3_multiple_nvl72_racks_in_same_zone() -> None:
     """The entire workflow is in zone a, because only zone a is large enough."""
     made = through("multiple-nvl72-same-zone", "use-case-3")
@@ -97,7 +109,7 @@ def test_use_case_4_best_effort_where_the_topology_can_be_satisfied() -> None:
     assert all(group["satisfied"] for group in made.outcome["groups"])
 
 
-@pytest.mark.requirement("O6")
+@pytest.mark.requirement("O6", "O12")
 def test_use_case_4_best_effort_where_it_cannot_be_satisfied() -> None:
     """Shards of one model are on the same rack, but the two instances are on separate spines."""
     made = through("best-effort-topology", "use-case-4-two-spines")
@@ -113,6 +125,7 @@ def test_use_case_4_best_effort_where_it_cannot_be_satisfied() -> None:
     assert [constraint(part) for part in group["spec"]["subGroups"]] == [(None, LABELS["rack"])] * 2
 
 
+@pytest.mark.requirement("O13")
 @pytest.mark.parametrize(
     ("workflow", "on"),
     [
@@ -152,7 +165,7 @@ def test_requirements_prevent_topology_key_configuration_for_unsupported_schedul
     ]
 
 
-@pytest.mark.requirement("O7", "O8", "O16", "O17")
+@pytest.mark.requirement("O7", "O16", "O17", "O26", "O8")
 def test_changes_to_pool_config() -> None:
     """Keys go from coarsest to finest, and the workflow of use case 4 can use them."""
     made = through("best-effort-topology", "use-case-4-one-spine", FOLDER / "pools/my-pool-01.yaml")
@@ -168,7 +181,7 @@ def test_changes_to_pool_config() -> None:
     assert made.outcome["groups"][0]["satisfied"]
 
 
-@pytest.mark.requirement("O12", "O18", "O20")
+@pytest.mark.requirement("O20", "O12", "O18")
 def test_changes_to_workflow_spec_defaults_of_a_requirement(tmp_path: Path) -> None:
     """A group is called default and a requirement is required, where nothing else is said."""
     file = FOLDER / "single-nvl72-rack.yaml"
@@ -193,8 +206,20 @@ def test_workflow_examples_the_pool_that_they_assume() -> None:
 
 
 @pytest.mark.requirement("O15", "O41")
-def test_backwards_compatibility_a_pool_without_keys_disallows_requirements(tmp_path: Path) -> None:
-    (tmp_path / "pool.yaml").write_text("name: my-pool\ntopology_keys: []\n")
+@pytest.mark.parametrize(
+    "pool",
+    [
+        pytest.param("name: my-pool\ntopology_keys: []\n", id="an empty list"),
+        pytest.param(
+            "{apiVersion: osmo.closeknit.dev/v1alpha1, kind: Pool, metadata: {name: my-pool}, spec: {}}",
+            id="no list",
+        ),
+    ],
+)
+def test_backwards_compatibility_a_pool_without_keys_disallows_requirements(
+    pool: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pool.yaml").write_text(pool)
 
     assert refused(tmp_path, FOLDER / "single-nvl72-rack.yaml") == [
         'resources.default.topology[0].key: Topology key "gpu-clique" in resource "default" is not available in '
@@ -202,7 +227,7 @@ def test_backwards_compatibility_a_pool_without_keys_disallows_requirements(tmp_
     ]
 
 
-@pytest.mark.requirement("O26", "O28")
+@pytest.mark.requirement("O28", "O26")
 def test_implementation_the_topology_of_a_pool(tmp_path: Path) -> None:
     """The design lists the levels of its Topology from fine to coarse; KAI counts from coarse to fine, as pools do."""
     written = {

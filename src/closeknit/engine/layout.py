@@ -91,18 +91,17 @@ class Layouts:
     def _better(self, component: Component, quick: Layout | None, steps: Steps) -> Layout | None:
         """A layout at least as good as the quick one, or one where that found none."""
         start, end = self._compiled.tree.bounds(component.level, component.domain)
-        known = quick
-        if end - start <= _FEW_NODES:
+        known, few = quick, end - start <= _FEW_NODES
+        if few:
             try:
                 return self._exactly(component, quick, steps, _TO_IMPROVE)
             except OutOfBudgetError:
-                if quick is not None and quick.cost < self._left_out:
-                    return quick
+                pass
         if quick is None or quick.cost >= self._left_out:
             packed = self._packed(component, steps)
             known = min(filter(None, (quick, packed)), key=attrgetter("cost"), default=None)
-        if known is not None and self._compiled.goal is not Goal.WISHES:
-            # Any layout will do.
+        if known is not None and (few or self._compiled.goal is not Goal.WISHES):
+            # It was tried to find a better one, or any will do.
             return known
         try:
             return self._exactly(component, known, steps, self._to_find if known is None else _TO_IMPROVE)

@@ -112,8 +112,9 @@ class Packing:
 
     def fill(self) -> bool:
         """Give every node a pattern, and change patterns until all pods have room, if they ever have."""
-        for node in sorted(range(len(self.counts)), key=lambda node: (-len(self._around[node]), node)):
-            self._change(node, self._best(node)[1])
+        if not self.counts.any():
+            for node in sorted(range(len(self.counts)), key=lambda node: (-len(self._around[node]), node)):
+                self._change(node, self._best(node)[1])
         barred = np.zeros(len(self.counts), dtype=np.int64)
         number, fewest, last = 0, -1, _PATIENCE
         while number < last:
@@ -140,6 +141,12 @@ class Packing:
                 self._change(*choice)
                 barred[choice[0]] = number + 3
         return not (self._lack > 0).any()
+
+    def ask(self, demands: Sequence[Demand]) -> None:
+        """Ask for other numbers of pods in the same places; patterns stay until they have to change."""
+        self._lack = np.array(
+            [each.pods - self.counts[each.first : each.last].sum(axis=0) for each in demands], dtype=np.int64
+        )
 
     def _best(self, node: int) -> tuple[int, Ints]:
         """The pattern that lessens what is lacking the most, and by how much."""
@@ -175,15 +182,17 @@ def packed(
         column = usable[item.first - start : item.last - start, shapes.index(item.shape)]
         column[:] = compiled.tables[item.shape].fit[item.first : item.last]
     asked, needed = [item.open for item in items], [item.need for item in items]
-    for wanted in (asked, needed) if asked != needed else (asked,):
-        packing = Packing(left, demand, usable, _demands(component, shapes, wanted, start))
+    packing = Packing(left, demand, usable, _demands(component, shapes, asked, start))
+    packing.fill()
+    takes = _handed_out(component, packing.counts, shapes, start)
+    if takes is None and asked != needed:
+        # Not all found room. Those that must have it take it from the others.
+        packing.ask(_demands(component, shapes, needed, start))
         packing.fill()
-        steps.taken += packing.looks // LOOKS_A_STEP
-        steps.work += packing.looks // LOOKS_A_STEP
         takes = _handed_out(component, packing.counts, shapes, start)
-        if takes is not None:
-            return takes
-    return None
+    steps.taken += packing.looks // LOOKS_A_STEP
+    steps.work += packing.looks // LOOKS_A_STEP
+    return takes
 
 
 def _demands(component: Component, shapes: list[int], wanted: list[int], start: int) -> list[Demand]:

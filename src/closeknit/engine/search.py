@@ -36,6 +36,8 @@ from closeknit.hub.outcome import Wishes
 
 _FIRST_TRY = 800
 """Steps after which it is time to ask whether there is any placement at all."""
+_COUNTED = 16_384
+"""Nodes up to which what was found for equal pods without slices is compared with what counting finds."""
 _EVERYTHING = 4_000
 """Steps to find a placement of all pods, where none is known or one that leaves some out."""
 
@@ -104,6 +106,8 @@ class Search:
         self._sure = True
         """Whether nothing was passed over without proof."""
         self._nest = nest_of(compiled)
+        if self._nest is not None and not self._nest.layers and len(tree) > _COUNTED:
+            self._nest = None
         """The request as layers of equal slices, until they were counted."""
         self._within = (-1, 0)
         self._step_weight = 1 + len(tree) // 16

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.cli.running import TOPOLOGY, Run, outcomes, pod_group
 
 
+@pytest.mark.requirement("A49")
 def test_explain_a_placed_workload(cluster: str) -> None:
     run = Run("explain", "-f", cluster, "-f", "-", "a", stdin=pod_group("a", 2, "rack") + pod_group("0", 1))
 

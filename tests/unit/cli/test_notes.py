@@ -90,6 +90,7 @@ def lost(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, str, str
     return file, who, path, message
 
 
+@pytest.mark.requirement("G68")
 def test_validate_tells_and_succeeds(lost: tuple[Path, str, str, str]) -> None:
     file, who, path, message = lost
     told = run("validate", "-f", file)

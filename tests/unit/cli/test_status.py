@@ -55,7 +55,7 @@ def test_a_set_that_lost_its_domain_says_so_in_groves_words(tmp_path: Path) -> N
     )
 
 
-@pytest.mark.requirement("D50")
+@pytest.mark.requirement("D3", "D50")
 def test_a_deployment_that_lost_its_domain_never_speaks_of_grove(tmp_path: Path) -> None:
     given = file(tmp_path, "graph.yaml", TOPOLOGY, DEPLOYMENT.replace("DOMAIN", "block"))
 
@@ -118,6 +118,21 @@ def test_two_versions_are_compared(tmp_path: Path, before: str, after: str, told
     assert told in result.stderr
     if not told:
         assert result.stderr == ""
+
+
+@pytest.mark.requirement("D36", "D49")
+def test_two_versions_of_a_deployment_are_compared(tmp_path: Path) -> None:
+    levels = TOPOLOGY.replace("[{domain: rack", "[{domain: zone, key: topology/zone}, {domain: rack")
+    old, new = (
+        file(tmp_path, f"{domain}.yaml", levels, DEPLOYMENT.replace("DOMAIN", domain))
+        for domain in ("rack", "zone")
+    )
+
+    result = run("validate", "-f", new, "--old", old)
+
+    assert result.exit_code == 2
+    assert "spec.topologyConstraint.packDomain: " in result.stderr
+    assert "Delete the DynamoGraphDeployment and create it anew." in result.stderr
 
 
 def test_versions_that_share_no_object_get_a_note(tmp_path: Path) -> None:

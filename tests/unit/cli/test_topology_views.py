@@ -19,6 +19,7 @@ def told(cluster: Cluster, depth: int | None = None) -> str:
     return "\n".join(indented(topology_tree.drawn(root, cluster.topologies[0], matter, depth)))
 
 
+@pytest.mark.requirement("O44")
 def test_capacity_and_use_are_added_up_and_equal_neighbours_share_a_line() -> None:
     cluster = drawing.parse(
         """

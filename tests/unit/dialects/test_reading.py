@@ -69,6 +69,7 @@ def test_a_pod_on_a_node_that_cannot_be_read_is_no_mistake() -> None:
     assert len(problems(broken, pod("p", nodeName="n"))) == 1
 
 
+@pytest.mark.requirement("A44", "K78")
 def test_workloads_queue_by_priority_then_creation_then_name() -> None:
     def group(name: str, priority: str = "", created: str = "", namespace: str = "a") -> str:
         spec = {"priorityClassName": priority} if priority else {}
@@ -132,6 +133,7 @@ def test_problems_come_in_the_order_of_the_documents() -> None:
     ]
 
 
+@pytest.mark.requirement("A56")
 def test_the_order_of_documents_never_shows() -> None:
     spec = {
         "subGroups": [{"name": name, "minMember": 1} for name in "ab"],

@@ -71,6 +71,15 @@ def test_all_pods_find_room(
         assert (task.counts[first:last].sum(axis=0) >= pods).all()
 
 
+def test_those_that_must_have_room_take_it_from_the_others_and_no_more() -> None:
+    task = packing([[4], [4]], [[3], [1]], [(0, 2, [2, 4])])
+
+    assert not task.fill()
+    task.ask([Demand(0, 2, np.array([2, 0]))])
+    assert task.fill()
+    assert task.counts.sum(axis=0).tolist() == [2, 2]
+
+
 def test_what_has_no_room_is_not_placed() -> None:
     assert not packing([[5], [5]], [[3]], [(0, 2, [3])]).fill()
 

@@ -203,6 +203,7 @@ def _books(*units: Workload) -> Accounts:
     return accounts
 
 
+@pytest.mark.requirement("A45")
 def test_pods_are_charged_to_a_queue_as_they_run_and_its_limit_stops_the_next() -> None:
     cluster = parse("x: 8")
     team = queue("team", 5)

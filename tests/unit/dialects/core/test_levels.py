@@ -63,6 +63,7 @@ def objects(text: str, target: str) -> list[dict[str, Any]]:
     return list(made.objects)
 
 
+@pytest.mark.requirement("G14")
 @pytest.mark.parametrize("target", ["kai", "kueue"])
 @pytest.mark.parametrize(
     "text",

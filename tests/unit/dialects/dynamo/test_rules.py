@@ -40,6 +40,7 @@ def coarser(domain: str, bound: str) -> str:
                 f'2:spec.topologyConstraint.packDomain: "racks" is not a topology domain. Did you mean "rack"? Allowed: {SEVEN}.'
             ],
             id="struct: a domain of the deployment is one of the known ones",
+            marks=pytest.mark.requirement("D10", "D26"),
         ),
         pytest.param(
             graph({"A": service(domain="Rack")}),
@@ -78,6 +79,7 @@ def coarser(domain: str, bound: str) -> str:
                 ' Allowed: "grove-topology".'
             ],
             id="topology: the one that is named exists",
+            marks=pytest.mark.requirement("D51"),
         ),
         pytest.param(
             beta(service("A", domain="rack")),
@@ -102,6 +104,7 @@ def coarser(domain: str, bound: str) -> str:
                 " Name one, or leave the constraint out."
             ],
             id="a topology without a domain says nothing",
+            marks=pytest.mark.requirement("D16"),
         ),
         pytest.param(
             beta(service("A", domain=""), service("B", domain="R_1"), **NAMED),
@@ -259,6 +262,7 @@ def coarser(domain: str, bound: str) -> str:
                 f"2:spec.components[2].topologyConstraint.packDomain: {coarser('zone', 'rack')}",
             ],
             id="what is wrong with names and numbers hides nothing about domains",
+            marks=pytest.mark.requirement("D31"),
         ),
         pytest.param(
             beta(

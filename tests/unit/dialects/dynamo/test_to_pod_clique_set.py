@@ -89,6 +89,7 @@ def test_several_nodes_are_a_leader_and_workers() -> None:
     assert counts == [("worker-ldr", 1, 1), ("worker-wkr", 3, 3)]
 
 
+@pytest.mark.requirement("D14", "D15")
 @pytest.mark.parametrize("version", ["a mapping", "a list", "components"])
 @pytest.mark.requirement("D14", "D15")
 def test_all_ways_to_list_services_mean_the_same(version: str) -> None:

@@ -45,6 +45,7 @@ def test_the_table_of_hierarchical_strictness(parent: str, child: str, valid: bo
     assert problems(topology({**LEVELS, "numa": "example.com/numa"}), text) == want
 
 
+@pytest.mark.requirement("G61")
 def test_constraints_are_refused_where_they_are_switched_off() -> None:
     text = pod_clique_set(clique("a", domain="rack"), domain="zone")
     off = "Topology aware scheduling is switched off in the OperatorConfiguration. Switch it on, or leave the constraint out."

@@ -47,6 +47,7 @@ z2
 """
 
 
+@pytest.mark.requirement("G53")
 def test_648_the_constraint_of_a_set_holds_across_its_gangs() -> None:
     """In Grove each gang is packed by itself, so a scaled one ends up in another zone than the base."""
     outcome = solve(drawn(TWO_ZONES), only_request(topology(), SCALED))
@@ -64,6 +65,7 @@ def test_735_replicas_beyond_the_minimum_are_part_of_the_request_and_hold_nothin
     assert len(outcome.assignments) == 1
 
 
+@pytest.mark.requirement("G46")
 def test_339_a_scaled_gang_without_a_constraint_of_its_own_has_that_of_the_set() -> None:
     found = gangs(topology(), SCALED)
 
@@ -71,6 +73,7 @@ def test_339_a_scaled_gang_without_a_constraint_of_its_own_has_that_of_the_set()
     assert [gang["spec"]["topologyConstraint"] for gang in found.values()] == [want] * 3
 
 
+@pytest.mark.requirement("G48")
 def test_357_a_scaling_group_without_a_constraint_makes_no_group_configuration() -> None:
     assert "topologyConstraintGroupConfigs" not in gangs(topology(), SCALED)["pcs-0"]["spec"]
 
@@ -110,6 +113,18 @@ def test_preferences_are_more_than_a_provision() -> None:
     assert {each.node for each in outcome.assignments} == {"b", "c"}
     (found,) = gangs(topology(), text).values()
     assert found["spec"]["topologyConstraint"] == {"packConstraint": {"preferred": "topology/rack"}}
+
+
+@pytest.mark.requirement("G51")
+def test_a_preference_that_cannot_be_had_falls_back_as_far_as_what_is_required() -> None:
+    text = pod_clique_set(clique("w", 2), **packed(required="block", preferred="rack"))
+    racks = "    r1\n      n1: 1\n    r2\n      n2: 1"
+
+    outcome = solve(drawn(f"z\n  b\n{racks}"), only_request(topology(), text))
+
+    assert isinstance(outcome, Placed)
+    apart = racks.replace("    r2", "  c\n    r2")
+    assert isinstance(solve(drawn(f"z\n  b\n{apart}"), only_request(topology(), text)), Unplaceable)
 
 
 def test_828_a_topology_that_kai_knows_by_another_name_is_called_so() -> None:

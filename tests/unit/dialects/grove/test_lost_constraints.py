@@ -59,7 +59,11 @@ def test_a_topology_that_is_gone_leaves_the_condition_unknown_and_is_called_by_n
     "texts",
     [
         pytest.param((), id="the topology is gone"),
-        pytest.param((configuration(None, enabled=False), topology()), id="it is switched off"),
+        pytest.param(
+            (configuration(None, enabled=False), topology()),
+            id="it is switched off",
+            marks=pytest.mark.requirement("G62"),
+        ),
     ],
 )
 def test_a_running_set_goes_on_without_constraints_and_names_no_topology(texts: tuple[str, ...]) -> None:

@@ -31,6 +31,7 @@ from tests.unit.dialects.kit import problems, reading
                 ' Did you mean "host"? Allowed: "block", "host", "rack", "zone".',
             ],
             id="domains at all three places must be levels of the topology",
+            marks=pytest.mark.requirement("G30", "G33", "G41"),
         ),
         pytest.param(
             pod_clique_set(clique("a"), topologyConstraint={}),
@@ -38,6 +39,7 @@ from tests.unit.dialects.kit import problems, reading
                 f"{T}.topologyConstraint: This says nothing. Give pack.required, pack.preferred or both.",
             ],
             id="a constraint says something",
+            marks=pytest.mark.requirement("G29"),
         ),
         pytest.param(
             pod_clique_set(clique("a"), **packed()),
@@ -207,6 +209,7 @@ from tests.unit.dialects.kit import problems, reading
                 " Let one of them start first.",
             ],
             id="cliques wait for others that exist, and not in a circle",
+            marks=pytest.mark.requirement("G69"),
         ),
         pytest.param(
             pod_clique_set(clique("a"), cliqueStartupType="InOrder"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from closeknit.dialects.grove.to_gangs import to_gangs
 from tests.unit.dialects.grove.sets import (
     LEVELS,
@@ -54,6 +56,7 @@ def test_the_base_gang_has_the_constraint_of_the_set_and_a_configuration_for_eac
     ]
 
 
+@pytest.mark.requirement("G45", "G47")
 def test_a_scaled_gang_has_the_constraint_of_its_group_and_no_configurations() -> None:
     scaled = gangs(SERVING)["srv-0-pre-1"]
 
@@ -73,6 +76,7 @@ def test_a_scaled_gang_of_a_group_without_a_constraint_falls_back_to_that_of_the
     assert "topologyConstraintGroupConfigs" not in found["pcs-0"]["spec"]
 
 
+@pytest.mark.requirement("G50")
 def test_preferences_reach_the_gang() -> None:
     pack = {"topologyName": "grove-topology", "pack": {"required": "zone", "preferred": "rack"}}
     base = gangs(pod_clique_set(clique("a"), topologyConstraint=pack))["pcs-0"]

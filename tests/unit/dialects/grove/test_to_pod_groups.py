@@ -22,6 +22,7 @@ from tests.unit.dialects.grove.sets import (
 from tests.unit.dialects.kit import reading
 
 
+@pytest.mark.requirement("G52")
 def test_a_gang_becomes_a_pod_group_with_parents_for_its_configurations() -> None:
     base, *_ = pod_groups_of(made(SERVING), {}, {})
     close = {"topology": "grove-topology"}

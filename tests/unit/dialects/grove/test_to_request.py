@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from closeknit import Cluster, Placed, Unplaceable, solve
 from closeknit.hub.drawing import parse
 from closeknit.hub.request import Group, Request
@@ -169,6 +171,7 @@ TWO_ZONES = """
 """
 
 
+@pytest.mark.requirement("G53")
 def test_the_constraint_of_the_set_spans_base_and_scaled_gangs_of_a_replica() -> None:
     """Grove checks it within each gang only, so a scaled gang may end up in another zone."""
     text = pod_clique_set(clique("a", 2), groups=[group("g", "a", domain="host", replicas=3)], domain="zone")
@@ -188,6 +191,7 @@ def test_what_scales_out_but_finds_no_room_in_the_zone_of_its_replica_waits() ->
     assert outcome.wishes.left_out == 4
 
 
+@pytest.mark.requirement("G31")
 def test_replicas_of_the_set_are_placed_independently_of_each_other() -> None:
     text = pod_clique_set(clique("a", 4), replicas=3, domain="zone")
     outcome = solve(drawn(TWO_ZONES), request(text))
@@ -201,6 +205,7 @@ def test_replicas_of_the_set_are_placed_independently_of_each_other() -> None:
     assert outcome.wishes.left_out == 4
 
 
+@pytest.mark.requirement("G32")
 def test_the_base_gang_is_placed_whole_or_not_at_all() -> None:
     text = pod_clique_set(
         clique("a", 3), groups=[group("g", "a", domain="zone", replicas=3, minAvailable=3)], domain="zone"

@@ -11,6 +11,7 @@ from closeknit.hub.topology import Level, Topology
 from tests.unit.dialects.grove.sets import LEVELS, clique, configuration, pod_clique_set, topology
 from tests.unit.dialects.kit import problems, reading
 
+SEVEN = ("region", "zone", "datacenter", "block", "rack", "host", "numa")
 DOMAINS = '"block", "datacenter", "host", "numa", "rack", "region", "zone"'
 WANT = Topology("grove-topology", tuple(Level(key, domain) for domain, key in LEVELS.items()))
 
@@ -47,11 +48,21 @@ def test_a_binding_may_have_domains_of_any_name() -> None:
     )
 
 
+@pytest.mark.requirement("G11")
 def test_there_is_no_topology_where_it_is_switched_off() -> None:
     text = configuration(enabled=False)
 
     assert problems(text) == []
+    assert problems(configuration({"row": "no key!"}, enabled=False)) == []
     assert reading(text).cluster.topologies == ()
+
+
+@pytest.mark.requirement("G9")
+def test_keys_are_taken_as_they_are_but_for_that_of_hosts() -> None:
+    keys = {"zone": "example.com/whatever", "rack": "Some_Label.1", "host": "kubernetes.io/hostname"}
+    (found,) = reading(configuration(keys)).cluster.topologies
+
+    assert list(found.labels) == list(keys.values())
 
 
 def test_a_configuration_of_today_lists_no_levels_beside_a_binding() -> None:
@@ -144,11 +155,13 @@ PATH = "1:topologyAwareScheduling.levels"
                 " A ClusterTopologyBinding can have domains of any name."
             ],
             id="a ClusterTopology has the supported domains only",
+            marks=pytest.mark.requirement("G25"),
         ),
         pytest.param(
             [topology({})],
             ["1:spec.levels: There are no levels. List at least one with its domain and key."],
             id="a ClusterTopology has at least one level",
+            marks=pytest.mark.requirement("G22"),
         ),
         pytest.param(
             [topology([{"domain": "zone", "key": "a"}, {"domain": "zone", "key": "a"}])],
@@ -157,11 +170,21 @@ PATH = "1:topologyAwareScheduling.levels"
                 '1:spec.levels[1].key: "a" is already the key of spec.levels[0]. Each level has its own.',
             ],
             id="domains and keys of a ClusterTopology are unique",
+            marks=pytest.mark.requirement("G24"),
+        ),
+        pytest.param(
+            [topology([{"domain": domain, "key": f"k{i}"} for i, domain in enumerate([*SEVEN, "zone"])])],
+            [
+                '1:spec.levels[7].domain: "zone" is already the domain of spec.levels[1]. Each level has its own.'
+            ],
+            id="a ClusterTopology has at most seven levels, one for each domain",
+            marks=pytest.mark.requirement("G23"),
         ),
         pytest.param(
             [topology({"zone": "a b", "rack": "r" * 64})],
             [f'1:spec.levels[0].key: "a b" {KEY}', f'1:spec.levels[1].key: "{"r" * 64}" {KEY}'],
             id="keys are label keys of at most 63 characters",
+            marks=pytest.mark.requirement("G26"),
         ),
         pytest.param(
             [topology({"Rack 1": "r"}, kind="ClusterTopologyBinding")],

@@ -58,6 +58,7 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
                 f' change from "rack" to "host". {AGAIN}'
             ],
             id="no domain changes",
+            marks=pytest.mark.requirement("G34"),
         ),
         pytest.param(
             pod_clique_set(clique("a"), **packed("zone", topology="t")),
@@ -83,12 +84,14 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
             pod_clique_set(clique("b"), clique("a", roleName="y")),
             [f'spec.template.cliques[1].spec.roleName: This cannot change from "x" to "y". {AGAIN}'],
             id="roles stay, though cliques that start in any order may change places",
+            marks=pytest.mark.requirement("G69"),
         ),
         pytest.param(
             pod_clique_set(clique("a", 3)),
             pod_clique_set(clique("a", 3, minAvailable=2)),
             [f"spec.template.cliques[0].spec.minAvailable: This cannot change from 3 to 2. {AGAIN}"],
             id="the minimum of a clique stays, which is all replicas where none is written",
+            marks=pytest.mark.requirement("G69"),
         ),
         pytest.param(
             pod_clique_set(clique("a", 3, minAvailable=2)),
@@ -101,6 +104,7 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
             pod_clique_set(clique("b"), clique("a"), cliqueStartupType="CliqueStartupTypeInOrder"),
             [f'spec.template.cliques: The order of cliques cannot change from "a", "b" to "b", "a". {AGAIN}'],
             id="cliques that start in order keep it",
+            marks=pytest.mark.requirement("G69"),
         ),
         pytest.param(
             pod_clique_set(clique("a"), clique("b")),
@@ -128,6 +132,7 @@ CLOSE = pod_clique_set(clique("a", domain="rack"), groups=[group("g", "a", domai
                 f' to "volcano". {AGAIN}'
             ],
             id="the scheduler stays",
+            marks=pytest.mark.requirement("G69"),
         ),
         pytest.param(
             pod_clique_set(clique("a"), clique("b"), groups=[group("g", "a", "b", replicas=2)]),

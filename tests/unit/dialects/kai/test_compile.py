@@ -23,6 +23,7 @@ def assumed(name: str, pods: str, count: int, resources: Resources = GPU) -> Pod
     return PodSet(name, count, resources, pods=tuple(f"{pods}-{i}" for i in range(count)))
 
 
+@pytest.mark.requirement("A11", "A12", "A18", "A47")
 @pytest.mark.parametrize("spelling", ["subGroups", "subgroups"])
 def test_parents_make_the_tree_and_constraints_land_on_their_groups(spelling: str) -> None:
     spec = {
@@ -64,16 +65,19 @@ def test_parents_make_the_tree_and_constraints_land_on_their_groups(spelling: st
     )
 
 
+@pytest.mark.requirement("A46")
 def test_a_pod_group_without_subgroups_is_one_group_of_its_pods() -> None:
     assert request(pod_group({"minMember": 2}, name="job", namespace="team")) == Request(
         "team/job", Group("team/job", (assumed("default/1", "job", 2),)), None
     )
 
 
+@pytest.mark.requirement("A7")
 def test_a_pod_group_that_says_nothing_needs_one_pod() -> None:
     assert request(pod_group({})).root.members == (assumed("default/1", "g", 1),)
 
 
+@pytest.mark.requirement("A41")
 def test_min_member_beside_subgroups_counts_for_nothing() -> None:
     found = request(pod_group({"minMember": 7, "subGroups": [{"name": "a", "minMember": 2}]}))
 
@@ -115,6 +119,7 @@ def test_pods_are_ranked_by_name_with_numbers_counted() -> None:
     assert pods.pods == ("w-1", "w-9", "w-10")
 
 
+@pytest.mark.requirement("A42")
 def test_running_pods_are_bound_and_count() -> None:
     running = [pod("w-1", "g", nodeName="n2"), pod("w-2", "g", nodeName="n1", phase="Running")]
     (pods,) = sets(
@@ -218,12 +223,14 @@ NESTED = {
             f"{LABEL}: PodGroup default/g has subgroups, so each of its pods must name one."
             ' Allowed: "api", "decode", "prefill".',
             id="a pod without a subgroup is reported, not dropped",
+            marks=pytest.mark.requirement("A35"),
         ),
         pytest.param(
             NESTED,
             pod("p", "g", "workers"),
             f'{LABEL}: "workers" has subgroups, and so no pods of its own. Allowed: "decode", "prefill".',
             id="a pod cannot belong to a subgroup that has subgroups",
+            marks=pytest.mark.requirement("A35"),
         ),
         pytest.param(
             {},

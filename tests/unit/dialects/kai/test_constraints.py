@@ -19,6 +19,7 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, readin
                 '2:spec.topologyConstraint.topology: Topology "treee" is not there. Did you mean "tree"? Allowed: "tree".'
             ],
             id="an unknown topology is named with the nearest one",
+            marks=pytest.mark.requirement("A15"),
         ),
         pytest.param(
             {"topologyConstraint": {"requiredTopologyLevel": "topology/rack"}},
@@ -36,6 +37,7 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, readin
                 ' Did you mean "topology/zone"? Allowed: "block", "topology/block", "topology/rack", "topology/zone".',
             ],
             id="an unknown level is named with the nearest one",
+            marks=pytest.mark.requirement("A20"),
         ),
         pytest.param(
             {
@@ -50,6 +52,7 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, readin
                 ' Name "topology/rack" or a finer level, or leave it out.'
             ],
             id="a child coarser than the PodGroup is refused, naming both levels",
+            marks=pytest.mark.requirement("A21"),
         ),
         pytest.param(
             {
@@ -104,6 +107,7 @@ def test_refuses(spec: dict[str, Any], want: list[str]) -> None:
             ],
             {"default/g": "topology/rack", "a": "topology/block", "b": None},
             id="coarser than the preference above counts where that cannot be had",
+            marks=pytest.mark.requirement("A19"),
         ),
         pytest.param(
             {
@@ -133,6 +137,7 @@ def test_a_preference_is_never_refused_but_noted_where_it_is(
     assert {group.name: group.preferred for group in groups} == preferred
 
 
+@pytest.mark.requirement("A22")
 def test_a_second_topology_is_a_problem_that_names_both() -> None:
     other = TOPOLOGY.replace("name: tree", "name: other")
     spec = {

@@ -106,6 +106,7 @@ def test_c4_and_2098_the_rack_is_chosen_for_all_pods_not_for_the_one_that_must_r
     assert nodes_of(solved(*racks, job(placement, parallelism=3))) == {"default": {"z-r2": 3}}
 
 
+@pytest.mark.requirement("A40")
 def test_c5_where_2_of_3_subgroups_are_enough_the_one_that_fits_nowhere_is_left_out() -> None:
     racks = [node("z", f"r{i}", 4) for i in range(3)]
     spec = {"minSubGroup": 2, "subGroups": [leaf("p0", 8), leaf("p1", 4), leaf("p2", 4)]}
@@ -131,6 +132,7 @@ def test_c7_a_child_that_is_coarser_than_its_parent_is_told_instead_of_waiting_f
     ]
 
 
+@pytest.mark.requirement("A39")
 def test_c8_subgroups_above_the_minimum_stay_in_the_zone_that_is_required() -> None:
     zones = (node("z1", "r1", 6), node("z1", "r2", 6), node("z2", "r1", 6))
     spec = {**within("zone"), "minSubGroup": 1, "subGroups": [leaf("a", 4), leaf("b", 4)]}

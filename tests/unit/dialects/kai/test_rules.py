@@ -69,6 +69,7 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, readin
             {"subGroups": [{"name": "a"}, {"name": "b", "minMember": 1}]},
             ['2:spec.subGroups[0].minMember: "a" needs minMember: how many of its pods must run at once.'],
             id="a leaf needs minMember",
+            marks=pytest.mark.requirement("A10"),
         ),
         pytest.param(
             {"subGroups": [{"name": "a", "minSubGroup": 1}]},
@@ -81,6 +82,7 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, readin
             {"subGroups": [{"name": "a", "minMember": 1}, {"name": "b", "parent": "a", "minMember": 1}]},
             ['2:spec.subGroups[0].minMember: "a" has subgroups, and so no pods of its own. Use minSubGroup.'],
             id="a parent has no pods to count",
+            marks=pytest.mark.requirement("A9"),
         ),
         pytest.param(
             {"minSubGroup": 3, "subGroups": [{"name": "a", "minMember": 1}, {"name": "b", "minMember": 1}]},

@@ -16,6 +16,7 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod, pod_group, problems
             {"subGroups": [{"name": "a", "minMember": 1}, {"name": "a", "minMember": 2}]},
             ['2:spec.subGroups[1].name: "a" is already the name of spec.subGroups[0]. Give each its own.'],
             id="two subgroups cannot share a name",
+            marks=pytest.mark.requirement("A13"),
         ),
         pytest.param(
             {"subGroups": [{"name": "a", "minMember": 1}, {"name": "a", "parent": "b"}]},
@@ -46,6 +47,7 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod, pod_group, problems
                 '2:spec.subgroups[2].parent: There is no subgroup "wrokers". Did you mean "workers"? Allowed: "a", "workers".'
             ],
             id="a parent that is missing is named with the nearest one, in the author's spelling",
+            marks=pytest.mark.requirement("A13"),
         ),
         pytest.param(
             {"subGroups": [{"name": "workers"}, {"name": "a", "parent": "worker", "minMember": 1}]},
@@ -79,6 +81,7 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod, pod_group, problems
                 " Let one of them have no parent.",
             ],
             id="each circle of parents is named once, and who hangs below it not at all",
+            marks=pytest.mark.requirement("A13"),
         ),
         pytest.param(
             {"subGroups": [{"name": "A_b", "minMember": 1}]},
@@ -87,6 +90,7 @@ from tests.unit.dialects.kit import TOPOLOGY, close, pod, pod_group, problems
                 " digits and dashes, with a letter or digit at both ends."
             ],
             id="a name must fit a label",
+            marks=pytest.mark.requirement("A13"),
         ),
         pytest.param(
             {"subGroups": [{"name": "", "minMember": 1}, {"name": "a", "minMember": 1}]},

@@ -23,6 +23,7 @@ def topology(*levels: dict[str, Any] | str, version: str = "v1alpha1") -> str:
     )
 
 
+@pytest.mark.requirement("A14", "A47")
 @pytest.mark.parametrize("version", ["v1alpha1", "v1"])
 def test_levels_keep_their_order_and_aliases_become_names(version: str) -> None:
     text = topology(

@@ -41,6 +41,7 @@ A, B, C = ({"nodeLabel": label} for label in "abc")
                 " Delete the Topology and create it anew."
             ],
             id="the labels of a Topology cannot change",
+            marks=pytest.mark.requirement("A54"),
         ),
         pytest.param(
             topology(A, B),

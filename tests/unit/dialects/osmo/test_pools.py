@@ -38,10 +38,19 @@ LABEL = (
                 ' which does not support them. Empty the list, or choose a backend with "kai".'
             ],
             id="keys are refused for a scheduler that does not support them",
+            marks=pytest.mark.requirement("O9", "O10"),
         ),
-        pytest.param([backend("default"), keys(backend="b")], [], id="no keys are fine with any scheduler"),
         pytest.param(
-            [backend("kai"), keys(("rack", "t/rack"), backend="B")], [], id="keys are fine with KAI"
+            [backend("default"), keys(backend="b")],
+            [],
+            id="no keys are fine with any scheduler",
+            marks=pytest.mark.requirement("O10"),
+        ),
+        pytest.param(
+            [backend("kai"), keys(("rack", "t/rack"), backend="B")],
+            [],
+            id="keys are fine with KAI",
+            marks=pytest.mark.requirement("O8"),
         ),
         pytest.param(
             [backend("kai", "east"), keys(("rack", "t/rack"), backend="esat")],
@@ -112,6 +121,7 @@ LABEL = (
                 " keys go from coarse to fine."
             ],
             id="hosts can only be the last level",
+            marks=pytest.mark.requirement("O17"),
         ),
         pytest.param(
             [keys(*((f"k{i}", f"t/l{i}") for i in range(17)))],
@@ -174,6 +184,7 @@ LABEL = (
                 "1:topology_keys[0].label: This field is missing.",
             ],
             id="a misspelt field is named with the nearest one",
+            marks=pytest.mark.requirement("O16"),
         ),
         pytest.param(
             [keys(platforms={"a100": {"tolerations": [{"key": "x", "operator": "Exits"}]}})],

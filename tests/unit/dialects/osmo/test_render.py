@@ -92,6 +92,7 @@ def test_the_topology_lists_the_labels_of_the_pool_coarsest_first() -> None:
     }
 
 
+@pytest.mark.requirement("O15", "O41")
 def test_a_pool_without_keys_has_no_topology() -> None:
     assert {one["kind"] for one in objects(pool(keys=()))} == {"Queue"}
 
@@ -247,6 +248,7 @@ def test_a_task_that_asks_for_nothing_is_taken_to_need_one_gpu() -> None:
     assert dict(pods.resources) == {"nvidia.com/gpu": 1}
 
 
+@pytest.mark.requirement("O18")
 def test_what_a_resource_leaves_out_is_the_pools_default() -> None:
     defaults = {"USER_CPU": 1, "USER_GPU": 0, "USER_MEMORY": "1Gi"}
 

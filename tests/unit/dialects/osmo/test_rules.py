@@ -30,6 +30,7 @@ TASK = {"name": "a"}
                 ' in pool "p". Did you mean "rack"? Allowed: "rack", "spine", "zone".'
             ],
             id="an unknown key is named with the nearest one and all that the pool has",
+            marks=pytest.mark.requirement("O25"),
         ),
         pytest.param(
             workflow(["a"], {"spare": near("block=r")}),
@@ -46,6 +47,7 @@ TASK = {"name": "a"}
                 ' Did you mean "preferred"? Allowed: "preferred", "required".'
             ],
             id="a requirement is required or preferred",
+            marks=pytest.mark.requirement("O19"),
         ),
         pytest.param(
             workflow(["a"], {"default": near("rack=a", "zone=z", "rack=b")}),
@@ -175,6 +177,7 @@ TASK = {"name": "a"}
                 '2:workflow.resources.default.topologies: There is no field "topologies" here. Did you mean "topology"?'
             ],
             id="a misspelt field of a resource",
+            marks=pytest.mark.requirement("O21"),
         ),
         pytest.param(
             json.dumps(

@@ -72,6 +72,7 @@ def lines_run(text: str) -> int:
     return count
 
 
+@pytest.mark.requirement("O42")
 @pytest.mark.parametrize(
     "made",
     [

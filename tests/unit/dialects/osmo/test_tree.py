@@ -25,6 +25,7 @@ SUBGROUP = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
             {"a": ["rack=r"], "b": ["rack=r"]},
             ["- pods=2 =t/rack"],
             id="step 6: without subgroups minMember stands at the top",
+            marks=pytest.mark.requirement("O37"),
         ),
         pytest.param(
             {"a": [], "b": []},
@@ -35,21 +36,25 @@ SUBGROUP = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
             {"a": ["rack=r1"], "b": ["rack=r1"], "c": ["rack=r2"]},
             ["-", "r1 pods=2 =t/rack", "r2 pods=1 =t/rack"],
             id="step 6: with subgroups minMember stands on the leaves only",
+            marks=pytest.mark.requirement("O34", "O37"),
         ),
         pytest.param(
             {"a": ["rack=r1", "zone=w"], "b": ["zone=w", "rack=r2"]},
             ["- =t/zone", "r1 pods=1 =t/rack", "r2 pods=1 =t/rack"],
             id="step 3: the level that all share becomes the constraint of the whole, in whatever order it is written",
+            marks=pytest.mark.requirement("O23", "O29"),
         ),
         pytest.param(
             {"a": ["zone=w", "spine=x", "rack=r1"], "b": ["zone=w", "spine=x", "rack=r2"]},
             ["- =t/spine", "r1 pods=1 =t/rack", "r2 pods=1 =t/rack"],
             id="step 3: of several shared levels the finest is kept",
+            marks=pytest.mark.requirement("O31"),
         ),
         pytest.param(
             {"a": ["zone=w", "rack~r"], "b": ["zone=w", "rack~r"]},
             ["- pods=2 =t/zone ~t/rack"],
             id="a required level above a preferred one is not lost when both are shared",
+            marks=pytest.mark.requirement("O32"),
         ),
         pytest.param(
             {"a": ["zone=w", "spine~x", "rack=r1"], "b": ["zone=w", "spine~x", "rack=r2"]},
@@ -76,6 +81,7 @@ SUBGROUP = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
                 "z2-r1 pods=1 =t/rack in z2",
             ],
             id="step 2: one name below two groups means two groups, and no level is dropped",
+            marks=pytest.mark.requirement("O30"),
         ),
         pytest.param(
             {
@@ -94,16 +100,19 @@ SUBGROUP = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
                 "z2-s1-r1 pods=1 =t/rack in z2-s1",
             ],
             id="step 4: parents count their children and never pods, and all leaves lie equally deep",
+            marks=pytest.mark.requirement("O33"),
         ),
         pytest.param(
             {"a": ["rack=r1"], "b": ["rack=r2"], "c": []},
             ["-", "r1 pods=1 =t/rack", "r2 pods=1 =t/rack", "catch-all pods=1 ~t/rack"],
             id="step 5: a task without requirements gets the catch-all subgroup, at the level of the others",
+            marks=pytest.mark.requirement("O35"),
         ),
         pytest.param(
             {"a": ["zone=w", "rack=r1"], "b": ["zone=w"], "c": ["zone=w"]},
             ["- =t/zone", "r1 pods=1 =t/rack", "catch-all pods=2 ~t/rack"],
             id="step 5: tasks with fewer levels are padded with a preference at the finer one",
+            marks=pytest.mark.requirement("O24", "O36"),
         ),
         pytest.param(
             {"a": ["zone=z1", "spine=s", "rack=r"], "b": ["zone=z2"]},
@@ -117,6 +126,7 @@ SUBGROUP = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
                 "z2-catch-all-rack pods=1 ~t/rack in z2-catch-all",
             ],
             id="step 5: padding reaches down through all finer levels",
+            marks=pytest.mark.requirement("O36"),
         ),
         pytest.param(
             {"a": ["zone=z1", "rack=r1"], "b": ["rack=r2"]},
