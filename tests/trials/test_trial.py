@@ -179,9 +179,9 @@ def test_exit_status(
 @pytest.mark.parametrize(
     ("kinds", "status"),
     [
-        pytest.param(["placed"] * 100, 0, id="all placed, if worse than planted"),
-        pytest.param(["placed"] * 99 + ["undecided"], 0, id="one in a hundred undecided"),
-        pytest.param(["placed"] * 98 + ["undecided"] * 2, 1, id="two in a hundred undecided"),
+        pytest.param(["placed"] * 200, 0, id="all placed, if worse than planted"),
+        pytest.param(["placed"] * 199 + ["undecided"], 0, id="one in two hundred undecided"),
+        pytest.param(["placed"] * 198 + ["undecided"] * 2, 1, id="two in two hundred undecided"),
     ],
 )
 def test_a_planted_run_allows_few_to_stay_undecided(
@@ -189,7 +189,7 @@ def test_a_planted_run_allows_few_to_stay_undecided(
 ) -> None:
     monkeypatch.setattr(oracle_run, "trial_of", lambda seed, **_: Trial(seed, kinds[seed]))
 
-    assert oracle_run.main(["-n", "100", "--seed", "0", "--processes", "1", "--planted"]) == status
+    assert oracle_run.main(["-n", "200", "--seed", "0", "--processes", "1", "--planted"]) == status
     assert f"undecided {kinds.count('undecided')}" in capsys.readouterr().out.splitlines()
 
 

@@ -70,7 +70,9 @@ class MapServer:
         app.router.add_get(f"{ROOT}/events", self._events)
         app.router.add_get("/openapi.json", self._described)
         app.router.add_get("/{file:[a-z-]*(?:\\.[a-z]+)?}", self._page)
-        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=1, max_line_size=1 << 16
+        )
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._host, self._port, ssl_context=self._tls)
         await site.start()
