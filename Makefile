@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map rules browser deploy e2e requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map rules browser deploy e2e requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,13 +35,16 @@ demo: $(READY) ## run one workload of each dialect on an embedded control plane,
 	@$(BIN)/closeknit demo --live $(ARGS)
 
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not e2e and not browser" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not long and not e2e and not browser" $(ARGS)
 
 test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a seed (EXPLORE=1 to choose it)
 	# Status 5 says that nothing was collected, which is no failure here.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not e2e" $(ARGS) || test $$? -eq 5
-	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not e2e" --hypothesis-profile=explore \
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not long and not e2e" $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not long and not e2e" --hypothesis-profile=explore \
 		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
+
+test-long: $(READY) ## run the tests that take many minutes: every write of every operator with a fault, large comparisons
+	$(BIN)/python -m pytest -n $(WORKERS) -m "long" -rP $(ARGS)
 
 storm: $(READY) ## let it storm over an embedded cluster for MINUTES of its own time (MINUTES=30 SEED=1)
 	STORM_MINUTES=$(MINUTES) STORM_SEED=$(SEED) \
@@ -82,11 +85,11 @@ bench-map: $(READY) ## measure the live map in a browser, at 100,000 nodes
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
-	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/conformance tests/e2e tests/scenario $(ARGS)
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long" tests/conformance tests/e2e tests/scenario $(ARGS)
 
 requirements: $(READY) ## run the tests that carry requirements, and make the page of the docs that lists them
 	rm -f build/requirements.json && mkdir -p build
-	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement" --requirements build/requirements.json $(ARGS)
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement and not long" --requirements build/requirements.json $(ARGS)
 	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
 
 deploy: $(READY) ## write what follows from the code into deploy/chart, and plain manifests from the chart

@@ -12,7 +12,7 @@ from tests.property.greedy import Greedy, random_asked, random_hosts
 
 
 @pytest.mark.parametrize(
-    "seeds", [pytest.param(40, id="40"), pytest.param(2_000, id="2,000", marks=pytest.mark.slow)]
+    "seeds", [pytest.param(40, id="40"), pytest.param(2_000, id="2,000", marks=pytest.mark.long)]
 )
 def test_no_more_domains_are_used_than_by_a_greedy_pass(seeds: int) -> None:
     compared = 0

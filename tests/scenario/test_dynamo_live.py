@@ -487,7 +487,7 @@ async def test_a_fault_at_every_write_comes_to_the_same(settings: Any) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.UNANSWERED])
 @pytest.mark.parametrize("settings", [(), mapping()], ids=["Grove", "Kueue"])
 async def test_a_fault_at_every_write_to_a_real_api_server(

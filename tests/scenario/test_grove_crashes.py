@@ -80,7 +80,7 @@ async def test_a_fault_at_some_writes_changes_nothing_in_the_end(fault: Fault) -
     assert await crash_everywhere(live, [fault], every=29) >= 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("fault", list(Fault))
 async def test_a_fault_at_every_write_changes_nothing_in_the_end(
     fault: Fault, capsys: pytest.CaptureFixture[str]

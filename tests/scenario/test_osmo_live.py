@@ -512,7 +512,7 @@ async def test_a_fault_at_every_write_comes_to_the_same() -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.UNANSWERED])
 async def test_a_fault_at_every_write_to_a_real_api_server(fault: Fault, plane: ControlPlane) -> None:
     async with connected(plane) as real:

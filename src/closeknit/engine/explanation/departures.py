@@ -30,6 +30,8 @@ _NODES = 256
 """Nodes of a domain whose holders are looked at, those with the most to gain."""
 _SMALL_CLUSTER = 256
 """Up to this many nodes, all holders are looked at where counts do not decide."""
+_TO_CLEAR = 16
+"""Questions to find out who may stay where everybody would be asked to leave."""
 _LARGEST = 2048
 """A workload that holds something on more nodes than this is not asked to leave."""
 
@@ -57,10 +59,19 @@ class Departures:
         """Workloads without which the whole request can be placed; None where none were found."""
         for workloads in self._proposals(culprits):
             if workloads and self._enough(root, workloads):
-                return Relaxation((Departure(tuple(sorted(self._pruned(root, workloads)))),))
+                return self._departure(root, workloads)
             if self._trials.spent:
                 break
-        return None
+        tree = culprits[0].compiled.tree
+        if len(tree) > _SMALL_CLUSTER:
+            return None
+        # Where counts found nothing, or trying what they found took too long, everybody leaves.
+        self._trials.grant(_TO_CLEAR)
+        everybody = self._leaving(tree.slots.tolist())
+        return self._departure(root, everybody) if everybody and self._enough(root, everybody) else None
+
+    def _departure(self, root: Group, workloads: Sequence[str]) -> Relaxation:
+        return Relaxation((Departure(tuple(sorted(self._pruned(root, workloads)))),))
 
     def _proposals(self, culprits: Sequence[Culprit]) -> Iterable[tuple[str, ...]]:
         """Sets of workloads worth a try, the cheapest first."""
@@ -74,9 +85,6 @@ class Departures:
             yield from (way.workloads for way in ways[0])
         elif all(ways):
             yield _together(ways)
-        tree = culprits[0].compiled.tree
-        if len(tree) <= _SMALL_CLUSTER:
-            yield tuple(self._leaving(tree.slots.tolist()))
 
     # ---- by counts ----
 
