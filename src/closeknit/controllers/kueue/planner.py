@@ -7,15 +7,14 @@ comes to the same. Time and dice come in as arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
-from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.controllers.kueue import daemons
-from closeknit.controllers.kueue.reservations import BY_WORKLOAD, Reservation, continued, pod_holding, unit
+from closeknit.controllers.kueue.bookings import Bookings
+from closeknit.controllers.kueue.reservations import BY_WORKLOAD, Reservation, continued, unit
 from closeknit.controllers.kueue.workload_status import (
     Admit,
     Evict,
@@ -29,26 +28,20 @@ from closeknit.controllers.kueue.workload_status import (
 from closeknit.controllers.runtime.controller import Controller
 from closeknit.controllers.runtime.writes import Decision
 from closeknit.dialects.compiling import topologies_of
-from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.kueue.compile import Nominated
 from closeknit.dialects.kueue.render import admission_object
 from closeknit.dialects.kueue.status import pending
 from closeknit.dialects.kueue.topologies import FAMILY, kueue_key
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
-from closeknit.hub.accounts import Accounts
-from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
-from closeknit.hub.quota import Charge, lacks_quota
+from closeknit.hub.quota import lacks_quota
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import ObjectName, Workload
-from closeknit.scheduler.changes import Change, QuotaChanged
-from closeknit.scheduler.deciding import Verdict, charge, decide
+from closeknit.scheduler.deciding import Verdict, decide
 from closeknit.scheduler.preemption import Running, displacement
 from closeknit.scheduler.reports import report
-from closeknit.scheduler.tracked_engine import TrackedEngine
 from closeknit.scheduler.waiting import WaitingQueue, order
 
 _AT_ONCE = 64
@@ -70,13 +63,9 @@ class AdmissionPlanner:
     def __init__(self, random: Any, ready_within: ReadyWithin | None = None) -> None:
         self._ready_within = ready_within
         self.controller: Controller[Any] = Controller("kueue-workload", wire.Workload, observe, self._decide)
-        self._tracked = TrackedEngine()
+        self._books = Bookings()
         self._queue = WaitingQueue(random)
-        self._accounts = Accounts()
         self._units: dict[Key, _Unit] = {}
-        self._held: dict[Key, dict[Key, Holding]] = {}
-        """By Workload, what is held for it, under keys that are made up."""
-        self._paid: dict[Key, Sequence[Charge]] = {}
         self._intents: dict[Key, Intent] = {}
         self._preempting: dict[Key, frozenset[Key]] = {}
         """By Workload for which others have to go, those that were told to."""
@@ -84,13 +73,10 @@ class AdmissionPlanner:
         """Who stands behind one of them, and is not tried before it."""
         self._settled: dict[Key, None] = {}
         """Workloads whose assignments leave a choice of nodes."""
-        self._leaving: dict[Key, Holding] = {}
-        """What pods hold that are going."""
         self._lines: dict[str, dict[Key, Workload]] = {}
         """By ClusterQueue in which nobody is passed, who waits there."""
         self._broken: dict[Key, None] = {}
         """What could not be read for a mistake of ours; it is tried again at every look."""
-        self._changes: list[Change] = []
         self._told: dict[Key, None] = {}
 
     def next_time(self, now: datetime) -> datetime | None:
@@ -102,8 +88,8 @@ class AdmissionPlanner:
     def look(self, view: View, changed: Mapping[Key, type[Any]], now: datetime) -> Iterable[Key]:
         """Take in what has changed, and decide who can be decided."""
         self._told = {}
-        self._tracked.set_topologies(view.derive(topologies_of, FAMILY).values())
-        self._follow_nodes(view, changed)
+        self._books.tracked.set_topologies(view.derive(topologies_of, FAMILY).values())
+        self._books.follow(view, changed)
         again = [key for key, shape in changed.items() if shape is wire.Workload]
         broken, self._broken = self._broken, {}
         for key in dict.fromkeys([*again, *broken, *(key for (key,) in view.stale(unit))]):
@@ -118,10 +104,8 @@ class AdmissionPlanner:
             # Where an assignment leaves a choice of nodes, pods that run have made theirs.
             if isinstance(found := self._units.get(key), Reservation):
                 self._settle(view, found)
-        changes = [*self._tracked.changes(), *self._changes]
-        self._changes = []
-        if changes:
-            self._queue.wake(changes, self._tracked.engine)
+        if changes := self._books.changes():
+            self._queue.wake(changes, self._books.tracked.engine)
         self._try_preemptors()
         self._admit_next(view, now)
         self._try_preemptors()
@@ -131,30 +115,6 @@ class AdmissionPlanner:
         return decided(observed, self._intents.get(observed.key), now, self._ready_within)
 
     # -------------------------------------------------------------------------------------- taking in
-
-    def _follow_nodes(self, view: View, changed: Mapping[Key, type[Any]]) -> None:
-        pods: dict[Key, None] = {key: None for key, shape in changed.items() if shape is core_v1.Pod}
-        pods.update((key, None) for (key,) in view.stale(pod_holding))
-        nodes: dict[str, None] = {}
-        for key, shape in changed.items():
-            if shape is core_v1.Node:
-                stored = view.get(key)
-                node = hub_node(stored.content, []) if stored is not None else None
-                self._tracked.set_node(key.name, node)
-                nodes[key.name] = None
-        nodes.update((name, None) for (name,) in view.stale(daemons.owed))
-        for name in nodes:
-            owed = view.derive(daemons.owed, name)
-            self._hold(
-                Key("", "Node", "", name), {_made_up("daemons", name, i): held for i, held in enumerate(owed)}
-            )
-        for key in pods:
-            held = view.derive(pod_holding, key)
-            self._tracked.set_pod(key, held)
-            stored = view.get(key)
-            self._leaving.pop(key, None)
-            if held is not None and stored is not None and stored.content.metadata.deletion_timestamp:
-                self._leaving[key] = held
 
     def _take_in(self, view: View, key: Key) -> None:
         """Book what a Workload has, or let it wait."""
@@ -171,49 +131,18 @@ class AdmissionPlanner:
             self._leave_queue(key)
             if now.evicted or not isinstance(self._intents.get(key), Evict):
                 self._intents.pop(key, None)
-            self._book(key, now)
+            self._books.book(key, now)
             if now.lost and not now.evicted:
                 self._replace(view, now)
             elif not now.whole and not now.evicted:
                 self._settle(view, now)
         else:
             self._intents.pop(key, None)
-            self._give_back(key)
+            self._books.give_back(key)
             if now is None:
                 self._leave_queue(key)
             else:
                 self._wait(view, key, now)
-
-    def _book(self, key: Key, reservation: Reservation) -> None:
-        self._pay(key, reservation.name, reservation.option.charges)
-        self._accounts.charge(reservation.option)
-        held = reservation.holdings
-        self._hold(key, {_made_up(key.namespace, key.name, i): each for i, each in enumerate(held)})
-
-    def _pay(self, key: Key, name: str, charges: Sequence[Charge]) -> None:
-        """Forget what a Workload was charged; where it will be charged otherwise, others may have quota."""
-        self._accounts.forget(name)
-        before = self._paid.pop(key, ())
-        if before and before != charges:
-            names = frozenset(each.name for charge in before for each in charge.account.around)
-            self._changes.append(QuotaChanged(names))
-        if charges:
-            self._paid[key] = charges
-
-    def _give_back(self, key: Key) -> None:
-        """Nothing is held or paid for a Workload any more."""
-        self._pay(key, workload_name(key.namespace, key.name), ())
-        self._hold(key, {})
-
-    def _hold(self, key: Key, held: dict[Key, Holding]) -> None:
-        for gone in self._held.get(key, {}).keys() - held.keys():
-            self._tracked.set_pod(gone, None)
-        for name, each in held.items():
-            self._tracked.set_pod(name, each)
-        if held:
-            self._held[key] = held
-        else:
-            self._held.pop(key, None)
 
     # ---------------------------------------------------------------------------------------- waiting
 
@@ -275,7 +204,9 @@ class AdmissionPlanner:
 
     def _decided(self, workload: Workload) -> Verdict:
         try:
-            return decide(self._tracked.engine, self._tracked.topologies, workload, self._accounts)
+            return decide(
+                self._books.tracked.engine, self._books.tracked.topologies, workload, self._books.accounts
+            )
         except Exception as error:  # noqa: BLE001 (one Workload that breaks a rule of ours must not stop the others)
             said = f"{type(error).__name__}: {error}"
             return Verdict(workload, None, (sentences.NOT_UNDERSTOOD.at((), kind="Workload", error=said),))
@@ -284,26 +215,10 @@ class AdmissionPlanner:
         assert isinstance(verdict.outcome, Placed)
         assert waiting.queue is not None
         way = next(each for each in waiting.admissions if each.option is verdict.option)
-        charge(self._accounts, verdict)
-        self._paid[key] = verdict.option.charges if verdict.option is not None else ()
-        self._hold_placed(key, verdict)
+        self._books.admit(key, verdict)
         self._leave_queue(key)
         admission = admission_object(waiting, way, verdict.outcome, view)
         self._intents[key] = Admit(waiting.queue.name, admission)
-
-    def _hold_placed(self, key: Key, verdict: Verdict, besides: Mapping[Key, Holding] | None = None) -> None:
-        """Keep the place of every pod that was placed."""
-        assert isinstance(verdict.outcome, Placed)
-        assert verdict.workload.request is not None
-        sets = {each.name: each for each in verdict.workload.request.root.pod_sets()}
-        held = dict(besides or {})
-        for i, each in enumerate(verdict.outcome.assignments):
-            pods = sets[each.pod_set]
-            name = verdict.workload.request.name
-            held[_made_up(key.namespace, key.name, f"placed {i}")] = Holding(
-                name, each.node, pods.resources, 1, pods.host_ports
-            )
-        self._hold(key, held)
 
     def _refused(self, view: View, key: Key, waiting: Nominated, verdict: Verdict, now: float) -> Intent:
         told = report(verdict).message
@@ -331,11 +246,11 @@ class AdmissionPlanner:
             self._preempting[key] = frozenset()
             return 0
         plan = displacement(
-            self._tracked.engine,
-            self._tracked.topologies,
+            self._books.tracked.engine,
+            self._books.tracked.topologies,
             waiting.workload,
             list(self._candidates(waiting, policy)),
-            accounts=self._accounts,
+            accounts=self._books.accounts,
             now=now,
         )
         if plan is None:
@@ -350,21 +265,25 @@ class AdmissionPlanner:
 
     def _fits_soon(self, view: View, waiting: Nominated) -> bool:
         """Whether a Workload fits as soon as those have gone that were told to go already."""
-        engine, books, going = self._tracked.engine, self._accounts.copy(), dict(self._leaving)
+        engine, books, going = (
+            self._books.tracked.engine,
+            self._books.accounts.copy(),
+            dict(self._books.leaving),
+        )
         for key, each in self._units.items():
             if isinstance(each, Reservation) and (each.evicted or isinstance(self._intents.get(key), Evict)):
                 books.forget(each.name)
-                going |= self._held.get(key, {})
+                going |= self._books.held(key)
                 for pod in view.found(BY_WORKLOAD, key):
-                    if (held := self._tracked.holding(pod.key)) is not None:
+                    if (held := self._books.tracked.holding(pod.key)) is not None:
                         going[pod.key] = held
         if not going:
             return False
         with engine.fork():
             for held in going.values():
-                if held.node in self._tracked.nodes:
+                if held.node in self._books.tracked.nodes:
                     engine.release_pods(held)
-            verdict = decide(engine, self._tracked.topologies, waiting.workload, books, explained=False)
+            verdict = decide(engine, self._books.tracked.topologies, waiting.workload, books, explained=False)
         return isinstance(verdict.outcome, Placed)
 
     def _try_preemptors(self) -> None:
@@ -407,7 +326,7 @@ class AdmissionPlanner:
                 priority -= _is_newer(each, mine)
             name = ObjectName("kueue.x-k8s.io/v1beta2", "Workload", key.namespace, key.name)
             workload = Workload(name, FAMILY, each.option.request, priority=priority)
-            nodes = frozenset(held.node for held in self._held.get(key, {}).values())
+            nodes = frozenset(held.node for held in self._books.held(key).values())
             yield Running(workload, each.name, each.option.pods, each.since, nodes)
 
     # -------------------------------------------------------------------------------------- replacing
@@ -428,8 +347,8 @@ class AdmissionPlanner:
             self._intents[lost.key] = evict
             return
         places = {slot.node for pods in found.queued.pod_sets for slot in pods.slots}
-        kept = {name: held for name, held in self._held.get(lost.key, {}).items() if held.node in places}
-        self._hold_placed(lost.key, verdict, kept)
+        kept = {name: held for name, held in self._books.held(lost.key).items() if held.node in places}
+        self._books.hold_placed(lost.key, verdict, kept)
         admission = admission_object(found, way, verdict.outcome, view)
         self._intents[lost.key] = Admit(found.queue.name, admission)
 
@@ -439,10 +358,10 @@ class AdmissionPlanner:
         if found is None or not found.admissions or not any(each.topology for each in found.admissions):
             return
         self._settled[reservation.key] = None
-        self._hold(reservation.key, {})
+        self._books.hold(reservation.key, {})
         verdict = self._decided(found.workload)
         if isinstance(verdict.outcome, Placed):
-            self._hold_placed(reservation.key, verdict)
+            self._books.hold_placed(reservation.key, verdict)
 
 
 def _policy(view: View, name: str) -> _Policy:
@@ -462,7 +381,3 @@ def _is_newer(reservation: Reservation, workload: Workload) -> bool:
     """Whether a Workload that has quota is newer than one that waits."""
     created = workload.created
     return bool(created) and reservation.created > created
-
-
-def _made_up(namespace: str, name: str, part: object) -> Key:
-    return Key("closeknit.dev", "Held", namespace, f"{name} {part}")
