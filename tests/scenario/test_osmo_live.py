@@ -1,4 +1,4 @@
-"""OSMO's pools and workflows in a cluster, with the scheduler and stand-ins for kubelets.
+"""OSMO's workflows in a cluster, with the scheduler and stand-ins for kubelets.
 
 The same on the embedded cluster and, in ``make e2e``, on a real API server.
 """
@@ -13,189 +13,23 @@ import pytest
 from closeknit.controllers.osmo import OPERATOR
 from closeknit.dialects import Located, Source, written
 from closeknit.kube.port import KubernetesApi
-from closeknit.testing.control_plane import ControlPlane
-from closeknit.testing.controlling import Controlled, controlling, crash_everywhere
-from closeknit.testing.faulty_api import Fault
+from closeknit.testing.controlling import controlling
 from tests.scenario.commands import EXAMPLES
-from tests.scenario.controlled import clear, connected, left, real
+from tests.scenario.controlled import left, real
+from tests.scenario.osmo_objects import (
+    CHAIN,
+    RACKS,
+    TWO_RACKS,
+    conditions,
+    fail,
+    in_cluster,
+    pods,
+    pool,
+    told,
+    workflow,
+)
 
 __all__ = ["real"]
-
-API = "osmo.closeknit.dev/v1alpha1"
-
-
-def pool(*keys: str, name: str = "p", **fields: Any) -> dict[str, Any]:
-    written = [{"key": key, "label": f"t/{key}"} for key in keys]
-    spec = {"topology_keys": written, **fields}
-    return {"apiVersion": API, "kind": "Pool", "metadata": {"name": name}, "spec": spec}
-
-
-def node(name: str, **labels: str) -> dict[str, Any]:
-    """A node with two GPUs."""
-    amounts = {"cpu": "8", "memory": "64Gi", "pods": "32", "nvidia.com/gpu": "2"}
-    metadata = {"name": name, "labels": {f"t/{key}": value for key, value in labels.items()}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": amounts}}
-
-
-def workflow(
-    groups: Mapping[str, Mapping[str, Any]], seconds: int | None = None, name: str = "w"
-) -> dict[str, Any]:
-    """A workflow of groups of tasks; ``resource`` of a task is a rack's group, in which each has a GPU."""
-    written = [
-        {
-            "name": group,
-            "tasks": [
-                {"name": task, "image": "i", "command": ["run"], **fields} for task, fields in tasks.items()
-            ],
-        }
-        for group, tasks in groups.items()
-    ]
-    resources: dict[str, Any] = {"default": {"gpu": 1}}
-    for named in ("one", "two"):
-        resources[named] = {"gpu": 1, "topology": [{"key": "rack", "group": named}]}
-    metadata: dict[str, Any] = {"name": name, "namespace": "default"}
-    if seconds is not None:
-        metadata["annotations"] = {"closeknit.dev/run-seconds": str(seconds)}
-    spec = {"workflow": {"name": name, "pool": "p", "groups": written, "resources": resources}}
-    return {"apiVersion": API, "kind": "Workflow", "metadata": metadata, "spec": spec}
-
-
-RACKS = [node(f"{rack}-{i}", zone="z", rack=rack) for rack in ("a", "b", "c") for i in range(2)]
-TWO_RACKS: dict[str, dict[str, Any]] = {
-    "g": {
-        "a1": {"resource": "one"},
-        "a2": {"resource": "one"},
-        "b1": {"resource": "two"},
-        "b2": {"resource": "two"},
-    }
-}
-CHAIN: dict[str, dict[str, Any]] = {"first": {"a": {}}, "second": {"b": {"inputs": [{"task": "a"}]}}}
-
-
-async def told(cluster: Controlled, name: str = "w") -> str:
-    """The status of a workflow in a line."""
-    status = (await cluster.get("Workflow", name)).get("status") or {}
-    groups = (
-        f"{group['name']}[{group['phase']} "
-        + " ".join(
-            f"{task['name']}={task['phase']}" + (f"+{task['retries']}" if task["retries"] else "")
-            for task in group["tasks"]
-        )
-        + "]"
-        for group in status.get("groups", ())
-    )
-    return " ".join([status.get("phase", "-"), *groups])
-
-
-async def pods(cluster: Controlled) -> dict[str, dict[str, Any]]:
-    """Pods by task and number of retries, such as ``a`` and ``a+1``."""
-    found = {}
-    for pod in await cluster.every("Pod"):
-        labels = pod["metadata"]["labels"]
-        retries = labels["osmo.retry_id"]
-        found[labels["osmo.task_name"] + (f"+{retries}" if retries != "0" else "")] = pod
-    return found
-
-
-async def conditions(cluster: Controlled, kind: str, name: str) -> dict[str, str]:
-    found = (await cluster.get(kind, name))["status"]["conditions"]
-    return {each["type"]: f"{each['status']} {each['reason']}" for each in found}
-
-
-def in_cluster(*objects: Mapping[str, Any], real: KubernetesApi | None = None, **more: Any) -> Any:
-    return controlling(
-        [OPERATOR], *RACKS, pool("zone", "rack"), *objects, real=real, scheduler=True, standins=True, **more
-    )
-
-
-# ------------------------------------------------------------------------------------------- pools
-
-
-@pytest.mark.requirement("O7", "O26", "O27")
-async def test_a_pool_has_a_topology_of_its_keys_and_another_when_they_change(
-    real: KubernetesApi | None,
-) -> None:
-    async with controlling([OPERATOR], pool("zone", "rack"), *RACKS, real=real) as cluster:
-        await cluster.quiet()
-        made = await cluster.get("Topology", "osmo-pool-p-topology")
-        assert made["spec"]["levels"] == [
-            {"nodeLabel": "t/zone", "alias": "zone"},
-            {"nodeLabel": "t/rack", "alias": "rack"},
-        ]
-        assert await cluster.names("Queue") == ["osmo-default", "osmo-pool-p"]
-        keys = pool("zone", "spine", "rack")["spec"]["topology_keys"]
-        await cluster.patch("Pool", "p", {"spec": {"topology_keys": keys}})
-        await cluster.quiet()
-        other = await cluster.get("Topology", "osmo-pool-p-topology")
-        assert [level["nodeLabel"] for level in other["spec"]["levels"]] == ["t/zone", "t/spine", "t/rack"]
-        assert other["metadata"]["uid"] != made["metadata"]["uid"], "levels of a Topology cannot change"
-        await cluster.patch("Pool", "p", {"spec": {"topology_keys": []}})
-        await cluster.quiet()
-        assert await cluster.names("Topology") == []
-        assert (await cluster.get("Pool", "p"))["status"].get("topology") is None
-
-
-@pytest.mark.requirement("O11")
-async def test_a_pool_lists_its_keys_and_the_nodes_that_lack_them(real: KubernetesApi | None) -> None:
-    bare = node("bare", zone="z")
-    async with controlling([OPERATOR], pool("zone", "rack"), *RACKS, bare, real=real) as cluster:
-        await cluster.quiet()
-        status = (await cluster.get("Pool", "p"))["status"]
-        assert (status["queue"], status["topology"]) == ("osmo-pool-p", "osmo-pool-p-topology")
-        assert status["topologyKeys"] == [
-            {"key": "zone", "label": "t/zone", "nodesWithout": 0, "nodes": []},
-            {"key": "rack", "label": "t/rack", "nodesWithout": 1, "nodes": ["bare"]},
-        ]
-        assert (await conditions(cluster, "Pool", "p"))["NodesLabelled"] == "False NodesLackLabels"
-        await cluster.patch("Node", "bare", {"metadata": {"labels": {"t/rack": "a"}}})
-        await cluster.quiet()
-        assert (await conditions(cluster, "Pool", "p")) == {
-            "Accepted": "True Valid",
-            "NodesLabelled": "True AllNodesLabelled",
-            "Synchronized": "True Synchronized",
-        }
-
-
-async def test_pools_share_the_queue_above_theirs_until_the_last_is_gone(real: KubernetesApi | None) -> None:
-    async with controlling([OPERATOR], pool("rack"), pool("rack", name="q"), real=real) as cluster:
-        await cluster.quiet()
-        await cluster.delete("Pool", "p")
-        await cluster.quiet()
-        assert {"osmo-default", "osmo-pool-q"} <= set(await cluster.names("Queue"))
-        await cluster.delete("Pool", "q")
-        await cluster.quiet()
-        assert await left(cluster, "Queue", "Topology", "Pool") == {}
-
-
-async def test_a_topology_that_somebody_else_made_is_left_alone_and_told_of(
-    real: KubernetesApi | None,
-) -> None:
-    theirs = {
-        "apiVersion": "kai.scheduler/v1alpha1",
-        "kind": "Topology",
-        "metadata": {"name": "osmo-pool-p-topology"},
-        "spec": {"levels": [{"nodeLabel": "x"}]},
-    }
-    async with controlling([OPERATOR], theirs, pool("rack"), real=real) as cluster:
-        await cluster.quiet()
-        assert (await cluster.get("Topology", "osmo-pool-p-topology"))["spec"] == theirs["spec"]
-        assert (await conditions(cluster, "Pool", "p"))["Synchronized"] == "False NameTaken"
-        await cluster.delete("Topology", "osmo-pool-p-topology")
-        await cluster.quiet()
-        assert (await conditions(cluster, "Pool", "p"))["Synchronized"] == "True Synchronized"
-
-
-async def test_a_pool_that_becomes_wrong_keeps_what_it_has_made() -> None:
-    async with controlling([OPERATOR], pool("rack")) as cluster:
-        await cluster.quiet()
-        await cluster.patch("Pool", "p", {"spec": {"default_platform": "x", "platforms": {"y": {}}}})
-        await cluster.quiet()
-        assert await cluster.names("Topology") == ["osmo-pool-p-topology"]
-        assert (await conditions(cluster, "Pool", "p"))["Accepted"] == "False Invalid"
-        assert "Invalid" in [each["reason"] for each in await cluster.every("Event")]
-
-
-# --------------------------------------------------------------------------------------- workflows
 
 
 @pytest.mark.requirement("O3", "O13", "O38", "O43")
@@ -336,12 +170,6 @@ async def test_groups_run_one_after_the_other_and_leave_a_record(real: Kubernete
         assert await cluster.names("Pod") == [], "what has ended is not run again"
 
 
-async def fail(cluster: Controlled, pod: dict[str, Any], code: int) -> None:
-    """Let a pod end now with an exit code."""
-    annotations = {"closeknit.dev/run-seconds": "0", "closeknit.dev/exit-code": str(code)}
-    await cluster.patch("Pod", pod["metadata"]["name"], {"metadata": {"annotations": annotations}})
-
-
 @pytest.mark.requirement("O38")
 async def test_a_retried_task_keeps_its_subgroup_and_comes_back_to_its_rack(
     real: KubernetesApi | None,
@@ -452,68 +280,3 @@ async def test_another_process_goes_on_in_the_middle(real: KubernetesApi | None)
         await cluster.quiet()
         assert await told(cluster) == "COMPLETED first[COMPLETED a=COMPLETED] second[COMPLETED b=COMPLETED]"
         assert len(await cluster.names("Pod")) == 2
-
-
-# ----------------------------------------------------------------------------------------- crashes
-
-
-async def life(
-    point: int | None, fault: Fault, real: KubernetesApi | None = None
-) -> tuple[dict[str, Any], int]:
-    """A workflow that is retried and goes on to its second group; what it comes to."""
-    groups: dict[str, dict[str, Any]] = {
-        "first": {
-            "a": {"lead": True, "resource": "one", "exitActions": {"RESCHEDULE": "7"}},
-            "x": {"resource": "two"},
-        },
-        "second": {"b": {"inputs": [{"task": "a"}]}},
-    }
-    nodes_are_told = {"node"}
-    if real is not None:
-        await clear(real)
-    async with controlling(
-        [OPERATOR],
-        pool("rack"),
-        *RACKS,
-        workflow(groups),
-        real=real,
-        point=point,
-        fault=fault,
-        scheduler=True,
-        standins=True,
-    ) as cluster:
-        await cluster.quiet()
-        for task, code in (("a", 7), ("a+1", 0), ("b", 0)):
-            await fail(cluster, (await pods(cluster))[task], code)
-            await cluster.quiet()
-        found = await cluster.objects("Workflow", "Pool", "Topology", "Queue", "PodGroup")
-        found["pods"] = sorted(await pods(cluster))
-        return _without(found, nodes_are_told), len(cluster.api.writes)
-
-
-def _without(value: Any, names: set[str]) -> Any:
-    if isinstance(value, dict):
-        return {name: _without(inner, names) for name, inner in value.items() if name not in names}
-    return [_without(each, names) for each in value] if isinstance(value, list) else value
-
-
-async def test_what_comes_of_it_after_a_fault_at_a_write() -> None:
-    expected, writes = await life(None, Fault.UNSENT)
-    assert expected["pods"] == ["a", "a+1", "b"]
-    assert expected["Workflow default/w"]["status"]["phase"] == "COMPLETED"
-    for point in range(0, writes, 7):
-        found, _ = await life(point, Fault.KILLED_AFTER)
-        assert found == expected, f"killed after write {point}"
-
-
-@pytest.mark.slow
-async def test_a_fault_at_every_write_comes_to_the_same() -> None:
-    assert await crash_everywhere(life) > 50
-
-
-@pytest.mark.e2e
-@pytest.mark.long
-@pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.UNANSWERED])
-async def test_a_fault_at_every_write_to_a_real_api_server(fault: Fault, plane: ControlPlane) -> None:
-    async with connected(plane) as real:
-        assert await crash_everywhere(lambda point, fault: life(point, fault, real), [fault]) > 20
