@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
@@ -42,6 +43,12 @@ AS_SUCH = (["validate"], ["plan"], ["plan", "-o", "svg"])
 
 OF_OBJECTS = frozenset({"apply", "get", "describe", "delete"})
 """Commands that ask a cluster in any case; others do where they are told to."""
+
+READING = frozenset({"get", "describe", "explain", "plan", "pool", "status", "topology", "validate"})
+"""Commands that change nothing, so that they may be given again."""
+
+PATIENCE = 60
+"""For how many seconds a cluster may be asked again until it has come to what is shown."""
 
 STATUSES = {"examples/pending": 3, "examples/kueue/waiting": 3, "examples/invalid": 2}
 """How a command ends that is about a folder with something wrong in it; all others end with 0."""
@@ -82,7 +89,7 @@ def follow(page: Path, cluster: ExitStack) -> list[str]:
             # It runs until somebody ends it; ``test_run_process.py`` does.
             continue
         elif step.words not in AS_SUCH and (served or not asks_a_cluster(step.words)):
-            complaints += complaints_about(step)
+            complaints += settled_complaints(step) if served else complaints_about(step)
     return complaints
 
 
@@ -104,6 +111,16 @@ def running(*words: str) -> Iterator[None]:
 def ageless(text: str) -> str:
     """The text without ages, and without the widths of columns, which depend on them."""
     return re.sub(r" +", " ", re.sub(r"\b(\d+m)?\d+s\b", "AGE", text))
+
+
+def settled_complaints(step: Command) -> list[str]:
+    """The complaints that are left when operators have had their time; a reader asks again too."""
+    found = complaints_about(step)
+    until = time.monotonic() + PATIENCE
+    while found and step.words[0] in READING and time.monotonic() < until:
+        time.sleep(0.2)
+        found = complaints_about(step)
+    return found
 
 
 def complaints_about(step: Command) -> list[str]:
