@@ -23,7 +23,7 @@ from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.problems import OneOf, Problem, Severity
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
@@ -66,6 +66,8 @@ class Loaded:
     replaced: tuple[Replaced, ...] = ()
     sources: Sequence[str] = ()
     """The names of the files, in their order."""
+    notes: tuple[Located, ...] = ()
+    """What is worth knowing about the text of documents."""
 
     def located(self, reported: Reported) -> Located:
         """A problem of an object, with its place."""
@@ -113,7 +115,9 @@ def load(
     loaded = load_documents(families, documents, lenient=lenient, namespace=namespace)
     loaded.view.existing = frozenset(existing)
     names = [source.name for source in sources]
-    return replace(loaded, problems=(*unread, *loaded.problems), sources=names)
+    notes = tuple(each for each in unread if each.problem.severity is Severity.NOTE)
+    problems = (*(each for each in unread if each not in notes), *loaded.problems)
+    return replace(loaded, problems=problems, sources=names, notes=notes)
 
 
 def kinds_of(families: Sequence[Family]) -> list[Kind]:
@@ -232,7 +236,7 @@ def gather(loaded: Loaded) -> Gathered:
         workloads=workloads,
         holdings=holdings,
         problems=(*loaded.problems, *(loaded.located(each) for each in reported)),
-        notes=tuple(map(loaded.located, noted)),
+        notes=(*loaded.notes, *map(loaded.located, noted)),
     )
 
 
