@@ -63,6 +63,7 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
         tuple(found),
         priority=priority,
         created=since,
+        preempts=pod.content.spec.preemption_policy != "Never",
     )
     return Compiled((workload,))
 
