@@ -11,9 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -22,10 +20,9 @@ from random import Random
 from typing import Any
 
 import structlog
-import yaml
 
 from bench.e2e import shapes
-from bench.e2e.bed import Scheduler, running, scheduler
+from bench.e2e.bed import Scheduler, running
 from bench.kube.work import WORKERS, each
 from closeknit.controllers.instance import Controllers
 from closeknit.controllers.operators import OPERATORS
@@ -37,7 +34,8 @@ from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, JOBS, NAMESPAC
 from closeknit.kube.rest import connect, load_access
 from closeknit.kube.standins import run_standins
 from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
-from closeknit.testing.control_plane.programs import KUEUE, built, cache
+from closeknit.testing.control_plane.kueue import RealKueue, kueue_definitions
+from closeknit.testing.control_plane.programs import KUEUE, built
 from closeknit.testing.controlling import definitions
 
 _GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"
@@ -63,11 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asyncio.run(_embedded(options.nodes, options.jobs))
     if options.part != "embedded":
         try:
-            program, defined = built(KUEUE, print) / "kueue", _definitions()
-            with control_plane(tell=print) as plane, tempfile.TemporaryDirectory() as folder:
-                asyncio.run(
-                    _beside(plane, program, Path(folder), defined, nodes=options.nodes, jobs=options.jobs)
-                )
+            built(KUEUE, print)
+            with control_plane(tell=print) as plane:
+                asyncio.run(_beside(plane, nodes=options.nodes, jobs=options.jobs))
         except GoMissingError as error:
             print(error)
     return 0
@@ -153,37 +149,22 @@ async def _embedded(nodes: int, jobs: int) -> None:
     )
 
 
-async def _beside(
-    plane: ControlPlane, program: Path, folder: Path, defined: list[Object], *, nodes: int, jobs: int
-) -> None:
+async def _beside(plane: ControlPlane, *, nodes: int, jobs: int) -> None:
     access = load_access(kubeconfig=str(plane.kubeconfig))
     async with connect(access, component="bench", connections=WORKERS) as api:
-        await _prepare(api, defined, nodes)
-        configuration = _configuration(folder)
-        theirs = (str(program), f"--config={configuration}", f"--kubeconfig={plane.kubeconfig}")
+        await _prepare(api, kueue_definitions(), nodes)
+        theirs = RealKueue(plane, ("batch/job",))
+        closeknit = str(Path(sys.executable).with_name("closeknit"))
         others = [f"--external={name}" for name in OPERATORS if name != "kueue"]
+        ours = (closeknit, "run", f"--kubeconfig={plane.kubeconfig}", "--health-port=0", "--no-scheduler")
         rivals: dict[str, Callable[[], AbstractAsyncContextManager[Scheduler]]] = {
-            "kueue": lambda: running(
-                (*theirs, "--feature-gates=VisibilityOnDemand=false"), folder / "kueue.log"
-            ),
-            "closeknit": lambda: scheduler(
-                plane.kubeconfig, folder / "closeknit.log", "--no-scheduler", *others
-            ),
+            "kueue": lambda: running(theirs.command, plane.folder / "kueue.log", plane.folder),
+            "closeknit": lambda: running((*ours, *others), plane.folder / "closeknit.log"),
         }
         rates = {name: await _measured(api, name, start, jobs) for name, start in rivals.items()}
         times = rates["closeknit"] / rates["kueue"]
         verdict = "met" if times >= _LEAST else "MISSED"
         print(f"  {times:.2f} times its rate   {verdict}: at least {_LEAST:g}", flush=True)
-
-
-def _definitions() -> list[Object]:
-    """Kueue's own definitions, from the module that it was built from."""
-    module = cache() / KUEUE.name / KUEUE.version / "module"
-    listed = ["go", "list", "-m", "-f", "{{.Dir}}", KUEUE.module]
-    environment = {**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod"}
-    done = subprocess.run(listed, cwd=module, env=environment, capture_output=True, text=True, check=True)  # noqa: S603
-    files = sorted((Path(done.stdout.strip()) / "config/components/crd/bases").glob("*.yaml"))
-    return [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files]
 
 
 async def _prepare(api: KubernetesApi, defined: list[Object], nodes: int) -> None:
@@ -200,24 +181,6 @@ async def _prepare(api: KubernetesApi, defined: list[Object], nodes: int) -> Non
                 await api.create(resource, body)
                 break
             await asyncio.sleep(0.1)
-
-
-def _configuration(folder: Path) -> Path:
-    """Kueue's configuration: no webhooks, everything on loopback, and no limit of requests that counts."""
-    file = folder / "kueue.yaml"
-    made = {
-        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
-        "kind": "Configuration",
-        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
-        "metrics": {"bindAddress": "0"},
-        "webhook": {"certDir": str(folder), "port": 0},
-        "leaderElection": {"leaderElect": False},
-        "internalCertManagement": {"enable": False},
-        "clientConnection": {"qps": 10_000, "burst": 10_000},
-        "integrations": {"frameworks": ["batch/job"]},
-    }
-    file.write_text(yaml.safe_dump(made), encoding="utf-8")
-    return file
 
 
 async def _measured(
