@@ -20,9 +20,11 @@ from random import Random
 from typing import Any
 
 import structlog
+from msgspec import Raw, Struct
 
 from bench.e2e import shapes
 from bench.e2e.bed import Scheduler, running
+from bench.kube.shapes import Meta
 from bench.kube.work import WORKERS, each
 from closeknit.controllers.instance import Controllers
 from closeknit.controllers.operators import OPERATORS
@@ -44,6 +46,19 @@ _POOL = {"bench/pool": "gpu"}
 _PODS, _LEAST, _MOST_SECONDS = 8, 3.0, 60.0
 _PATIENCE = 900.0
 _IN_BENCH = Selection(namespace=shapes.NAMESPACE)
+
+
+class _GatedSpec(Struct, frozen=True, rename="camel"):
+    scheduling_gates: tuple[Raw, ...] = ()
+
+
+class _Gated(Struct, frozen=True, rename="camel"):
+    """A pod, as far as it tells whether it was let go."""
+
+    metadata: Meta
+    spec: _GatedSpec = _GatedSpec()
+
+
 _FREE = MergePatch({"metadata": {"finalizers": None}})
 """Takes off the finalizers that Kueue, which has ended, would have to."""
 Object = dict[str, Any]
@@ -126,7 +141,8 @@ async def _embedded(nodes: int, jobs: int) -> None:
         await cluster.create(resource, body)
     log = structlog.wrap_logger(structlog.ReturnLogger())
     operators = Controllers(cluster, [OPERATORS["kueue"]], identity="bench", log=log, random=Random(1))
-    tasks = [asyncio.create_task(work) for work in (operators.run(), run_standins(cluster))]
+    pods: Mirror[_Gated] = Mirror(cluster, PODS, _IN_BENCH, random=Random(1), into=_Gated)
+    tasks = [asyncio.create_task(work) for work in (operators.run(), run_standins(cluster), pods.run())]
     begun, used = time.perf_counter(), time.process_time()
     for number in range(jobs):
         await cluster.create(JOBS, _job(f"job-{number:04}"))
@@ -134,8 +150,7 @@ async def _embedded(nodes: int, jobs: int) -> None:
     let_go = 0
     while let_go < jobs * _PODS and time.perf_counter() - begun < _PATIENCE:
         await asyncio.sleep(0.5)
-        pods = (await cluster.list(PODS, _IN_BENCH)).items
-        let_go = sum(not pod["spec"].get("schedulingGates") for pod in pods)
+        let_go = sum(not pod.spec.scheduling_gates for pod in pods)
     seconds, used = time.perf_counter() - begun, time.process_time() - used
     for task in tasks:
         task.cancel()
