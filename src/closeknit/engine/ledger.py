@@ -31,6 +31,7 @@ Demand: TypeAlias = tuple[tuple[int, int], ...]
 """Amounts as pairs of row and units."""
 _Before: TypeAlias = tuple[str, int, tuple[Holding, ...], Demand]
 """What a workload held on a slot before a change, and what the change took."""
+ALONE = "one on a node"
 _LONGEST_JOURNAL = 1 << 20
 _MOST_DEMANDS = 4096
 
@@ -202,6 +203,12 @@ class Ledger:
     def port_row(self, port: HostPort) -> int:
         """The row in which a host port is counted."""
         name = port_resource(port)
+        self.ports.add(name)
+        return self.column_of(name, each_node_has=1)
+
+    def alone_row(self, number: int) -> int:
+        """A row of which every node has one and nobody holds any: pods that take it never share a node."""
+        name = f"{ALONE} {number}"
         self.ports.add(name)
         return self.column_of(name, each_node_has=1)
 
