@@ -11,7 +11,7 @@ from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Operator, Requirement, T
 
 def admitted(ledger: Ledger, accepts: NodeFilter, slots: Ints) -> Flags:
     """Whether each of the slots admits a pod with this filter, resources aside."""
-    return ledger.usable[slots] & tolerated(ledger, accepts, slots) & selected(ledger, accepts, slots)
+    return ledger.ready[slots] & tolerated(ledger, accepts, slots) & selected(ledger, accepts, slots)
 
 
 def selected(ledger: Ledger, accepts: NodeFilter, slots: Ints) -> Flags:

@@ -286,7 +286,7 @@ class RuleCompiler:
         if rule.heeds_filter:
             counts &= eligibility.selected(ledger, accepts, slots)
         if rule.heeds_taints:
-            counts &= eligibility.tolerated(ledger, accepts, slots) & ledger.usable[slots]
+            counts &= eligibility.tolerated(ledger, accepts, slots) & ledger.ready[slots]
         domains = np.where(counts, self._domains(rule.key), -1)
         self._open[number] &= domains >= 0
         running = self._by_domain(rule.selector, domains, rule.key)
