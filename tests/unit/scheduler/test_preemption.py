@@ -185,6 +185,10 @@ LEFT, RIGHT = queue("left", 8), queue("right", 4)
             ),
             id="one of lower priority goes where the limit of the queue is what is short",
         ),
+        pytest.param(
+            Case(replace(unit(GANG, 5), preempts=False), [runs("a", FULL_1), runs("b", FULL_2)], None),
+            id="nobody goes for one that does not preempt",
+        ),
     ],
 )
 def test_who_goes(case: Case) -> None:
