@@ -125,12 +125,13 @@ class Core:
             workload_now = self.state.units.get(key)
             changes.extend(self._book(key, workload_now))
             self._room.saw(key, workload_now, now)
-            self._look_at(key, workload_now, now)
+        # Before anybody comes: who asks for the same does not overtake those who are woken.
+        self.queue.wake(changes, self.state.engine)
+        for key in again:
+            self._look_at(key, self.state.units.get(key), now)
             if not self._lacks_room(key):
                 self._room.placed_or_gone(key)
                 self._planned.pop(key, None)
-        if changes:
-            self.queue.wake(changes, self.state.engine)
         self._make_room(now)
 
     def _settle(self, settled: Settled, now: float) -> None:
