@@ -46,6 +46,6 @@ class MapInstance:
 
     async def run(self) -> None:
         """Follow and serve. ``server.start`` comes first, so that its address is known."""
-        with self._following.listening(self.state, self._kinds, self.server.changed.set):
+        with self._following.listening(self.live.announced, self._kinds, self.server.changed.set):
             work = [self._following.run()] if self._own else []
             await asyncio.gather(*work, self.server.tell())
