@@ -27,7 +27,7 @@ FAMILY = "pods"
 SCHEDULERS = frozenset({"closeknit", "kai-scheduler"})
 """The values of ``schedulerName`` that mean us, unless somebody says otherwise."""
 
-_GROUPED = frozenset((kind.group, kind.kind) for kind in KAI.kinds if kind.shape in OWNERS)
+_GROUPED = frozenset((kind.group, kind.kind) for kind in KAI.kinds if kind.shape in OWNERS and kind.served)
 """Controllers whose pods wait until the controller itself is known."""
 
 
