@@ -64,6 +64,7 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
         priority=priority,
         created=since,
         notes=notes,
+        preempts=pod.content.spec.preemption_policy != "Never",
     )
     return Compiled((workload,))
 
