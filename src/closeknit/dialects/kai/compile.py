@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
@@ -29,6 +30,7 @@ from closeknit.dialects.kai.members import (
     task_priority_problems,
     too_few_given,
 )
+from closeknit.dialects.kai.node_pools import in_pool, unlabelled_nodes
 from closeknit.dialects.kai.owners import as_owner, check_joining, implicit_groups
 from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
 from closeknit.dialects.kai.queues import queue_problems
@@ -149,6 +151,8 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     lacks_pods = whole is None and not ours
+    pool = stored.content.metadata.labels.get(NODE_POOL, "")
+    found.extend(unlabelled_nodes(view, levels))
     read = _judged(
         stored,
         terms.workload,
@@ -159,7 +163,9 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
         request=lambda: (
             None
             if lacks_pods
-            else Request(name, _root(spec, name, whole or subgroups, levels, groups), levels.topology)
+            else Request(
+                name, in_pool(pool, _root(spec, name, whole or subgroups, levels, groups)), levels.topology
+            )
         ),
     )
     return replace(read, lacks_pods=lacks_pods and not read.workload.problems)
@@ -194,6 +200,7 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
+    found.extend(unlabelled_nodes(view, levels))
     # The owner's own name, and behind a dot which of its PodGroups is meant if it has several.
     suffix = made.outline.suffix
     named = replace(made.owner, name=f"{made.owner.name}.{suffix[1:]}") if suffix else made.owner
@@ -211,7 +218,9 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
         wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
         present=present,
         root=name,
-        request=lambda: Request(name, _root(spec, name, whole or subgroups, levels, groups), levels.topology),
+        request=lambda: Request(
+            name, in_pool(made.pool, _root(spec, name, whole or subgroups, levels, groups)), levels.topology
+        ),
     )
 
 

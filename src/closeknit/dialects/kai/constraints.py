@@ -76,6 +76,8 @@ def _one_topology(
     first: tuple[str, Path] | None = None
     for fields, constraint in given:
         name, path = constraint.topology, fields.topology
+        if name and not (constraint.required_topology_level or constraint.preferred_topology_level):
+            found.append(sentences.TOPOLOGY_WITHOUT_LEVEL.at(path))
         if not name:
             if constraint.required_topology_level or constraint.preferred_topology_level:
                 found.append(core.TOPOLOGY_MISSING.at(path, allowed=OneOf.among("", known.usable)))
