@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from closeknit.apis import core_v1
 from closeknit.dialects.core.naming import lone_holder, workload_name
 from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
+from closeknit.dialects.core.shared_gpus import GPU, first_sharers
 from closeknit.dialects.family import Family
-from closeknit.dialects.shared_gpus import GPU, first_sharers
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View

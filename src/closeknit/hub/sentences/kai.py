@@ -46,7 +46,7 @@ NEGATIVE_DURATION = Code("negative-duration", "{value} is negative. Write zero o
 NOT_A_RUN_TIME = Code("not-a-run-time", "{value} is not a number of seconds above zero, so nobody knows when this ends. Write it as in '3600'.", Severity.NOTE)
 
 # Constraints.
-TWO_TOPOLOGIES = Code("two-topologies", "{topology} is not {other}, which {field} names. A PodGroup can speak of one topology only.")
+TWO_TOPOLOGIES = Code("two-topologies", "{topology} is not {other}, which {field} names. A PodGroup can speak of several only where their levels nest into one tree.")
 TOPOLOGY_NOT_THERE = Code("topology-not-there", "Topology {topology} is not there. {allowed}")
 
 # Pods of PodGroups.
