@@ -66,6 +66,8 @@ def kinds() -> Iterator[Kind]:
         unconditional=False,
     )
     yield _kind(resources.PRIORITY_CLASSES, small_kinds.PriorityClassRules(), has_status=False)
+    yield _kind(resources.POD_GROUPS, small_kinds.GroupRules())
+    yield _kind(resources.WORKLOADS, small_kinds.GroupRules(), has_status=False)
     yield _kind(
         resources.JOBS, small_kinds.JobRules(), fields=("status.successful",), propagation=Propagation.ORPHAN
     )
