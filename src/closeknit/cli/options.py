@@ -43,7 +43,7 @@ Settings = Annotated[
     ),
 ]
 Lenient = Annotated[
-    bool, typer.Option("--lenient", help="Pass over unknown fields instead of reporting them as problems.")
+    bool, typer.Option("--lenient", help="Pass over unknown fields and names, and tell them as notes.")
 ]
 
 

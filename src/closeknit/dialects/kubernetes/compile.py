@@ -9,6 +9,7 @@ from closeknit.apis.scheduling_k8s_io_v1alpha2 import PodGroup
 from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
 from closeknit.dialects.core.minimum_members import equal_pods, pods_of_leaf
 from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Stage, by_rank, pod_problems
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
@@ -19,7 +20,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.problems import OneOf, Problem, parted
 from closeknit.hub.request import Group, Request
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kai as counting
@@ -56,11 +57,13 @@ def compile_pod_group(stored: Stored[PodGroup], view: View) -> Compiled:
     assumed = assumed_pods(stored.content.metadata.annotations, [_LEAF], own)
     pods = pods_of(view, stored.key, FAMILY)
     priority = _priority(stored, view, pods, own)
-    of_pods = [*pod_problems(pods)]
-    if not view.lenient:
-        waiting = (pod for pod in pods if pod.stage is Stage.OPEN)
-        of_pods.extend(each.of("Pod", pod.name) for pod in waiting for each in pod.unsayable)
-    notes = [sentences.CLAIMS_NOT_COUNTED.at(("spec", "resourceClaims"))] if spec.resource_claims else []
+    if spec.resource_claims:
+        own.append(sentences.CLAIMS_NOT_COUNTED.at(("spec", "resourceClaims")))
+    waiting = (pod for pod in pods if pod.stage is Stage.OPEN)
+    left = ((pod, each) for pod in waiting for each in left_out(pod.unsayable, binding=binds(view)))
+    of_pods, notes = parted([*pod_problems(pods), *(each.of("Pod", pod.name) for pod, each in left)])
+    own, of_group = map(list, parted(own))
+    notes = (*of_group, *notes)
     gang = spec.scheduling_policy.gang
     minimum = gang.min_count if gang is not None else 1
     root: Group | Problem | None = None
@@ -75,9 +78,7 @@ def compile_pod_group(stored: Stored[PodGroup], view: View) -> Compiled:
     broken = (*stored.problems, *own, *of_pods)
     request = _request(stored, name, root, view) if isinstance(root, Group) else None
     running = tuple(sorted(RunningPod(name, pod.name) for pod in pods if pod.stage is Stage.RUNNING))
-    workload = Workload(
-        stored.object, FAMILY, request, broken, priority, since, notes=tuple(notes), running=running
-    )
+    workload = Workload(stored.object, FAMILY, request, broken, priority, since, notes=notes, running=running)
     return Compiled((workload,), tuple(own))
 
 

@@ -1,7 +1,7 @@
 """A request of any family as one of Kubernetes' gangs: a PodGroup, and pods that name it.
 
-A gang counts its pods alike and knows one label. What has groups with levels of their own, preferences,
-or pods of which some must run and others need not, cannot be said.
+A gang counts its pods alike and knows one label. What has groups with levels of their own, or pods of which
+some must run and others need not, cannot be said. Preferences are left out, which an annotation tells.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from closeknit.apis.closeknit_keys import LEFT_OUT
 from closeknit.dialects.core.assumed_pods import assuming
 from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.naming import UniqueNames, plain_name
@@ -41,8 +42,6 @@ def _unsayable(root: Group) -> Iterator[Problem]:
     for member, _ in root.walk():
         if isinstance(member, PodSet):
             continue
-        if member.preferred is not None:
-            yield sentences.NO_PREFERENCE.at((), member=member.name, level=member.preferred)
         if member.required is not None and member is not root and member.required != root.required:
             yield sentences.NO_GROUPS_INSIDE.at((), member=member.name, level=member.required)
     if _least(root) is None:
@@ -71,6 +70,9 @@ def _pod_group(request: Request) -> Object:
     asked = {pods.name: pods.resources for pods in request.root.pod_sets()}
     # Where they differ, it is in the pods that stand beside the group.
     annotations = assuming(asked) if len(set(asked.values())) == 1 else {}
+    groups = [member for member, _ in request.root.walk() if isinstance(member, Group)]
+    if wishes := [f"{one.name} prefers {one.preferred}" for one in groups if one.preferred is not None]:
+        annotations = {**annotations, LEFT_OUT: "; ".join(wishes)}
     metadata: dict[str, Any] = {"name": name, "namespace": namespace or DEFAULT_NAMESPACE}
     if annotations:
         metadata["annotations"] = annotations

@@ -66,10 +66,8 @@ class Restating:
         speakers = (one for one in families if one.name == self._family and one.express is not None)
         self._speaker = next(speakers, None)
 
-    def restated(
-        self, family: Family, workloads: Sequence[Workload]
-    ) -> Iterator[Object | Located | ObjectName | Renamed]:
-        """What becomes of a family's workloads; a name stands for one that nothing became of."""
+    def restated(self, workloads: Sequence[Workload]) -> Iterator[Object | Located | ObjectName | Renamed]:
+        """What becomes of workloads; a name stands for one that nothing became of."""
         for workload in workloads:
             assert self._speaker is not None, "a target is what some family has words for"
             nothing = True

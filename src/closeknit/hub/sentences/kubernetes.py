@@ -19,6 +19,5 @@ TEMPLATE_WITHOUT_GROUP = Code("template-without-group", "No PodGroup is made of 
 FIXED = Code("group-fixed", "This cannot change. Delete the {kind:raw} and create it anew.")
 
 # What Kubernetes' gangs have no words for.
-NO_PREFERENCE = Code("gang-without-preference", "{member}: It prefers {level}, and a gang of Kubernetes knows only what is required.")
 NO_GROUPS_INSIDE = Code("gang-without-groups", "{member}: It is required to be in one {level} by itself, and a gang of Kubernetes has no groups inside it.")
 NOT_COUNTED_AS_ONE = Code("gang-counted-as-one", "{member}: Some of its pods must run and others need not; a gang of Kubernetes counts all its pods alike.")

@@ -81,7 +81,7 @@ def test_a_workload_with_problems_is_told_by_them_alone() -> None:
 
 
 def test_what_can_be_translated_to_follows_from_the_families() -> None:
-    with pytest.raises(InvalidError, match='"grove".*kai, kueue, pods'):
+    with pytest.raises(InvalidError, match=r'"grove".*kai, kueue, pods'):
         translate_with((KAI, KUEUE), [Source("f", b"")], "grove", lenient=False)
 
 
