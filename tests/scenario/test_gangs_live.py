@@ -86,9 +86,9 @@ def pod(name: str) -> dict[str, Any]:
     }
 
 
-def objects() -> list[tuple[Any, dict[str, Any]]]:
+def objects(group: str = "g") -> list[tuple[Any, dict[str, Any]]]:
     kind = {"apiVersion": POD_GROUPS.api_version, "kind": "PodGroup"}
-    template = {"workload": {"workloadName": "w", "podGroupTemplateName": "workers"}}
+    template = {"workload": {"workloadName": group, "podGroupTemplateName": "workers"}}
     metadata = {"namespace": "default"}
     return [
         (NODES, node("a", "r1", 2)),
@@ -98,7 +98,7 @@ def objects() -> list[tuple[Any, dict[str, Any]]]:
             {
                 "apiVersion": WORKLOADS.api_version,
                 "kind": "Workload",
-                "metadata": {"name": "w", **metadata},
+                "metadata": {"name": group, **metadata},
                 "spec": {"podGroupTemplates": [{"name": "workers", **TERMS}]},
             },
         ),
@@ -106,7 +106,7 @@ def objects() -> list[tuple[Any, dict[str, Any]]]:
             POD_GROUPS,
             {
                 **kind,
-                "metadata": {"name": "g", **metadata},
+                "metadata": {"name": group, **metadata},
                 "spec": {"podGroupTemplateRef": template, **TERMS},
             },
         ),
@@ -153,8 +153,9 @@ async def test_a_gang_waits_for_its_pods_and_for_a_rack_and_is_then_bound_as_pla
 
 
 async def test_what_a_group_asks_for_stands(api: KubernetesApi) -> None:
-    for resource, each in objects():
+    # The server keeps a group of another test until its pods are gone.
+    for resource, each in objects("other"):
         await api.create(resource, each)
     other = MergePatch({"spec": {"schedulingPolicy": {"gang": {"minCount": 9}}}})
     with pytest.raises(InvalidObjectError, match="immutable"):
-        await api.patch(POD_GROUPS, "g", other, namespace="default", field_manager="test")
+        await api.patch(POD_GROUPS, "other", other, namespace="default", field_manager="test")
