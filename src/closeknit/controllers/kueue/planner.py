@@ -21,7 +21,6 @@ from closeknit.controllers.kueue.workload_status import (
     Intent,
     Observed,
     Pend,
-    ReadyWithin,
     decided,
     observe,
 )
@@ -60,8 +59,7 @@ class _Policy:
 class AdmissionPlanner:
     """All Workloads and what is known of the nodes."""
 
-    def __init__(self, random: Any, ready_within: ReadyWithin | None = None) -> None:
-        self._ready_within = ready_within
+    def __init__(self, random: Any) -> None:
         self.controller: Controller[Any] = Controller("kueue-workload", wire.Workload, observe, self._decide)
         self._books = Bookings()
         self._queue = WaitingQueue(random)
@@ -112,7 +110,7 @@ class AdmissionPlanner:
         return self._told
 
     def _decide(self, observed: Observed, now: datetime) -> Decision:
-        return decided(observed, self._intents.get(observed.key), now, self._ready_within)
+        return decided(observed, self._intents.get(observed.key), now)
 
     # -------------------------------------------------------------------------------------- taking in
 

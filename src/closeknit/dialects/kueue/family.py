@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.batch_v1 import Job
+from closeknit.apis.config_kueue_x_k8s_io_v1beta2 import Configuration
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.dialects.family import Family
 from closeknit.dialects.kueue import admitted, owners, queues, quotas, status, updates
 from closeknit.dialects.kueue.compile import compile_queued
+from closeknit.dialects.kueue.configuration import configuration_problems
 from closeknit.dialects.kueue.express import express
 from closeknit.dialects.kueue.render import render_kueue, render_pods
 from closeknit.dialects.kueue.topologies import FAMILY, GROUP, topologies
@@ -31,6 +33,9 @@ KUEUE = Family(
         Kind(GROUP, "Workload", _VERSIONS, wire.Workload, verbatim=True),
         Kind("batch", "Job", ("v1",), Job, verbatim=True),
         Kind("jobset.x-k8s.io", "JobSet", ("v1alpha2",), JobSet, verbatim=True),
+        Kind(
+            "config.kueue.x-k8s.io", "Configuration", _VERSIONS, Configuration, namespaced=False, named=False
+        ),
     ),
     topologies=topologies,
     compile=dict.fromkeys(_QUEUED, compile_queued),
@@ -40,6 +45,7 @@ KUEUE = Family(
         wire.ClusterQueue: queues.cluster_queue_problems,
         wire.LocalQueue: queues.local_queue_problems,
         wire.AdmissionCheck: queues.admission_check_problems,
+        Configuration: configuration_problems,
     },
     render={
         "kueue": dict.fromkeys(_QUEUED, render_kueue),

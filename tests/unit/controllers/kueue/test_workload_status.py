@@ -15,7 +15,6 @@ from closeknit.controllers.kueue.workload_status import (
     Intent,
     Observed,
     Pend,
-    ReadyWithin,
     decided,
 )
 from closeknit.controllers.runtime.writes import Decision, Patch, SetStatus
@@ -53,7 +52,7 @@ def seen(
     made["status"] = {**status, "conditions": list(conditions)}
     entry = whole_entry_of(KIND, "kueue.x-k8s.io/v1beta2", made)
     assert isinstance(entry, Stored)
-    return Observed(entry.key, entry, owner, stopped)
+    return Observed(entry.key, entry, owner, stopped, LATE)
 
 
 def job(**fields: Any) -> Owner:
@@ -150,13 +149,13 @@ LOST = condition("PodsReady", "False", "WaitForRecovery", 61)
 def test_the_conditions_of_a_workload(
     observed: Observed, intent: Intent | None, want: dict[str, str]
 ) -> None:
-    assert told(decided(observed, intent, NOW, LATE)) == want
+    assert told(decided(observed, intent, NOW)) == want
 
 
 @pytest.mark.requirement("K21")
 def test_time_to_recover_runs_from_the_moment_when_not_all_were_ready() -> None:
     lost = condition("PodsReady", "False", "WaitForRecovery", 20)
-    decision = decided(seen(*ADMITTED, lost, owner=job(ready=3)), None, NOW, LATE)
+    decision = decided(seen(*ADMITTED, lost, owner=job(ready=3)), None, NOW)
 
     assert decision.again_at == NOW + timedelta(seconds=40)
     assert "Evicted" not in told(decision)
