@@ -11,7 +11,7 @@ from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Operator, Requirement, T
 
 def admitted(ledger: Ledger, accepts: NodeFilter, slots: Ints) -> Flags:
     """Whether each of the slots admits a pod with this filter, resources aside."""
-    ok = ledger.usable[slots] & tolerated(ledger, accepts, slots)
+    ok = ledger.ready[slots] & tolerated(ledger, accepts, slots)
     for key, value in accepts.selector:
         ok &= _holds(ledger, Requirement(key, Operator.IN, (value,)), slots)
     return ok & affine(ledger, accepts, slots)

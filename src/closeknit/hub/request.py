@@ -29,6 +29,17 @@ class HostPort:
 
     port: int
     protocol: str = "TCP"
+    address: str = ""
+    """The one address of the node at which it is taken; empty for all of them."""
+
+    def meets(self, other: HostPort) -> bool:
+        """Whether both would take the same port of the same address."""
+        alike = (self.port, self.protocol) == (other.port, other.protocol)
+        return alike and (not self.address or not other.address or self.address == other.address)
+
+    def __str__(self) -> str:
+        at = f" at {self.address}" if self.address else ""
+        return f"{self.port}/{self.protocol}{at}"
 
 
 @dataclass(frozen=True, slots=True)

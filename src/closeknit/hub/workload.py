@@ -59,6 +59,8 @@ class Workload:
     """How long it runs at most once it has started; None where it does not say."""
     preemptible: bool = True
     """Whether it may be displaced for others once it runs."""
+    preempts: bool = True
+    """Whether others may be displaced for it while it waits."""
     maker: Key | None = None
     """The object that it was compiled from, where that has another name; see ``key``."""
     notes: tuple[Problem, ...] = ()

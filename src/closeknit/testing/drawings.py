@@ -46,6 +46,6 @@ def _outlined(member: Member, depth: int) -> Iterator[str]:
     words.append(f"{member.count} x {member.resources}")
     words += [f"minimum={member.minimum}"] if member.minimum is not None else []
     words += [f"running on {', '.join(member.bound)}"] if member.bound else []
-    words += [f"port {port.port}/{port.protocol}" for port in sorted(member.host_ports)]
+    words += [f"port {port}" for port in sorted(member.host_ports)]
     words += [str(member.filter)] if member.filter != NodeFilter() else []
     yield "  " * depth + " ".join(words)

@@ -8,12 +8,12 @@ is no concern, agreement with the text is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from closeknit.hub.cluster import Cluster
-from closeknit.hub.nodes import NAME_FIELD, Effect, Node, Term
+from closeknit.hub.nodes import CORDON, NAME_FIELD, Effect, Node, Term
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Group, HostPort, Member, PodSet, Request
 from closeknit.hub.topology import DomainPath
@@ -70,10 +70,9 @@ def accepts(node: Node, pods: PodSet) -> bool:
     wanted = pods.filter
     return (
         node.ready
-        and not node.unschedulable
         and all(
             any(toleration.tolerates(taint) for toleration in wanted.tolerations)
-            for taint in node.taints
+            for taint in (*node.taints, *([CORDON] if node.unschedulable else []))
             if taint.effect is not Effect.PREFER_NO_SCHEDULE
         )
         and all(node.labels.get(key) == value for key, value in wanted.selector)
@@ -88,9 +87,14 @@ def _matches(node: Node, term: Term) -> bool:
     )
 
 
-def ports_taken(cluster: Cluster) -> Counter[tuple[str, HostPort]]:
-    """How often each port of each node is held."""
-    return Counter((each.node, port) for each in cluster.holdings for port in each.host_ports)
+def ports_held(cluster: Cluster, node: str) -> set[HostPort]:
+    """The ports of a node that pods hold."""
+    return {port for each in cluster.holdings if each.node == node and each.pods for port in each.host_ports}
+
+
+def meet(some: Collection[HostPort], others: Collection[HostPort]) -> bool:
+    """Whether pods with these ports cannot share a node."""
+    return any(one.meets(other) for one in some for other in others)
 
 
 def members_formed(request: Request, spread: Spread) -> dict[str, bool]:
@@ -156,9 +160,8 @@ def _broken_counts(request: Request, spread: Spread) -> Iterator[str]:
 
 def _broken_nodes(scene: Scene, spread: Spread) -> Iterator[str]:
     left = free(scene.cluster)
-    held = ports_taken(scene.cluster)
     asked: dict[str, Counter[str]] = {}
-    ports: Counter[tuple[str, HostPort]] = Counter()
+    ports: dict[str, list[frozenset[HostPort]]] = {}
     for pods in scene.request.root.pod_sets():
         for node, count in spread.get(pods.name, {}).items():
             if count < 0:
@@ -172,16 +175,17 @@ def _broken_nodes(scene: Scene, spread: Spread) -> Iterator[str]:
                 yield f"node {node} does not take pods of {pods.name}"
             use = asked.setdefault(node, Counter())
             use.update({**(pods.resources * count), "pods": count})
-            ports.update({(node, port): count for port in pods.host_ports})
+            ports.setdefault(node, []).extend([pods.host_ports] * count)
     for node, use in asked.items():
         for resource, units in use.items():
             machine = scene.nodes[node]
             unlimited = resource == "pods" and "pods" not in machine.allocatable and not machine.no_pods
             if not unlimited and units > left[node].get(resource, 0):
                 yield f"node {node} has {left[node].get(resource, 0)} of {resource}, but {units} are placed"
-    for (node, port), count in ports.items():
-        if count + held[node, port] > 1:
-            yield f"port {port.port}/{port.protocol} of node {node} is used {count + held[node, port]} times"
+    for node, taken in ports.items():
+        for i, mine in enumerate(taken):
+            if meet(mine, ports_held(scene.cluster, node)) or any(meet(mine, other) for other in taken[:i]):
+                yield f"a port of node {node} is used twice: {', '.join(map(str, sorted(mine)))}"
 
 
 def wishes_of(scene: Scene, spread: Spread) -> Wishes:

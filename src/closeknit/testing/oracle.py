@@ -18,7 +18,7 @@ from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.testing.drawings import free
-from closeknit.testing.meaning import Place, Scene, Spread, accepts, order, ports_taken, wishes_of
+from closeknit.testing.meaning import Place, Scene, Spread, accepts, meet, order, ports_held, wishes_of
 
 # OR-Tools ships no types: a truth value, a whole number, or a sum of them.
 Literal: TypeAlias = Any
@@ -117,7 +117,6 @@ class _Model:
     def _add_capacity(self) -> None:
         """No node gives more than it has, and no port twice."""
         left = free(self._scene.cluster)
-        held = ports_taken(self._scene.cluster)
         pod_sets = list(self._request.root.pod_sets())
         for name, node in self._scene.nodes.items():
             counts = ((pods, self._counts[pods.name].get(name)) for pods in pod_sets)
@@ -129,9 +128,13 @@ class _Model:
                     (pods.resources[resource], count) for pods, count in here if resource in pods.resources
                 ]
                 self._at_most(name, asked, left[name].get(resource, 0))
-            for port in sorted({port for pods, _ in here for port in pods.host_ports}):
-                sharing = [(1, count) for pods, count in here if port in pods.host_ports]
-                self._at_most(name, sharing, 0 if held[name, port] else 1)
+            held = ports_held(self._scene.cluster, name)
+            for i, (pods, count) in enumerate(here):
+                if meet(pods.host_ports, held):
+                    self._at_most(name, [(1, count)], 0)
+                for other, others in here[:i]:
+                    if meet(pods.host_ports, other.host_ports):
+                        self._at_most(name, [(1, count), (1, others)], 1)
 
     def _at_most(self, node: str, terms: Sequence[tuple[int, Linear]], limit: int) -> None:
         if terms:

@@ -9,6 +9,7 @@ from typing import Any
 
 from closeknit.apis import core_v1
 from closeknit.dialects.compiling import topologies_of
+from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.core.priority import created
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kueue import owners
@@ -29,7 +30,7 @@ from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, parted
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.workload import Workload
 
@@ -138,22 +139,24 @@ def _name_problems(queued: QueuedWorkload, view: View) -> Iterator[Problem]:
 
 def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominated:
     """All ways to run; ``own`` is what is wrong with it already."""
-    if not view.lenient:
-        own.extend(problem for pod_set in queued.pod_sets for problem in pod_set.unsayable)
+    for pod_set in queued.pod_sets:
+        own.extend(left_out(pod_set.unsayable, binding=binds(view)))
     priority = priority_in_queue(queued, view, own)
     since = created(queued.stored, own)
     queue = queue_of(queued, view, own)
     made: list[Admission] = []
-    if not own and not queued.stored.problems:
+    if not parted(own)[0] and not queued.stored.problems:
         if queue is not None:
-            made = admissions(queued, queue, view, own)
+            wrong: list[Problem] = []
+            made = admissions(queued, queue, view, wrong)
+            own.extend(wrong)
         else:
             made = without_queue(queued, view.derive(topologies_of, FAMILY))
             if not made:
                 own.append(sentences.NO_TOPOLOGY_FITS.at(queued.queue_path))
-    if own and queue is not None:
+    if parted(own)[0] and queue is not None:
         own.extend(apart_problems(queued, queue))
-    found = tuple(dict.fromkeys(own))
+    found, notes = parted(dict.fromkeys(own))
     problems = (*queued.stored.problems, *found)
     made = [] if problems else _running_on(made, queued, view)
     workload = Workload(
@@ -166,6 +169,7 @@ def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominat
         admitted=queued.flavors is not None,
         maker=queued.stored.key,
         options=tuple(each.option for each in made),
+        notes=notes,
     )
     return Nominated(queued, queue, tuple(made), workload, found)
 
