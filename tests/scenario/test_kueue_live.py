@@ -65,7 +65,7 @@ async def test_a_job_is_admitted_let_go_stopped_and_started_again(real: Kubernet
         (workload,) = await cluster.names("Workload")
         await cluster.patch("Workload", workload, {"spec": {"active": False}})
         await until(cluster, lambda: _is(cluster.every("Pod"), []))
-        await until(cluster, lambda: _is(condition(cluster, "QuotaReserved"), "False Pending"))
+        await until(cluster, lambda: _is(condition(cluster, "QuotaReserved"), "False Deactivated"))
         await until(cluster, lambda: _is(_template_selector(cluster), {}))
         await cluster.patch("Workload", workload, {"spec": {"active": True}})
         await until(cluster, lambda: _is(selected(cluster), wanted))

@@ -1,9 +1,10 @@
-"""What Kueue makes of 27 manifests, and what our operator makes of the same: equal but for what is listed."""
+"""What Kueue makes of 28 manifests, and what our operator makes of the same: equal but for what is listed."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from closeknit.controllers.kueue.operator import KUEUE
 from closeknit.testing.controlling import Controlled, controlling
 from tests.scenario import kueue_sides
 from tests.scenario.kueue_sides import Told
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "kueue-compared.md"
 
 
 async def ours(case: str) -> Told:
@@ -29,7 +32,14 @@ async def _until(cluster: Controlled, holds: Callable[[], Awaitable[bool]]) -> N
     raise AssertionError("It does not come to that.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", kueue_sides.cases())
 def test_the_status_is_that_of_kueue(case: str) -> None:
     found = asyncio.run(ours(case))
-    assert list(kueue_sides.differences(kueue_sides.recorded()[case], found)) == []
+    differing = [field for field, *_ in kueue_sides.differences(kueue_sides.recorded()[case], found)]
+    assert differing == list(kueue_sides.DIFFERENT.get(case, ()))
+
+
+def test_the_page_of_the_docs_lists_all_cases_and_differences() -> None:
+    """Write it with ``python -c 'from tests.scenario.kueue_sides import page; print(page(), end="")'``."""
+    assert PAGE.read_text(encoding="utf-8") == kueue_sides.page()

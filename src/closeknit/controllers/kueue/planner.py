@@ -33,8 +33,10 @@ from closeknit.dialects.kueue.status import pending
 from closeknit.dialects.kueue.topologies import FAMILY, kueue_key
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
+from closeknit.hub.quantities import written
 from closeknit.hub.quota import lacks_quota
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import ObjectName, Workload
@@ -148,7 +150,8 @@ class AdmissionPlanner:
         if waiting.queue is None or not waiting.admissions:
             self._leave_queue(key)
             for reason, message in pending(waiting, view):
-                self._intents[key] = Pend(reason, message)
+                looked = reason == "NoMatchingFlavor"
+                self._intents[key] = Pend(reason, message, _requests(waiting) if looked else None)
             return
         name = waiting.queue.name
         if not _policy(view, name).strict:
@@ -222,12 +225,14 @@ class AdmissionPlanner:
         told = report(verdict).message
         reason = "Misconfigured" if verdict.outcome is None else "TopologyPlacementFailed"
         if verdict.outcome is not None and lacks_quota(verdict.outcome):
-            reason = "WaitingForQuota"
+            all_free = Accounts()
+            ever = any(all_free.affordable(each) is not None for each in waiting.workload.options)
+            reason = "WaitingForQuota" if ever else "ExceedsMaxQuota"
         victims = self._preempt(view, key, waiting, now) if verdict.outcome is not None else 0
         if victims:
             reason = "WaitingForPreemptedWorkloads"
             told += f" Pending the preemption of {victims} workload(s)"
-        return Pend(reason, told)
+        return Pend(reason, told, _requests(waiting))
 
     # ------------------------------------------------------------------------------------- preempting
 
@@ -360,6 +365,15 @@ class AdmissionPlanner:
         verdict = self._decided(found.workload)
         if isinstance(verdict.outcome, Placed):
             self._books.hold_placed(reservation.key, verdict)
+
+
+def _requests(waiting: Nominated) -> tuple[Mapping[str, Any], ...]:
+    """By pod set, what it asks for."""
+    asked = ((each.name, each.shape.resources * each.count) for each in waiting.queued.pod_sets)
+    return tuple(
+        {"name": name, "resources": {each: written(each, amount) for each, amount in resources.items()}}
+        for name, resources in asked
+    )
 
 
 def _policy(view: View, name: str) -> _Policy:

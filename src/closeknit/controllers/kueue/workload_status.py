@@ -55,6 +55,8 @@ class Pend:
 
     reason: str
     message: str
+    requests: tuple[Mapping[str, Any], ...] | None = None
+    """By pod set, what it asks for; None where nobody has looked for room for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,11 @@ def observe(view: View, key: Key) -> Observed:
 
 def _stopped(view: View, workload: Stored[wire.Workload]) -> tuple[str, str] | None:
     admission = workload.content.status.admission
-    if admission is not None:
-        queue = view.get(kueue_key("ClusterQueue", admission.cluster_queue))
-        if queue is not None and queue.content.spec.stop_policy == "HoldAndDrain":
-            return "ClusterQueueStopped", "The ClusterQueue is stopped"
     local = view.get(kueue_key("LocalQueue", workload.content.spec.queue_name, workload.namespace))
+    name = local.content.spec.cluster_queue if local is not None else ""
+    queue = view.get(kueue_key("ClusterQueue", admission.cluster_queue if admission is not None else name))
+    if queue is not None and queue.content.spec.stop_policy == "HoldAndDrain":
+        return "ClusterQueueStopped", "The ClusterQueue is stopped"
     if local is not None and local.content.spec.stop_policy == "HoldAndDrain":
         return "LocalQueueStopped", "The LocalQueue is stopped"
     return None
@@ -123,7 +125,12 @@ def _release(workload: Stored[wire.Workload], owner: Owner | None, now: datetime
     assert why is not None
     if owner is not None and (owner.active or not owner.suspended):
         return NOTHING
-    fields = {"admission": None, "unhealthyNodes": None, "reclaimablePods": None}
+    fields: dict[str, Any] = {"admission": None, "unhealthyNodes": None, "reclaimablePods": None}
+    admitted = condition(workload, ADMITTED)
+    if admitted is not None and admitted.status == "True" and admitted.since is not None:
+        before = int(status_of(workload).get("accumulatedPastExecutionTimeSeconds") or 0)
+        ran = max(int((now - admitted.since).total_seconds()), 0)
+        fields["accumulatedPastExecutionTimeSeconds"] = before + ran
     return _write(workload, released(why), now, fields)
 
 
@@ -171,14 +178,15 @@ def _waiting(
         return _requeue(observed, workload, requeued, now)
     if isinstance(intent, Admit):
         wanted = [*reserved(workload, intent.queue), IS_ADMITTED, *ready]
-        fields = {"admission": dict(intent.admission)}
+        fields = {"admission": dict(intent.admission), "resourceRequests": None}
         told = Tell(workload.key, "QuotaReserved", f"Quota reserved in ClusterQueue {intent.queue}")
         return _write(workload, wanted, now, fields, told)
     if isinstance(intent, Pend):
         unreserved = Condition(QUOTA_RESERVED, "False", intent.reason, intent.message)
         wanted = [unreserved, NO_RESERVATION, *ready]
         told = Tell(workload.key, "Pending", intent.message, warning=True)
-        return _write(workload, wanted, now, {}, told)
+        requests = [dict(each) for each in intent.requests] if intent.requests is not None else None
+        return _write(workload, wanted, now, {"resourceRequests": requests}, told)
     return _write(workload, ready, now) if ready else NOTHING
 
 
@@ -214,7 +222,20 @@ def _evict(
     if why.preempted:
         wanted.append(Condition(PREEMPTED, "True", why.preempted, why.message))
     told = Tell(workload.key, f"EvictedDueTo{why.reason}", why.message)
-    return _write(workload, wanted, now, fields or {}, told)
+    counted = {"schedulingStats": {"evictions": _evictions(workload, why.reason)}}
+    return _write(workload, wanted, now, {**counted, **(fields or {})}, told)
+
+
+def _evictions(workload: Stored[wire.Workload], reason: str) -> list[dict[str, Any]]:
+    """How often it was evicted for each reason, with one more for this."""
+    counts = [
+        dict(each) for each in (status_of(workload).get("schedulingStats") or {}).get("evictions") or ()
+    ]
+    found = next((each for each in counts if each["reason"] == reason), None)
+    if found is None:
+        return [*counts, {"reason": reason, "underlyingCause": "", "count": 1}]
+    found["count"] += 1
+    return counts
 
 
 def _too_late(workload: Stored[wire.Workload], within: ReadyWithin, now: datetime) -> Decision:

@@ -97,6 +97,7 @@ def test_a_job_is_admitted_started_and_let_go_by_rank() -> None:
         assert await conditions(cluster) == {
             "QuotaReserved": "True QuotaReserved",
             "Admitted": "True Admitted",
+            "PodsReady": "True Started",
         }
         assert await bound(cluster) == ["n0", "n0", "n0", "n0", "n1", "n1"]
         queue = (await cluster.get("ClusterQueue", "research"))["status"]
@@ -159,7 +160,7 @@ def test_a_workload_is_deactivated_and_activated_again() -> None:
         assert (await cluster.get("Job", "train"))["spec"]["suspend"] is True
         assert await cluster.every("Pod") == []
         found = await conditions(cluster)
-        assert (found["Evicted"], found["QuotaReserved"]) == ("True Deactivated", "False Pending")
+        assert (found["Evicted"], found["QuotaReserved"]) == ("True Deactivated", "False Deactivated")
         template = (await cluster.get("Job", "train"))["spec"]["template"]
         assert "nodeSelector" not in template["spec"]
         assert (await cluster.get("ClusterQueue", "research"))["status"]["reservingWorkloads"] == 0

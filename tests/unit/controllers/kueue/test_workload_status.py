@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from closeknit.controllers.kueue.owners import Ended, Owner
+from closeknit.controllers.kueue.readiness import ReadyWithin
 from closeknit.controllers.kueue.workload_status import (
     Admit,
     Evict,
@@ -39,6 +40,9 @@ ADMITTED = (
     condition("QuotaReserved", "True", "QuotaReserved", 500),
     condition("Admitted", "True", "Admitted", 500),
 )
+
+
+LATE = ReadyWithin(start=timedelta(seconds=600), recovery=timedelta(seconds=60), attempts=2)
 
 
 def seen(
@@ -73,7 +77,6 @@ def told(decision: Decision) -> dict[str, str]:
     return found
 
 
-LATE = ReadyWithin(start=timedelta(seconds=600), recovery=timedelta(seconds=60), attempts=2)
 LOST = condition("PodsReady", "False", "WaitForRecovery", 61)
 
 
@@ -93,7 +96,7 @@ LOST = condition("PodsReady", "False", "WaitForRecovery", 61)
             },
             id="it is admitted again, and no longer evicted",
         ),
-        pytest.param(seen(), Pend("WaitingForQuota", "m"), {"QuotaReserved": "False WaitingForQuota"}, id="it waits"),
+        pytest.param(seen(), Pend("WaitingForQuota", "m"), {"QuotaReserved": "False WaitingForQuota", "Admitted": "False NoReservation"}, id="it waits"),
         pytest.param(
             seen(*ADMITTED, owner=job(ended=Ended(succeeded=True, message="done"))), None,
             {"QuotaReserved": "True QuotaReserved", "Admitted": "True Admitted", "Finished": "True Succeeded"},
@@ -114,7 +117,7 @@ LOST = condition("PodsReady", "False", "WaitForRecovery", 61)
         pytest.param(
             seen(*ADMITTED, condition("Evicted", "True", "Preempted"), owner=job(suspended=True, active=False)), None,
             {
-                "QuotaReserved": "False Pending", "Admitted": "False NoReservation",
+                "QuotaReserved": "False PendingEvaluation", "Admitted": "False NoReservation",
                 "Evicted": "True Preempted", "Requeued": "True Preempted",
             },
             id="its quota is given back when no pod runs",
