@@ -12,10 +12,10 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SOURCES := $(wildcard src tests bench)
+SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map rules browser deploy e2e e2e-kueue requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map rules browser docs deploy e2e e2e-kueue requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,10 @@ requirements: $(READY) ## run the tests that carry requirements, and make the pa
 	rm -f build/requirements.json && mkdir -p build
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement and not long and not kueue" --requirements build/requirements.json $(ARGS)
 	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
+
+docs: $(READY) ## build the documentation as a site in build/docs/site, without network
+	$(BIN)/python -m docs.site build/docs
+	$(BIN)/zensical build --strict --config-file build/docs/mkdocs.yml
 
 deploy: $(READY) ## write what follows from the code into deploy/chart, and plain manifests from the chart
 	rm -rf deploy/chart/generated
