@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from closeknit.dialects import DIALECTS
 from closeknit.dialects.kueue.topologies import kueue_key
 from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.hub.keys import Key
+from closeknit.kube.errors import NotFoundError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS
 from closeknit.kube.rest import connect, load_access
@@ -205,6 +206,7 @@ async def _until_bound(cluster: Controlled, job: str, pods: int) -> None:
     """Return when all pods of a Job are bound to the nodes that Kueue assigned, each to its own."""
 
     async def is_so() -> bool:
+        await _end_pods(cluster)
         nodes = await _nodes(cluster, job)
         return len(nodes) == pods and all(nodes)
 
@@ -212,6 +214,14 @@ async def _until_bound(cluster: Controlled, job: str, pods: int) -> None:
     for pod in await cluster.every("Pod"):
         if pod["metadata"]["labels"].get("job-name") == job:
             assert pod["spec"]["nodeSelector"]["kubernetes.io/hostname"] == pod["spec"]["nodeName"]
+
+
+async def _end_pods(cluster: Controlled) -> None:
+    """What kubelets would do with pods that are to go."""
+    for pod in await cluster.every("Pod"):
+        if pod["metadata"].get("deletionTimestamp") and pod["metadata"].get("deletionGracePeriodSeconds"):
+            with suppress(NotFoundError):
+                await cluster.delete("Pod", pod["metadata"]["name"], options=kueue_sides.NOW)
 
 
 async def _until_used(cluster: Controlled, gpus: int) -> None:

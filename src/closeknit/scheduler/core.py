@@ -230,9 +230,10 @@ class Core:
 
     def _decided(self, workload: Workload) -> Verdict:
         try:
-            return decide(
-                self.state.engine, self.state.topologies, workload, self.accounts, failures=self.failures
-            )
+            with self.state.deciding(workload):
+                return decide(
+                    self.state.engine, self.state.topologies, workload, self.accounts, failures=self.failures
+                )
         except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
             wrong = sentences.NOT_UNDERSTOOD.at(
                 (), kind=workload.object.kind, error=f"{type(error).__name__}: {error}"

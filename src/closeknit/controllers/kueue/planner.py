@@ -104,6 +104,8 @@ class AdmissionPlanner:
             # Where an assignment leaves a choice of nodes, pods that run have made theirs.
             if isinstance(found := self._units.get(key), Reservation):
                 self._settle(view, found)
+        for node in self._books.overfull():
+            self._make_way(view, node)
         if changes := self._books.changes():
             self._queue.wake(changes, self._books.tracked.engine)
         self._try_preemptors()
@@ -355,6 +357,25 @@ class AdmissionPlanner:
         admission = admission_object(found, way, verdict.outcome, view)
         self._intents[lost.key] = Admit(found.queue.name, admission)
 
+    def _make_way(self, view: View, node: str) -> None:
+        """Evict those, the last first, who were given a place that others have taken before their pods came.
+
+        Who binds pods decides by itself, and two may give away the same place before each sees the other's.
+        """
+        mine = [
+            each
+            for each in self._units.values()
+            if isinstance(each, Reservation) and not each.evicted and each.whole
+            if sum(held.pods for held in each.holdings if held.node == node) > _bound(view, each.key, node)
+        ]
+        for last in sorted(mine, key=lambda each: (each.since, each.created, each.name), reverse=True):
+            if not self._books.tracked.is_overfull(node):
+                return
+            message = f"Workload was evicted as other pods have taken its place on node {node}"
+            self._intents[last.key] = Evict("NodeFailures", message)
+            self._books.hold(last.key, {})
+            self._told[last.key] = None
+
     def _settle(self, view: View, reservation: Reservation) -> None:
         """Hold a place for every pod of an assignment that leaves a choice of nodes."""
         found = view.derive(continued, reservation.key)
@@ -365,6 +386,11 @@ class AdmissionPlanner:
         verdict = self._decided(found.workload)
         if isinstance(verdict.outcome, Placed):
             self._books.hold_placed(reservation.key, verdict)
+
+
+def _bound(view: View, workload: Key, node: str) -> int:
+    """How many pods of a Workload are on a node, or have been."""
+    return sum(pod.content.spec.node_name == node for pod in view.found(BY_WORKLOAD, workload))
 
 
 def _requests(waiting: Nominated) -> tuple[Mapping[str, Any], ...]:
