@@ -147,7 +147,11 @@ class ClusterState:
 
     def deciding(self, unit: Workload) -> AbstractContextManager[None]:
         """While a unit is decided: places that are kept for it are free, and for nobody else."""
-        return self._promised.open_to(self.pod(unit.object.key) if unit.dialect == LONE_PODS.name else None)
+        return self._promised.open_to(self.pod(unit.object.key))
+
+    def has_place(self, unit: Workload) -> bool:
+        """Whether a place is kept for a unit that no other can have."""
+        return bool(self._promised.kept_for(self.pod(unit.object.key)))
 
     # --------------------------------------------------------------------------------------- changes
 

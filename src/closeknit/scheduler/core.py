@@ -209,7 +209,7 @@ class Core:
         else:
             verdict = self._decided(workload)
             kept = self._room.kept_before(workload, self.state, now)
-            if isinstance(verdict.outcome, Placed) and kept:
+            if isinstance(verdict.outcome, Placed) and kept and not self.state.has_place(workload):
                 with keeping(self.state.engine, kept):
                     verdict = self._decided(workload)
             contended = self.queue.ready(now) and not satisfied(workload.request.root)

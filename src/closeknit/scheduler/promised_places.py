@@ -104,24 +104,27 @@ class PromisedPlaces:
                 self._there.setdefault(workload, Counter())[spot] += step
                 self._hold(workload, spot)
 
+    def kept_for(self, pod: Stored[core_v1.Pod] | None) -> list[Holding]:
+        """The places of a pod's Workload that it may take, one pod of each."""
+        part = _part(pod) if pod is not None else None
+        if part is None:
+            return []
+        workload, pod_set = part
+        spots = (spot for spot in self._given.get(workload, ()) if spot[0] == pod_set)
+        held = (self._tracked.holding(_key(workload, spot)) for spot in spots)
+        return [
+            replace(each, pods=1) for each in held if each is not None and each.node in self._tracked.nodes
+        ]
+
     @contextmanager
     def open_to(self, pod: Stored[core_v1.Pod] | None) -> Iterator[None]:
         """Let the engine decide as a pod sees it, for which its Workload's places are free."""
-        part = _part(pod) if pod is not None else None
-        given = self._given.get(part[0], {}) if part is not None else {}
-        free = [
-            replace(held, pods=1)
-            for spot in given
-            if part is not None and spot[0] == part[1]
-            if (held := self._tracked.holding(_key(part[0], spot))) is not None
-            if held.node in self._tracked.nodes
-        ]
-        if not free:
+        if not (kept := self.kept_for(pod)):
             yield
             return
         with self._tracked.engine.fork() as engine:
-            for held in free:
-                engine.release_pods(held)
+            for each in kept:
+                engine.release_pods(each)
             yield
 
     def _hold(self, workload: Key, spot: Spot) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from closeknit.controllers.kueue.operator import KUEUE
+from closeknit.kube.port import DeleteOptions, Propagation
 from closeknit.testing.controlling import Controlled, controlling
 from tests.unit.controllers.kueue.test_live import bound, conditions, objects
 from tests.unit.dialects.kueue.kit import QUEUES, RACK, job, node
 
 ONE_RACK = tuple(node(f"n{i}", "b", "r0", 4) for i in range(2))
-GATE = {"name": "kueue.x-k8s.io/topology"}
 
 
 def gang(pods: int) -> list[dict[str, Any]]:
@@ -104,7 +104,8 @@ def test_both_arrive_in_one_instant_and_only_one_of_them_runs(first: str) -> Non
                 for i in range(6):
                     await cluster.delete("Pod", f"gang-{i}")
             else:
-                await cluster.delete("Job", "train")
+                options = DeleteOptions(propagation=Propagation.BACKGROUND)
+                await cluster.delete("Job", "train", options=options)
             await cluster.settle(60)
             await cluster.quiet()
             assert all(await (bound(cluster) if gang_runs else of_gang(cluster)))
