@@ -8,12 +8,14 @@ it was made of. Nothing here does I/O or knows the time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from closeknit.apis import core_v1
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.compiling import compile_object, topologies_of
 from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.core.pods import Stage, read_pod
@@ -36,10 +38,11 @@ from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.live.entries import entry_of, safely
 from closeknit.scheduler.changes import Change
+from closeknit.scheduler.promised_places import ADMITTED, PromisedPlaces, places_given
 from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 
-FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS)
-"""The families whose workloads are scheduled."""
+FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS, ADMITTED)
+"""The families whose workloads are scheduled, and those that keep places for pods to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class ClusterState:
         """Families whose names are told apart from those of the first."""
         self._kept: dict[str, Topology] = {}
         self._tracked = TrackedEngine()
+        self._promised = PromisedPlaces(self._tracked)
         self._asking: dict[type[Any], list[Family]] = {}
         """By wire type, the families whose objects of this type may be units."""
         for family in families:
@@ -146,6 +150,14 @@ class ClusterState:
         """What these pods hold."""
         return [held for pod in pods if (held := self._tracked.holding(pod)) is not None]
 
+    def deciding(self, unit: Workload) -> AbstractContextManager[None]:
+        """While a unit is decided: places that are kept for it are free, and for nobody else."""
+        return self._promised.open_to(self.pod(unit.object.key))
+
+    def has_place(self, unit: Workload) -> bool:
+        """Whether a place is kept for a unit that no other can have."""
+        return bool(self._promised.kept_for(self.pod(unit.object.key)))
+
     # --------------------------------------------------------------------------------------- changes
 
     def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:
@@ -173,6 +185,9 @@ class ClusterState:
             self._tracked.set_node(key.name, None)
         elif entry.shape is core_v1.Pod:
             self._tracked.set_pod(key, None)
+            self._promised.set_pod(key, None)
+        elif entry.shape is wire.Workload:
+            self._promised.give(key, {})
         for family in self._asking.get(entry.shape, ()):
             self._new[family, key] = None
             # Its pods have nobody to speak for them any more, which is for each of them to say.
@@ -215,9 +230,12 @@ class ClusterState:
             )
         elif entry.shape is core_v1.Pod:
             self._tracked.set_pod(key, self._holding(entry) if isinstance(entry, Stored) else None)
+            self._promised.set_pod(key, entry if isinstance(entry, Stored) else None)
             if isinstance(entry, Stored) and self._may_be_alone(entry):
                 self._new[LONE_PODS, key] = None
         else:
+            if entry.shape is wire.Workload and known is None:
+                self._promised.give(key, self.view.derive(places_given, key))
             for family in self._asking.get(entry.shape, ()):
                 # What was compiled before is stale by itself when the object changes.
                 readable = isinstance(entry, Stored) and isinstance(known, Stored)
@@ -268,6 +286,8 @@ class ClusterState:
         meanwhile is mostly our own doing, and they are not decided before.
         """
         self._tracked.set_topologies(self._topologies())
+        for (key,) in list(self.view.stale(places_given)):
+            self._promised.give(key, self.view.derive(places_given, key))
         units: dict[Key, Workload | None] = {}
         looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(compile_object)])
         self._new, self._broken = {}, {}

@@ -213,7 +213,7 @@ class Core:
         else:
             verdict = self._decided(workload)
             kept = self._room.kept_before(workload, self.state, now)
-            if isinstance(verdict.outcome, Placed) and kept:
+            if isinstance(verdict.outcome, Placed) and kept and not self.state.has_place(workload):
                 with keeping(self.state.engine, kept):
                     verdict = self._decided(workload)
             contended = self.queue.ready(now) and not satisfied(workload.request.root)
@@ -234,14 +234,15 @@ class Core:
 
     def _decided(self, workload: Workload) -> Verdict:
         try:
-            return decide(
-                self.state.engine,
-                self.state.topologies,
-                workload,
-                self.accounts,
-                explained=self._explaining,
-                failures=self.failures,
-            )
+            with self.state.deciding(workload):
+                return decide(
+                    self.state.engine,
+                    self.state.topologies,
+                    workload,
+                    self.accounts,
+                    explained=self._explaining,
+                    failures=self.failures,
+                )
         except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
             wrong = sentences.NOT_UNDERSTOOD.at(
                 (), kind=workload.object.kind, error=f"{type(error).__name__}: {error}"
