@@ -16,7 +16,7 @@ RESULTS := build/requirements.json
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-published requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,11 +92,16 @@ e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built w
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
 	@mkdir -p build
-	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long" --requirements $(RESULTS) \
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long and not kueue" --requirements $(RESULTS) \
 		tests/conformance tests/e2e tests/scenario $(ARGS)
+	@echo "Left out: tests beside Kueue itself, which takes many minutes to build. Run them with make e2e-kueue."
+
+e2e-kueue: $(READY) ## run the tests that ask Kueue itself on a real control plane (KUEUE_RECORD=1 records what it says)
+	-@$(BIN)/python -m closeknit.testing.control_plane --build-only --with-kueue
+	$(BIN)/python -m pytest -m "kueue" tests/scenario/test_kueue_itself.py $(ARGS)
 
 e2e-published: $(READY) ## the scenarios of e2e with the definitions that KAI, Grove, Kueue and JobSet publish (../shared/crds)
-	PUBLISHED=1 $(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long" tests/scenario $(ARGS)
+	PUBLISHED=1 $(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long and not kueue" tests/scenario $(ARGS)
 
 requirements: $(READY) ## make the page of the docs that lists requirements, from what the last test, test-slow and e2e found
 	@test -f $(RESULTS) || { echo "No results are at hand: run make test test-slow e2e before." >&2; exit 1; }

@@ -10,6 +10,11 @@ AT_MOST = Code("kueue-at-most", "There are {given}. At most {most} can be {done:
 PODS_OUT_OF_RANGE = Code("kueue-pods-out-of-range", "{number} is out of range. Allowed are 1 to {most} pods.")
 NAME_TAKEN = Code("kueue-name-taken", "{name} is already the name of {first}. Rename one.")
 
+# The configuration file.
+SECOND_CONFIGURATION = Code("kueue-second-configuration", "There is another Configuration of Kueue. Keep one.")
+BLOCKS_ADMISSION = Code("kueue-blocks-admission", "That nobody is admitted before all pods are ready is not supported. Leave this out.")
+NEGATIVE_NUMBER = Code("kueue-negative-number", "{number} is negative. Write 0 or more.")
+
 # Topologies and flavors.
 LABELS_NEEDED = Code("kueue-flavor-labels-needed", "A flavor with a topology needs at least one node label, so that its nodes can be told.")
 AT_MOST_EIGHT = Code("kueue-flavor-at-most-eight", "There are {given}. Allowed are at most 8.")
@@ -92,6 +97,8 @@ NO_QUEUE_NAMED = Code("kueue-no-queue-named", "A topology is asked for, but no q
 NO_LOCAL_QUEUE = Code("kueue-no-local-queue", "There is no LocalQueue {queue} in namespace {namespace}. {remedy:raw}")
 LOCAL_QUEUE_UNUSABLE = Code("kueue-local-queue-unusable", "LocalQueue {queue} has problems of its own.")
 LEADS_NOWHERE = Code("kueue-leads-nowhere", "LocalQueue {queue} leads to no ClusterQueue that can be used. Correct it first.")
+NAMESPACE_NOT_TAKEN = Code("kueue-namespace-not-taken", "ClusterQueue {queue} takes no workload of this namespace: {reason:raw}.")
+BORROWING_WITHOUT_RECLAIM = Code("kueue-borrowing-without-reclaim", "Who borrows may displace others only where reclaimWithinCohort is not Never. Set it, or leave this out.")
 QUEUE_NOT_ACTIVE = Code("kueue-queue-not-active", "{kind:raw} {queue} is not active: {reason:raw}.")
 NO_TOPOLOGY_FITS = Code("kueue-no-topology-fits", "No topology is known that has the levels asked for.")
 NO_FLAVOR_FITS = Code("kueue-no-flavor-fits", "No flavor of ClusterQueue {queue} can take the pods of {who:raw}: {reasons:raw}.")
