@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Sequence
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from closeknit.controllers.kueue.operator import KUEUE, kueue_operator
-from closeknit.controllers.kueue.workload_status import ReadyWithin
+from closeknit.controllers.kueue.operator import KUEUE
+from closeknit.dialects import Source, operator_settings
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import Controlled, controlling
 from closeknit.testing.faulty_api import Fault
@@ -124,10 +123,10 @@ async def test_a_queue_tells_that_it_is_not_active_and_when_it_is(real: Kubernet
 
 @pytest.mark.requirement("K20", "K21")
 async def test_pods_that_are_not_ready_in_time_cost_a_workload_its_quota(real: KubernetesApi | None) -> None:
-    operator = kueue_operator(ReadyWithin(start=timedelta(seconds=2)))
-    async with controlling(
-        [operator], *objects(*QUEUES, *NODES, job(2)), real=real, standins=real is None
-    ) as cluster:
+    said = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nwaitForPodsReady: {timeout: 2s}\n"
+    settings = operator_settings([Source("kueue.yaml", said.encode())]).entries
+    given = objects(*QUEUES, *NODES, job(2))
+    async with controlling([KUEUE], *given, real=real, standins=real is None, settings=settings) as cluster:
         await cluster.until(lambda: _is(condition(cluster, "Evicted"), "True PodsReadyTimeout"))
         await cluster.until(lambda: _is(condition(cluster, "Requeued"), "False PodsReadyTimeout"))
         await cluster.until(lambda: _is(cluster.every("Pod"), []))
