@@ -15,5 +15,5 @@ from closeknit.apis.meta_v1 import KubernetesObject
 class PodMaker(KubernetesObject, frozen=True, kw_only=True):
     """An object of any of these kinds."""
 
-    spec: dict[str, Any]
+    spec: dict[str, Any] = {}
     status: JobStatus = JobStatus()

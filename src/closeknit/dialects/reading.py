@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from closeknit.apis import core_v1
+from closeknit.apis.pod_makers import PodMaker
 from closeknit.dialects.compiling import check_object, compile_object
 from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.node_filters import hub_node
@@ -208,7 +209,7 @@ def reading_of(loaded: Loaded) -> Reading:
         ),
         workloads=tuple(sorted(workloads.everything(), key=queue_order)),
         problems=loaded.in_order(found.problems),
-        skipped=loaded.skipped,
+        skipped=found.loaded.skipped,
         notes=loaded.in_order(found.notes),
         replaced=loaded.replaced,
         live=frozenset(each.key for each in found.workloads if loaded.origins[each.key].live),
@@ -230,6 +231,7 @@ def gather(loaded: Loaded) -> Gathered:
         for workload in _workloads(view, family, reported, noted, holdings):
             seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
+    loaded = replace(loaded, skipped=(*loaded.skipped, *_nobodys(loaded, workloads, [*reported, *noted])))
     problems = [*loaded.problems, *map(loaded.located, reported)]
     notes = [*loaded.notes, *map(loaded.located, noted)]
     return Gathered(
@@ -241,6 +243,15 @@ def gather(loaded: Loaded) -> Gathered:
         problems=[each for each in problems if not each.is_note],
         notes=[*(each for each in problems if each.is_note), *notes],
     )
+
+
+def _nobodys(loaded: Loaded, workloads: Iterable[Workload], told: Iterable[Reported]) -> Iterator[Skipped]:
+    """Objects of kinds that families could read, and none does: passed over like kinds that nobody reads."""
+    taken = {each.key for each in workloads} | {each.key for each in told}
+    for each in loaded.view.of(PodMaker):
+        if each.key not in taken:
+            origin, name = loaded.origins[each.key], each.object
+            yield Skipped(origin.source, origin.document, name.api_version, name.kind)
 
 
 def _workloads(
