@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
+from closeknit.dialects.core.claims import resolved
+from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.family import Compiled, Described, Family, Rendered
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
@@ -30,7 +32,8 @@ def compile_object(view: View, family: Family, key: Key) -> Compiled:
     if not compiled.workloads:
         return compiled
     topologies = view.derive(topologies_of, family.name)
-    return replace(compiled, workloads=tuple(_sound(each, topologies) for each in compiled.workloads))
+    whole = (_with_claims(view, each, topologies) for each in compiled.workloads)
+    return replace(compiled, workloads=tuple(_sound(each, topologies) for each in whole))
 
 
 def check_object(view: View, family: Family, key: Key) -> tuple[Problem, ...]:
@@ -92,6 +95,26 @@ def describers(view: View, family: str) -> dict[str, str]:
         for topology in view.derive(by_name[name].topologies).topologies if name in by_name else ():
             found.setdefault(topology, name)
     return found
+
+
+def _with_claims(view: View, workload: Workload, topologies: Mapping[str, Topology]) -> Workload:
+    """A workload with what its pods claim by name; where that cannot be said, nothing is bound."""
+    if workload.request is None:
+        return workload
+    topology = topologies.get(workload.request.topology or "")
+    labels = topology.labels if topology is not None else ()
+    request, found = resolved(view, workload.key.namespace, workload.request, labels)
+    told = left_out(found, binding=binds(view))
+    problems, notes = [each for each in told if binds(view)], [each for each in told if not binds(view)]
+    if problems:
+        return replace(workload, request=None, problems=(*workload.problems, *problems))
+    if request is workload.request:
+        return workload
+    options = tuple(
+        replace(each, request=resolved(view, workload.key.namespace, each.request, labels)[0])
+        for each in workload.options
+    )
+    return replace(workload, request=request, options=options, notes=(*workload.notes, *notes))
 
 
 def _sound(workload: Workload, topologies: Mapping[str, Topology]) -> Workload:

@@ -20,7 +20,7 @@ from closeknit.dialects.core.pods import Stage, read_pod
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.lone_pods import LONE_PODS, SCHEDULERS
-from closeknit.dialects.ownership import CLAIM, Claim, pods_by_claim
+from closeknit.dialects.ownership import CLAIM, Claim, indexes_of
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
@@ -56,7 +56,7 @@ class ClusterState:
     def __init__(
         self, families: Sequence[Family] = FAMILIES, schedulers: frozenset[str] = SCHEDULERS
     ) -> None:
-        indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
+        indexes = indexes_of(families)
         self._store = Store(indexes)
         self.view = View(self._store, families, schedulers=schedulers)
         self._schedulers = schedulers
