@@ -35,7 +35,7 @@ Namespace = Annotated[
     typer.Option("-n", "--namespace", metavar="NAME", help="Left out: the namespace of the context."),
 ]
 Lenient = Annotated[
-    bool, typer.Option("--lenient", help="Pass over unknown fields instead of reporting them as problems.")
+    bool, typer.Option("--lenient", help="Pass over unknown fields and names, and tell them as notes.")
 ]
 
 

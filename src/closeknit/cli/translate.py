@@ -11,7 +11,15 @@ import typer
 
 from closeknit import dialects
 from closeknit.cli import loading, manifests, options
-from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_noted, remark_skipped
+from closeknit.cli.exits import (
+    ExitStatus,
+    complain,
+    finish,
+    refusing_invalid,
+    remark_live,
+    remark_noted,
+    remark_skipped,
+)
 from closeknit.dialects.grove.legacy_spelling import in_legacy_spelling
 from closeknit.dialects.text.documents import Located
 from closeknit.hub.problems import Problem
@@ -58,6 +66,7 @@ def translate(
         problems.extend(Located("--grove-version alpha8", 0, problem) for problem in unsaid)
     complain(problems)
     remark_skipped(translation.skipped)
+    remark_live(translation.notes, most=len(translation.notes))
     remark_noted(translation.noted)
     sys.stderr.writelines(f"note: {note}\n" for note in _renamed(translation))
     sys.stderr.writelines(f"note: {note}\n" for note in _unwritten(translation, to.value))

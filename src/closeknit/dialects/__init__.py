@@ -86,10 +86,10 @@ def read(
     Never raises for anything that a source may contain. Whatever could be
     understood is in the result beside the problems of the rest; a caller that
     wants all or nothing looks at ``problems`` first. ``lenient`` passes over
-    fields that are not known, over names that only a whole cluster could resolve (the
-    node of a running pod, a PriorityClass), and over constraints of pods that no
-    request can express. ``existing`` are objects that a cluster has admitted already: what their operator
-    merely warns about in an update is a note.
+    fields that are not known and over names that only a whole cluster could resolve (the
+    node of a running pod, a PriorityClass, a queue), and tells them as notes. ``existing``
+    are objects that a cluster has admitted already: what their operator merely warns about in
+    an update is a note.
     """
     with _collector_paused():
         return reading_of(load(DIALECTS, sources, lenient=lenient, existing=existing))

@@ -10,6 +10,7 @@ from closeknit.dialects.compiling import check_object, compile_object
 from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.claims import held_by, offered_beside, with_offers
 from closeknit.dialects.core.node_filters import hub_node
+from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.disambiguation import Topologies, Workloads
@@ -225,14 +226,15 @@ def gather(loaded: Loaded) -> Gathered:
         for workload in _workloads(view, family, reported, noted, holdings):
             seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
+    problems, notes = [*loaded.problems, *map(loaded.located, reported)], [*map(loaded.located, noted)]
     return Gathered(
         loaded=loaded,
         nodes=nodes,
         pods=pods,
         workloads=workloads,
         holdings=holdings,
-        problems=(*loaded.problems, *(loaded.located(each) for each in reported)),
-        notes=tuple(map(loaded.located, noted)),
+        problems=[each for each in problems if not each.is_note],
+        notes=[*(each for each in problems if each.is_note), *notes],
     )
 
 
@@ -292,11 +294,11 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
         reported.extend(map(stored_pod.report, pod.problems))
         if not pod.lost:
             pods.append((claim_of(view, stored_pod.key), pod))
-        elif not view.lenient and pod.node not in known:
+        elif pod.node not in known:
             remedy = OneOf.among(pod.node, nodes)
             path = ("spec", "nodeName")
             unknown = sentences.NOT_FOUND.at(path, kind="node", name=pod.node, remedy=remedy)
-            reported.append(stored_pod.report(unknown))
+            reported.append(stored_pod.report(tolerated(unknown, lenient=view.lenient)))
     return pods
 
 

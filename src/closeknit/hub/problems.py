@@ -13,7 +13,7 @@ import string
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from closeknit.hub.paths import Path, text_of
@@ -117,12 +117,21 @@ class Problem:
         """The problem of an object that stands at this path of a larger one."""
         return self.moved(lambda path: (*prefix, *path))
 
+    def as_note(self) -> Problem:
+        """The same, as something worth knowing that is no reason to refuse anything."""
+        return replace(self, code=_as_note(self.code))
+
     def of(self, kind: str, name: str) -> Problem:
         """The problem of one object, reported for another."""
         return replace(self, object=f"{kind} {name}")
 
     def __str__(self) -> str:
         return f"{where}: {self.message}" if (where := self.where) else self.message
+
+
+@cache
+def _as_note(code: Code) -> Code:
+    return replace(code, severity=Severity.NOTE)
 
 
 def parted(found: Iterable[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:

@@ -13,6 +13,7 @@ from closeknit.apis.dynamo_keys import DEPLOYMENT
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kueue_keys import QUEUE
+from closeknit.dialects.core.notes import binds
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.dynamo.deployments import Deployment, as_written, read_deployment
 from closeknit.dialects.dynamo.rules import rules, without_wrong_ones
@@ -27,7 +28,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, parted
 from closeknit.hub.sentences import dynamo as sentences
 from closeknit.hub.workload import Workload
 
@@ -84,14 +85,14 @@ def drawn_deployment(view: View, key: Key) -> DrawnDeployment:
     # A deployment that stands in a cluster already has a set that does; what its topology lost is left out.
     metadata = msgspec.structs.replace(decoded.metadata, uid=deployment.metadata.uid)
     given = msgspec.structs.replace(decoded, metadata=metadata)
-    drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient)
+    drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient, binding=binds(view))
     reported = {problem.path for problem in found}
     # What is wrong in itself is wrong for Grove as well, and reported once.
     of_set = of_deployment_fields(drawn.problems, draft)
     found.extend(problem for problem in of_set if problem.path not in reported)
-    if found:
-        return DrawnDeployment(deployment, stored.namespace, given=given, problems=tuple(found))
-    notes = of_deployment_fields(drawn.notes, deployment)
+    problems, notes = parted((*found, *of_deployment_fields(drawn.notes, deployment)))
+    if problems:
+        return DrawnDeployment(deployment, stored.namespace, given=given, problems=problems, notes=notes)
     return DrawnDeployment(deployment, stored.namespace, made, given, drawn.blueprint, notes=notes)
 
 

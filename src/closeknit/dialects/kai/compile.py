@@ -11,6 +11,7 @@ from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
 from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.notes import binds, left_out, tolerated
 from closeknit.dialects.core.pods import Shape, Stage, read_template
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
@@ -72,7 +73,7 @@ def compile_pod_group(group: Stored[wire.PodGroup], view: View) -> Compiled:
 def compile_owner(stored: Stored[Any], view: View) -> Compiled:
     """What a Job, JobSet, LeaderWorkerSet or PyTorchJob asks for, if KAI groups its pods."""
     read = [each for _, each in view.derive(read_implicit_groups, stored.key)]
-    overruled = () if view.lenient else as_owner(stored).overruled()
+    overruled = (tolerated(each, lenient=view.lenient) for each in as_owner(stored).overruled())
     # One owner may have many PodGroups, and a problem of the owner is reported once.
     problems = dict.fromkeys(problem for each in read for problem in each.problems)
     return Compiled(tuple(each.workload for each in read), (*overruled, *problems))
@@ -132,7 +133,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     name = workload_name(stored.namespace, stored.name)
     found = list(terms.problems)
     subgroups, levels = terms.subgroups, terms.levels
-    present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
+    present = members(pods_of(view, key, FAMILY), name, subgroups, binding=binds(view))
     found.extend(task_priority_problems(present))
     # A cluster that is only read leaves out a PodGroup without its pods, with a note.
     ours = view.schedulers is not None
@@ -185,7 +186,7 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
     awaited: list[Problem] = [] if live else found
-    shapes = _shapes(made, found, lenient=view.lenient)
+    shapes = _shapes(made, found, binding=binds(view))
     groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
@@ -221,14 +222,16 @@ def _judged(
     request: Callable[[], Request | None],
 ) -> ReadGroup:
     """The workload with its request, or with everything that is wrong with it."""
-    own, notes = parted(found)
-    broken = (*stored.problems, *own, *present.problems)
+    (own, notes), (of_pods, of_members), (of_queue, queue) = map(
+        parted, (found, present.problems, wrong_queue)
+    )
+    broken = (*stored.problems, *own, *of_pods)
     asked = None if broken else request()
     workload = replace(
         workload,
-        request=asked if not wrong_queue else None,
-        problems=(*broken, *wrong_queue),
-        notes=notes,
+        request=asked if not of_queue else None,
+        problems=(*broken, *of_queue),
+        notes=(*notes, *of_members, *queue),
         running=tuple(
             sorted(
                 RunningPod(leaf or root, pod.name)
@@ -238,7 +241,7 @@ def _judged(
             )
         ),
     )
-    return ReadGroup(workload, (*own, *wrong_queue), present.reported, asked)
+    return ReadGroup(workload, (*own, *of_queue), present.reported, asked)
 
 
 def _without_unformed(
@@ -275,7 +278,7 @@ def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path,
     return {leaf.name: (leaf.path, max(leaf.given.min_member or 0, 0)) for leaf in leaves}
 
 
-def _shapes(made: ImplicitGroup, found: list[Problem], *, lenient: bool) -> dict[Path, Shape]:
+def _shapes(made: ImplicitGroup, found: list[Problem], *, binding: bool) -> dict[Path, Shape]:
     """By path of the template, what each of its pods asks for."""
     shapes: dict[Path, Shape] = {}
     for leaf in made.leaves():
@@ -285,9 +288,8 @@ def _shapes(made: ImplicitGroup, found: list[Problem], *, lenient: bool) -> dict
         template = read_template(given.spec, path)
         shapes[path] = template.shape
         found.extend(template.problems)
-        if not lenient:
-            found.extend(template.unsayable)
-            found.extend(problem.under(*path) for problem in share_problems(given.metadata.annotations))
+        found.extend(left_out(template.unsayable, binding=binding))
+        found.extend(problem.under(*path) for problem in share_problems(given.metadata.annotations))
     return shapes
 
 

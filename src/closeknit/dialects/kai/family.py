@@ -11,6 +11,7 @@ from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.apis.wire import words
+from closeknit.dialects.core import pod_makers
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import render
 from closeknit.dialects.kai.compile import compile_owner, compile_pod_group
@@ -33,6 +34,7 @@ KAI = Family(
         Kind("jobset.x-k8s.io", "JobSet", ("v1alpha2",), JobSet, verbatim=True),
         Kind("leaderworkerset.x-k8s.io", "LeaderWorkerSet", ("v1",), LeaderWorkerSet, verbatim=True),
         Kind("kubeflow.org", "PyTorchJob", ("v1",), PyTorchJob, verbatim=True),
+        *pod_makers.KINDS,
     ),
     topologies=topologies,
     compile={PodGroup: compile_pod_group, **dict.fromkeys(OWNERS, compile_owner)},
@@ -55,7 +57,6 @@ KAI = Family(
     passed_over={
         "scheduling.run.ai": words("BindRequest"),
         "kai.scheduler": words("Config SchedulingShard"),
-        "batch": words("CronJob"),
-        "kubeflow.org": words("JAXJob MPIJob Notebook PaddleJob ScheduledWorkflow TFJob Viewer XGBoostJob"),
+        "kubeflow.org": words("Notebook ScheduledWorkflow Viewer"),
     },
 )

@@ -11,11 +11,14 @@ from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kai_keys import GROUP_ANNOTATION
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
+from closeknit.apis.pod_makers import PodMaker
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects.core.pod_makers import speaks_for_itself
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, pod_group_key
 from closeknit.dialects.kai.jobs import job_groups, job_owner, job_set_groups, job_set_owner
 from closeknit.dialects.kai.leader_worker_sets import leader_worker_set_groups, leader_worker_set_owner
+from closeknit.dialects.kai.made_groups import NOT_GROUPED, maker_groups, maker_owner
 from closeknit.dialects.kai.owner_fields import Owner
 from closeknit.dialects.kai.pytorch_jobs import pytorch_job_groups, pytorch_job_owner
 from closeknit.dialects.kai.topologies import FAMILY
@@ -34,6 +37,7 @@ OWNERS: Mapping[
     JobSet: (job_set_owner, job_set_groups),
     LeaderWorkerSet: (leader_worker_set_owner, leader_worker_set_groups),
     PyTorchJob: (pytorch_job_owner, pytorch_job_groups),
+    PodMaker: (maker_owner, maker_groups),
 }
 """What KAI groups by itself: how to read it, and the PodGroups that are made of it."""
 
@@ -62,6 +66,9 @@ def implicit_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...]:
     """The PodGroups that KAI would make of an owner, except those that exist: these are read themselves."""
     stored = view.get(key)
     if stored is None:
+        return ()
+    by_table = isinstance(stored.content, PodMaker)
+    if by_table and (key.kind in NOT_GROUPED or not speaks_for_itself(view, stored)):
         return ()
     owner = as_owner(stored)
     if not owner.is_grouped_by_kai:

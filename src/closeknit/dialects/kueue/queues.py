@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.priority import priority_of
 from closeknit.dialects.kueue import quotas
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
@@ -180,13 +181,12 @@ def queue_of(queued: QueuedWorkload, view: View, found: list[Problem]) -> Queue 
     if local is None:
         if name and view.has(key):
             found.append(sentences.LOCAL_QUEUE_UNUSABLE.at(path, queue=name))
-        elif not view.lenient:
-            found.append(_no_local_queue(queued, view))
+        else:
+            found.append(tolerated(_no_local_queue(queued, view), lenient=view.lenient))
         return None
     queue = view.derive(cluster_queue, local.content.spec.cluster_queue)
     if queue is None:
-        if not view.lenient:
-            found.append(sentences.LEADS_NOWHERE.at(path, queue=name))
+        found.append(tolerated(sentences.LEADS_NOWHERE.at(path, queue=name), lenient=view.lenient))
         return None
     stop = local.content.spec.stop_policy
     # Who is admitted already does not wait for the queue to go on.
@@ -232,8 +232,8 @@ def _workload_priority(queued: QueuedWorkload, view: View, found: list[Problem])
     path: Path = ("metadata", "labels", keys.PRIORITY_CLASS)
     if queued.object.kind == "Workload":
         path = ("spec", "priorityClassRef", "name")
-    if not view.lenient:
-        known = [each.name for each in view.of(wire.WorkloadPriorityClass)]
-        kind, remedy = "WorkloadPriorityClass", OneOf.among(name, known)
-        found.append(core.NOT_FOUND.at(path, kind=kind, name=name, remedy=remedy))
+    known = [each.name for each in view.of(wire.WorkloadPriorityClass)]
+    kind, remedy = "WorkloadPriorityClass", OneOf.among(name, known)
+    unknown = core.NOT_FOUND.at(path, kind=kind, name=name, remedy=remedy)
+    found.append(tolerated(unknown, lenient=view.lenient))
     return 0

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from closeknit.dialects.text import json, yaml
 from closeknit.hub.paths import Path, Verbatim
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, Severity
 from closeknit.hub.sentences import text as sentences
 from closeknit.hub.workload import ObjectName
 
@@ -120,6 +120,11 @@ class Located:
     def live(self) -> bool:
         """Whether it is a problem of an object that a cluster holds, and of no file."""
         return self.document is None
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it is worth knowing, and no reason to refuse anything."""
+        return self.problem.severity is Severity.NOTE
 
     def __str__(self) -> str:
         if self.document is not None:

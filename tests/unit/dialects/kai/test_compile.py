@@ -253,13 +253,6 @@ NESTED = {
         ),
         pytest.param(
             {},
-            pod("p", "g", topologySpreadConstraints=[{"whenUnsatisfiable": "DoNotSchedule"}]),
-            "2:spec.topologySpreadConstraints[0].whenUnsatisfiable: A strict spread is not taken into account"
-            " when pods are placed. Use ScheduleAnyway, or leave it out.",
-            id="a constraint that no request can say is reported",
-        ),
-        pytest.param(
-            {},
             pod("p", "g").replace('"pod-group-name"', '"gpu-fraction": "0.5", "pod-group-name"'),
             "2:metadata.annotations.gpu-fraction: Shared GPUs are not taken into account when pods are placed."
             " Ask for whole ones.",
