@@ -109,6 +109,9 @@ bench-side-by-side: $(READY) ## measure the scheduler beside kube-scheduler on o
 bench-grove: $(READY) ## measure Grove's operator: 200 PodCliqueSets of 50 pods from submit to running
 	$(BIN)/python -m bench.grove_operator $(ARGS)
 
+bench-kueue: $(READY) ## measure how fast Jobs are admitted, embedded and beside Kueue (ARGS="--part embedded" for a part)
+	$(BIN)/python -m bench.e2e.kueue $(ARGS)
+
 bench-live: $(READY) ## measure whether the scheduler keeps up on 10,000 nodes, in virtual time
 	$(BIN)/python -m bench.live $(ARGS)
 

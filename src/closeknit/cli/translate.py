@@ -48,6 +48,7 @@ def translate(
         GroveVersion,
         typer.Option(help="How to spell Grove's objects: as today, or as before it was changed."),
     ] = GroveVersion.TODAY,
+    settings: options.Settings = [],  # noqa: B006 (Typer copies it)
     lenient: options.Lenient = False,
 ) -> None:
     """Print the objects that each workload becomes.
@@ -57,7 +58,7 @@ def translate(
     target's words.
     """
     with refusing_invalid():
-        sources = list(loading.sources_of(files))
+        sources = loading.sources_of(files, settings)
         translation = dialects.translate(sources, to.value, lenient=lenient)
     objects, problems = list(translation.objects), list(translation.problems)
     if grove_version is GroveVersion.ALPHA8:

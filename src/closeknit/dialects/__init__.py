@@ -34,6 +34,7 @@ from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.lone_pods import LONE_PODS
 from closeknit.dialects.osmo import OSMO
+from closeknit.dialects.osmo.templates import Filled, Template, Value, filled, templates_in, value_of
 from closeknit.dialects.reading import Reading, kinds_of, load, reading_of, registry_of
 from closeknit.dialects.text.documents import Located, Served, Source, parse
 from closeknit.dialects.translate.other_families import TARGETS
@@ -46,6 +47,7 @@ __all__ = [
     "KINDS",
     "TARGETS",
     "Family",
+    "Filled",
     "Kind",
     "Located",
     "ObjectStatus",
@@ -58,15 +60,20 @@ __all__ = [
     "Skipped",
     "Source",
     "Statuses",
+    "Template",
     "Translation",
     "Update",
+    "Value",
     "compare",
+    "filled",
     "group_of",
     "operator_settings",
     "pools",
     "read",
     "statuses",
+    "templates_in",
     "translate",
+    "value_of",
     "written",
 ]
 

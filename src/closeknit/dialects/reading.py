@@ -25,7 +25,7 @@ from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.problems import OneOf, Problem, Severity
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
@@ -68,6 +68,8 @@ class Loaded:
     replaced: tuple[Replaced, ...] = ()
     sources: Sequence[str] = ()
     """The names of the files, in their order."""
+    notes: tuple[Located, ...] = ()
+    """What is worth knowing about the text of documents."""
 
     def located(self, reported: Reported) -> Located:
         """A problem of an object, with its place."""
@@ -115,7 +117,9 @@ def load(
     loaded = load_documents(families, documents, lenient=lenient, namespace=namespace)
     loaded.view.existing = frozenset(existing)
     names = [source.name for source in sources]
-    return replace(loaded, problems=(*unread, *loaded.problems), sources=names)
+    notes = tuple(each for each in unread if each.problem.severity is Severity.NOTE)
+    problems = (*(each for each in unread if each not in notes), *loaded.problems)
+    return replace(loaded, problems=problems, sources=names, notes=notes)
 
 
 def kinds_of(families: Sequence[Family]) -> list[Kind]:
@@ -226,7 +230,8 @@ def gather(loaded: Loaded) -> Gathered:
         for workload in _workloads(view, family, reported, noted, holdings):
             seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
-    problems, notes = [*loaded.problems, *map(loaded.located, reported)], [*map(loaded.located, noted)]
+    problems = [*loaded.problems, *map(loaded.located, reported)]
+    notes = [*loaded.notes, *map(loaded.located, noted)]
     return Gathered(
         loaded=loaded,
         nodes=nodes,

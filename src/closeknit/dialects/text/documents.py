@@ -45,6 +45,7 @@ def parse(source: Source | Served) -> Iterator[Document | Located]:
     if isinstance(source, Served):
         yield from (Document(source.name, None, each) for each in source.objects)
         return
+    yield from (Located(source.name, number, problem) for number, problem in source.told)
     text = _text(source.content)
     if isinstance(text, Problem):
         yield Located(source.name, 0, text)
@@ -84,6 +85,8 @@ class Source:
 
     name: str
     content: bytes
+    told: tuple[tuple[int, Problem], ...] = ()
+    """What was told of documents, by their number, when the text was made from a template."""
 
 
 @dataclass(frozen=True, slots=True)
