@@ -240,15 +240,22 @@ class PersistentVolumeSpec(OpenWire, frozen=True, kw_only=True):
     csi: CsiVolume | None = None
 
 
+class PersistentVolumeStatus(OpenWire, frozen=True, kw_only=True):
+    """How a volume is doing."""
+
+    phase: str = ""
+
+
 class PersistentVolume(KubernetesObject, frozen=True, kw_only=True):
     """Files that outlive pods."""
 
     open_ended: ClassVar = True
 
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
+    status: PersistentVolumeStatus = PersistentVolumeStatus()
 
 
-class PodResourceClaim(Wire, frozen=True, kw_only=True):
+class PodResourceClaim(OpenWire, frozen=True, kw_only=True):
     """A claim that a pod names, or a template from which it gets one of its own."""
 
     name: str = ""

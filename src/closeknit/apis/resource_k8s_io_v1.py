@@ -192,5 +192,3 @@ class ResourceSlice(KubernetesObject, frozen=True, kw_only=True):
     """Devices that a driver offers."""
 
     spec: ResourceSliceSpec = ResourceSliceSpec()
-
-

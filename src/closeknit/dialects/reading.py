@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from closeknit.apis import core_v1
 from closeknit.dialects.compiling import check_object, compile_object
 from closeknit.dialects.core import kinds as core_kinds
-from closeknit.dialects.core.claims import held_by, offered_beside, with_offers
-from closeknit.dialects.core.node_filters import hub_node
+from closeknit.dialects.core.claims import held_by, read_node
 from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
@@ -280,10 +279,9 @@ def _documents(sources: Iterable[Source | Served], problems: list[Located]) -> I
 
 def _nodes(view: View, reported: list[Reported]) -> dict[str, Node]:
     nodes: dict[str, Node] = {}
-    offers = view.derive(offered_beside)
     for each in view.of(core_v1.Node):
         found: list[Problem] = []
-        nodes[each.name] = with_offers(hub_node(each.content, found), offers)
+        nodes[each.name] = read_node(view, each, found)
         reported.extend(map(each.report, found))
     return nodes
 

@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 
 from closeknit.apis import core_v1
+from closeknit.apis.storage_k8s_io_v1 import CsiNode
 from closeknit.dialects.compiling import compile_object, topologies_of
-from closeknit.dialects.core.node_filters import hub_node
+from closeknit.dialects.core.claims import held_by, node_of
 from closeknit.dialects.core.pods import Stage, read_pod
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import KAI
@@ -38,6 +39,9 @@ from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 
 FAMILIES: tuple[Family, ...] = (KAI, LONE_PODS)
 """The families whose workloads are scheduled."""
+
+_CLAIMED = frozenset({core_v1.PersistentVolume, core_v1.PersistentVolumeClaim, CsiNode})
+"""What decides how much pods hold that claim volumes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,9 @@ class ClusterState:
         self._said: dict[Key, Stored[core_v1.Pod]] = {}
         """Of pods that are assumed to be bound, what the server says of them."""
         self._told: list[Key] = []
+        self._claiming: dict[Key, None] = {}
+        """Pods with a node that claim something, which may come to something else when the claim changes."""
+        self._claims_changed = False
 
     # ------------------------------------------------------------------------------------- questions
 
@@ -168,6 +175,7 @@ class ClusterState:
             self._tracked.set_node(key.name, None)
         elif entry.shape is core_v1.Pod:
             self._tracked.set_pod(key, None)
+            self._claiming.pop(key, None)
         for family in self._asking.get(entry.shape, ()):
             self._new[family, key] = None
             # Its pods have nobody to speak for them any more, which is for each of them to say.
@@ -205,13 +213,13 @@ class ClusterState:
             return
         self.view.put(entry)
         if entry.shape is core_v1.Node:
-            self._tracked.set_node(
-                key.name, hub_node(entry.content, []) if isinstance(entry, Stored) else None
-            )
+            self._tracked.set_node(key.name, self.view.derive(node_of, key))
         elif entry.shape is core_v1.Pod:
             self._tracked.set_pod(key, self._holding(entry) if isinstance(entry, Stored) else None)
             if isinstance(entry, Stored) and self._may_be_alone(entry):
                 self._new[LONE_PODS, key] = None
+        elif entry.shape in _CLAIMED:
+            self._claims_changed = True
         else:
             for family in self._asking.get(entry.shape, ()):
                 # What was compiled before is stale by itself when the object changes.
@@ -241,7 +249,9 @@ class ClusterState:
             return None
         (claim, *_) = self._store.values(CLAIM, pod.key)
         assert isinstance(claim, Claim)
-        return Holding(claim.holder, read.node, read.shape.resources, 1, read.shape.host_ports)
+        if read.shape.claims:
+            self._claiming[pod.key] = None
+        return Holding(claim.holder, read.node, held_by(self.view, read), 1, read.shape.host_ports)
 
     # ------------------------------------------------------------------------------------------ news
 
@@ -262,6 +272,13 @@ class ClusterState:
         meanwhile is mostly our own doing, and they are not decided before.
         """
         self._tracked.set_topologies(self.view.derive(topologies_of, KAI.name).values())
+        for (node,) in list(self.view.stale(node_of)):
+            self._tracked.set_node(node.name, self.view.derive(node_of, node))
+        if self._claims_changed:
+            self._claims_changed = False
+            for key in list(self._claiming):
+                pod = self.pod(key)
+                self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
         units: dict[Key, Workload | None] = {}
         looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(compile_object)])
         self._new, self._broken = {}, {}
@@ -308,9 +325,10 @@ class ClusterState:
 
 
 def _without_details(pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:
-    """The pod with no more of its status than its phase: what else changes there decides nothing."""
+    """The pod with no more of its status than its phase and its claims, because nothing else decides."""
     status = pod.content.status
-    if status == (bare := core_v1.PodStatus(phase=status.phase)):
+    made = status.resource_claim_statuses
+    if status == (bare := core_v1.PodStatus(phase=status.phase, resource_claim_statuses=made)):
         return pod
     return replace(pod, content=msgspec.structs.replace(pod.content, status=bare))
 

@@ -7,7 +7,7 @@ problem that names the claim.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,15 @@ from closeknit.dialects.core.devices import (
     alternatives,
     channel_claim,
     counted,
+    devices_beside,
     devices_of,
     matched,
     query_of,
 )
-from closeknit.dialects.core.node_filters import selector_terms
+from closeknit.dialects.core.node_filters import hub_node, selector_terms
 from closeknit.dialects.core.notes import binds
 from closeknit.dialects.core.volumes import add_volume, attachable
+from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node, NodeFilter, Term
@@ -59,8 +61,10 @@ class Claimed:
             self.amounts[name] = self.amounts.get(name, 0) + count
 
 
-def resolved(view: View, namespace: str, request: Request, labels: tuple[str, ...]) -> tuple[Request, list[Problem]]:
-    """The request with all that its pods claim, and what could not be said of it; ``labels`` are its levels."""
+def resolved(
+    view: View, namespace: str, request: Request, labels: tuple[str, ...]
+) -> tuple[Request, list[Problem]]:
+    """The request with all that its pods claim, and what could not be said; ``labels`` are its levels."""
     found: dict[Problem, None] = {}
 
     def counted_in(pods: PodSet) -> PodSet:
@@ -68,7 +72,9 @@ def resolved(view: View, namespace: str, request: Request, labels: tuple[str, ..
         found.update(dict.fromkeys(problems))
         return changed
 
-    plain = not any(pods.claims or _stands_for_devices(view, pods.resources) for pods in request.root.pod_sets())
+    plain = not any(
+        pods.claims or _stands_for_devices(view, pods.resources) for pods in request.root.pod_sets()
+    )
     if plain:
         return request, []
     root = _sharing(view, namespace, request.root, labels, found)
@@ -174,13 +180,11 @@ def _add_claim(view: View, namespace: str, reference: Reference, claimed: Claime
         if found.problem is not None:
             claimed.problems.append(found.problem)
             continue
-        count: int | None = exact.count
-        if exact.allocation_mode == "All":
-            count = _all_of(view, query)
-            if count is None:
-                unequal = sentences.UNEQUAL_NODES.at((), device_class=query.device_class, **called)
-                claimed.problems.append(unequal)
-                continue
+        count = _all_of(view, query) if exact.allocation_mode == "All" else exact.count
+        if count is None:
+            unequal = sentences.UNEQUAL_NODES.at((), device_class=query.device_class, **called)
+            claimed.problems.append(unequal)
+            continue
         counts = view.derive(counted)
         claimed.take(counts.takes.get(query, (str(query),)), count)
         chosen[request.name] = (query, count)
@@ -306,24 +310,25 @@ def _references(spec: core_v1.PodSpec) -> Iterator[Reference]:
         if volume.persistent_volume_claim is not None:
             yield Reference("PersistentVolumeClaim", volume.persistent_volume_claim.claim_name)
         elif volume.ephemeral is not None:
-            yield Reference("StorageClass", volume.ephemeral.volume_claim_template.spec.storage_class_name or "")
+            yield Reference(
+                "StorageClass", volume.ephemeral.volume_claim_template.spec.storage_class_name or ""
+            )
 
 
 # --------------------------------------------------------------------------------------------- nodes
 
 
-def offered_beside(view: View) -> Mapping[str, Resources]:
-    """By node, what it offers beside what it lists itself: devices, and volumes that can be attached."""
-    offers = dict(view.derive(counted).offers)
-    for node, limits in view.derive(attachable).items():
-        offers[node] = offers.get(node, Resources()) + Resources(limits)
-    return offers
+def node_of(view: View, key: Key) -> Node | None:
+    """A node with all that it offers: what it lists itself, devices, and volumes that can be attached."""
+    stored = view.get(key)
+    return read_node(view, stored, []) if stored is not None else None
 
 
-def with_offers(node: Node, offers: Mapping[str, Resources]) -> Node:
-    """A node with what it offers beside what it lists itself."""
-    more = offers.get(node.name)
-    return node if more is None else replace(node, allocatable=node.allocatable + more)
+def read_node(view: View, stored: Stored[core_v1.Node], found: list[Problem]) -> Node:
+    """The same; what cannot be read of it is added to ``found``."""
+    node = hub_node(stored.content, found)
+    more = devices_beside(view, node.name, node.allocatable) + Resources(attachable(view, node.name))
+    return replace(node, allocatable=node.allocatable + more) if more else node
 
 
 def held_by(view: View, pod: ReadPod) -> Resources:

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from closeknit.apis import core_v1, resource_k8s_io_v1 as wire
+from closeknit.apis import core_v1
+from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.apis.resource_nvidia_com_v1beta1 import CHANNEL_CLASS, ComputeDomain
 from closeknit.dialects.core.notes import binds
-from closeknit.dialects.core.resources import resources
 from closeknit.dialects.core.selectors import SelectorError, check, selected
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
-from closeknit.hub.quantities import Rounding
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import claims as sentences
 
@@ -32,7 +31,7 @@ MOST_UNIONS = 64
 """How many unions of queries that overlap are counted; beyond them devices are parted, which is told."""
 
 Id: TypeAlias = tuple[str, str, str]
-"""A device: driver, pool, name. A resource that nodes list by themselves stands in for one with ("", "", name)."""
+"""A device: driver, pool, name. ("", "", name) stands for what nodes list of a resource."""
 
 
 class Query(NamedTuple):
@@ -78,6 +77,8 @@ class Counted:
     """By node, what it offers beside what it lists itself."""
     standing_for: Mapping[str, Query] = field(default_factory=dict)
     """By resource that stands for a class of devices, its query."""
+    standing_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By resource that stands for a class, the other resources of which its pods take one as well."""
     rough: bool = False
     """Whether too many queries overlap, so that some devices are kept for one of them alone."""
 
@@ -128,11 +129,9 @@ def matched(view: View, query: Query) -> Matched:
         missing = sentences.NOT_IN_SIGHT.at((), kind="DeviceClass", name=query.device_class)
         return Matched(problem=missing)
     expressions = [each.cel.expression for each in stored.content.spec.selectors] + list(query.selectors)
-    try:
-        for each in expressions:
-            check(each)
-    except SelectorError as error:
-        return Matched(problem=sentences.NOT_EVALUATED.at((), expression=each, why=str(error)))
+    for each in expressions:
+        if why := check(each):
+            return Matched(problem=sentences.NOT_EVALUATED.at((), expression=each, why=why))
     found: list[Id] = []
     failed: set[str] = set()
     every = view.derive(devices_of)
@@ -146,10 +145,11 @@ def matched(view: View, query: Query) -> Matched:
             # kube-scheduler gives up on a node where an expression has no answer.
             failed.add(offered.node)
     found = [each for each in found if every[each].node not in failed]
-    for each in found:
-        if not every[each].node:
+    for identity in found:
+        if not every[identity].node:
             return Matched(problem=sentences.NOT_LOCAL.at((), name=query.device_class))
-        if every[each].device.consumes_counters or every[each].device.allow_multiple_allocations:
+        device = every[identity].device
+        if device.consumes_counters or device.allow_multiple_allocations:
             return Matched(problem=sentences.DEVICES_SHARED.at((), name=query.device_class))
     return Matched(frozenset(found))
 
@@ -203,7 +203,12 @@ def counted(view: View) -> Counted:
         for query, devices in sets.items()
     }
     standing_for = {query.resource: query for query in sets if query.resource}
-    return Counted(takes, _offers(view, names, standing_for), standing_for, rough)
+    standing_in = {
+        resource: tuple(name for name in takes[query] if name != resource)
+        for resource, query in standing_for.items()
+    }
+    offers = _offers(view, names, frozenset(standing_for))
+    return Counted(takes, offers, standing_for, standing_in, rough)
 
 
 def _unions(sets: frozenset[frozenset[Id]]) -> list[frozenset[Id]] | None:
@@ -241,7 +246,7 @@ def _names(sets: Mapping[Query, frozenset[Id]], unions: list[frozenset[Id]]) -> 
 
 
 def _offers(
-    view: View, names: Mapping[frozenset[Id], str], standing_for: Mapping[str, Query]
+    view: View, names: Mapping[frozenset[Id], str], standing_for: frozenset[str]
 ) -> dict[str, Resources]:
     every = view.derive(devices_of)
     held, for_resources = _allocated(view)
@@ -253,22 +258,20 @@ def _offers(
             if each in every:
                 own = offers.setdefault(every[each].node, {})
                 own[name] = own.get(name, 0) + 1
-    if standing_for:
-        for stored in view.of(core_v1.Node):
-            listed = resources(stored.content.status.allocatable or {}, (), Rounding.DOWN, [])
-            own = offers.get(stored.name, {})
-            for union, name in names.items():
-                for resource in standing_for:
-                    if ("", "", resource) not in union or not listed.get(resource):
-                        continue
-                    if name == resource:
-                        # Where a node lists the resource, its devices do not stand for it.
-                        own.pop(name, None)
-                    else:
-                        own[name] = own.get(name, 0) + listed[resource]
-            if own:
-                offers[stored.name] = own
     return {node: Resources(own) for node, own in offers.items()}
+
+
+def devices_beside(view: View, node: str, listed: Resources) -> Resources:
+    """The devices of a node as resources beside what it lists itself."""
+    counts = view.derive(counted)
+    own = dict(counts.offers.get(node, {}))
+    for resource, others in counts.standing_in.items():
+        if listed.get(resource):
+            # Where a node lists the resource, its devices do not stand for it.
+            own.pop(resource, None)
+            for name in others:
+                own[name] = own.get(name, 0) + listed[resource]
+    return Resources(own)
 
 
 def _allocated(view: View) -> tuple[frozenset[Id], frozenset[Id]]:

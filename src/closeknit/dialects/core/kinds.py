@@ -31,7 +31,8 @@ KINDS = (
 
 PASSED_OVER = {
     "": words("""
-        Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount
+        Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace PodTemplate
+        ReplicationController ResourceQuota Secret Service ServiceAccount
     """),
     "scheduling.k8s.io": words("CompositePodGroup PodGroup Workload"),
     "storage.k8s.io": words("CSIDriver CSIStorageCapacity VolumeAttachment VolumeAttributesClass"),

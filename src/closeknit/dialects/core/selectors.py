@@ -24,9 +24,13 @@ class SelectorError(Exception):
     """An expression cannot be evaluated; the message says why."""
 
 
-def check(expression: str) -> None:
-    """Raise ``SelectorError`` where an expression can never be evaluated."""
-    _compiled(expression)
+def check(expression: str) -> str:
+    """Why an expression can never be evaluated; empty where it can."""
+    try:
+        _compiled(expression)
+    except SelectorError as error:
+        return str(error)
+    return ""
 
 
 def selected(expression: str, driver: str, device: BasicDevice) -> bool:
@@ -48,8 +52,8 @@ def _compiled(expression: str) -> Any:
 @cache
 def _environment() -> Any:
     try:
-        from cel_expr_python import cel
-        from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
+        from cel_expr_python import cel  # noqa: PLC0415 (large, and few need it)
+        from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings  # noqa: PLC0415
     except ImportError as error:
         raise SelectorError("The package cel-expr-python is not installed.") from error
     types = cel.Type

@@ -58,19 +58,25 @@ def attach_limit(driver: str) -> str:
     return f"attachable-volumes-csi-{driver}"
 
 
-def attachable(view: View) -> dict[str, dict[str, int]]:
-    """By node, how many volumes of each driver it takes in all, where that is limited."""
-    found: dict[str, dict[str, int]] = {}
-    limited: dict[str, None] = {}
-    for stored in view.of(CsiNode):
-        for driver in stored.content.spec.drivers:
-            if driver.allocatable.count is not None:
-                limited[driver.name] = None
-                found.setdefault(stored.name, {})[attach_limit(driver.name)] = driver.allocatable.count
-    for key in view.keys(core_v1.Node) if limited else ():
-        for driver_name in limited:
-            found.setdefault(key.name, {}).setdefault(attach_limit(driver_name), ANY_NUMBER)
-    return found
+def limited_drivers(view: View) -> frozenset[str]:
+    """The drivers that attach a limited number of volumes to some node."""
+    return frozenset(
+        driver.name
+        for stored in view.of(CsiNode)
+        for driver in stored.content.spec.drivers
+        if driver.allocatable.count is not None
+    )
+
+
+def attachable(view: View, node: str) -> dict[str, int]:
+    """How many volumes of each driver a node takes in all, where some node limits them."""
+    limited = view.derive(limited_drivers)
+    if not limited:
+        return {}
+    stored = view.get(Key("storage.k8s.io", "CSINode", "", node))
+    drivers = stored.content.spec.drivers if stored is not None else ()
+    own = {each.name: each.allocatable.count for each in drivers if each.allocatable.count is not None}
+    return {attach_limit(each): own.get(each, ANY_NUMBER) for each in limited}
 
 
 def add_volume(view: View, namespace: str, reference: Reference, claimed: _Claimed) -> None:
@@ -102,7 +108,7 @@ def add_volume(view: View, namespace: str, reference: Reference, claimed: _Claim
     if terms := _reached_from(volume.content):
         claimed.terms.extend(terms)
     csi = volume.content.spec.csi
-    if csi is not None and any(attach_limit(csi.driver) in own for own in view.derive(attachable).values()):
+    if csi is not None and csi.driver in view.derive(limited_drivers):
         claimed.take([attach_limit(csi.driver)], 1)
 
 
@@ -129,6 +135,8 @@ def _add_class(view: View, spec: core_v1.PersistentVolumeClaimSpec, name: str, c
         claimed.problems.append(sentences.NOT_IN_SIGHT.at((), kind="StorageClass", name=missing))
         return
     given = stored.content
+    if given.provisioner in view.derive(limited_drivers):
+        claimed.take([attach_limit(given.provisioner)], 1)
     if given.volume_binding_mode != "WaitForFirstConsumer":
         claimed.problems.append(sentences.VOLUME_IMMEDIATE.at((), name=name))
     elif given.provisioner == "kubernetes.io/no-provisioner":
@@ -159,6 +167,7 @@ def _volumes_to_have(view: View, spec: core_v1.PersistentVolumeClaimSpec, name: 
         if (
             volume.storage_class_name == name
             and volume.claim_ref is None
+            and stored.content.status.phase in ("", "Available")
             and set(spec.access_modes) <= set(volume.access_modes)
             and _size(volume.capacity) >= _size(spec.resources.requests)
         ):
