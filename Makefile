@@ -12,10 +12,10 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SOURCES := $(wildcard src tests bench)
+SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map rules browser deploy e2e requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ browser: $(READY) ## run the tests that open the map in a browser (needs chromiu
 bench-map: $(READY) ## measure the live map in a browser, at 100,000 nodes
 	$(BIN)/python -m bench.map $(ARGS)
 
+bench-readers: $(READY) ## measure the scheduler while 200 browsers look at its map
+	$(BIN)/python -m bench.map_readers $(ARGS)
+
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
@@ -92,6 +95,10 @@ requirements: $(READY) ## run the tests that carry requirements, and make the pa
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement and not long" --requirements build/requirements.json $(ARGS)
 	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
 
+docs: $(READY) ## build the documentation as a site in build/docs/site, without network
+	$(BIN)/python -m docs.site build/docs
+	$(BIN)/zensical build --strict --config-file build/docs/mkdocs.yml
+
 deploy: $(READY) ## write what follows from the code into deploy/chart, and plain manifests from the chart
 	rm -rf deploy/chart/generated
 	$(BIN)/python -m closeknit.installation deploy/chart
@@ -100,7 +107,10 @@ deploy: $(READY) ## write what follows from the code into deploy/chart, and plai
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
 
-bench-e2e: $(READY) ## measure the scheduler on a real API server (ARGS="throughput" for a part)
+bench-bench-readers: $(READY) ## measure the scheduler while 200 browsers look at its map
+	$(BIN)/python -m bench.map_readers $(ARGS)
+
+e2e: $(READY) ## measure the scheduler on a real API server (ARGS="throughput" for a part)
 	$(BIN)/python -m bench.e2e $(ARGS)
 
 bench-side-by-side: $(READY) ## measure the scheduler beside kube-scheduler on one real API server

@@ -31,6 +31,8 @@ Demand: TypeAlias = tuple[tuple[int, int], ...]
 """Amounts as pairs of row and units."""
 _Before: TypeAlias = tuple[str, int, tuple[Holding, ...], Demand]
 """What a workload held on a slot before a change, and what the change took."""
+ALONE = "one on a node "
+"""What the name of a resource begins with of which pods that never share a node take the only one."""
 _LONGEST_JOURNAL = 1 << 20
 _MOST_DEMANDS = 4096
 
@@ -219,6 +221,12 @@ class Ledger:
             self.allocatable = np.concatenate([self.allocatable, new])
             self.free = np.concatenate([self.free, new])
         return row
+
+    def alone_row(self, number: int) -> int:
+        """A row of which every node has one and nobody holds any: pods that take it never share a node."""
+        name = f"{ALONE}{number}"
+        self._ports[name] = 1
+        return self.column_of(name, each_node_has=1)
 
     def demand(self, resources: Resources, ports: frozenset[HostPort]) -> Demand:
         """What one pod takes, ``pods`` and host ports included."""

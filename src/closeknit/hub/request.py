@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from closeknit.hub.neighbours import Neighbour, Spread
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, Range
@@ -71,6 +72,8 @@ class PodSet:
     """Names of the pods still to place, in rank order; empty for made-up names."""
     claims: tuple[Reference, ...] = ()
     """Claims by name. What they come to is counted in ``resources`` and ``filter`` by whoever knows them."""
+    neighbour: Neighbour = Neighbour()
+    """What other pods see of each of them, and what each asks of the pods around it."""
 
     @property
     def least(self) -> int:
@@ -193,6 +196,9 @@ def _pod_set_problems(path: Path, pods: PodSet) -> Iterator[Problem]:
     if pods.pods and len(pods.pods) != pods.open:
         yield sentences.NAMES_DO_NOT_MATCH.at((*path, "pods"), names=len(pods.pods), pods=pods.open)
     yield from amount_problems((*path, "resources"), pods.resources)
+    for i, rule in enumerate(pods.neighbour.rules):
+        if isinstance(rule, Spread) and rule.skew < 1:
+            yield sentences.NEGATIVE.at((*path, "neighbour", "rules", i, "skew"), value=rule.skew)
 
 
 def _depth(path: Path, label: str | None, topology: Topology | None, found: list[Problem]) -> int | None:

@@ -65,6 +65,8 @@ class Workload:
     """The object that it was compiled from, where that has another name; see ``key``."""
     notes: tuple[Problem, ...] = ()
     """What is worth knowing about it, and no reason to refuse it."""
+    if_left_out: tuple[Problem, ...] = ()
+    """What is worth knowing besides where pods above its minimum are left out."""
     running: tuple[RunningPod, ...] = ()
     """Its pods that have a node already; told even where there is no request."""
 

@@ -27,6 +27,7 @@ from closeknit.testing.random_clusters import (
     overcommitted,
     random_cluster,
 )
+from closeknit.testing.random_neighbours import with_neighbours
 from closeknit.testing.random_trees import Draft, Grower, request
 
 WORKLOAD = "train"
@@ -58,7 +59,7 @@ def random_instance(rng: Random, size: Size = USUAL) -> tuple[Cluster, Request]:
     made = request(WORKLOAD, tree, running)
     if rng.random() < 0.3 and not any(group.required or group.preferred for group in tree.groups()):
         made = replace(made, topology=None)
-    return cluster, made
+    return with_neighbours(rng, cluster, made, planted)
 
 
 class _Planter:

@@ -70,6 +70,11 @@ class Blueprint:
     unavailable: tuple[str, ...] = ()
     """Domains that the topology has lost; the levels go without them."""
 
+    @property
+    def holds_across_gangs(self) -> bool:
+        """Whether the set requires something that Grove holds within each of several gangs by itself."""
+        return self.levels.required is not None and any(one.least < one.replicas for one in self.groups)
+
     def all_cliques(self) -> Iterator[Clique]:
         """Every clique, in the order of the template."""
         found = {clique.name: clique for clique in self.cliques}
@@ -110,7 +115,7 @@ def blueprint(
     so what its topology has lost is left out of its levels instead.
     """
     close = constraints(given, topologies, running=bool(given.metadata.uid))
-    unruly = list(rules(given))
+    unruly = list(rules(given, topologies))
     problems = [*unruly, *close.problems]
     cliques: dict[str, Clique] = {}
     for i, template in enumerate(given.spec.template.cliques):

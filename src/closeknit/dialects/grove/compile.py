@@ -20,6 +20,7 @@ from closeknit.dialects.grove.blueprint import Blueprint, blueprint_of
 from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules, size_problems
 from closeknit.dialects.grove.gang_to_request import gang_request, lacking, pods_by_group
 from closeknit.dialects.grove.owners import deployment_notes, is_handed_on, is_on_its_own, pods_made_for
+from closeknit.dialects.grove.to_pod_groups import is_for_kai, judged_queue
 from closeknit.dialects.grove.to_request import to_request
 from closeknit.dialects.kai.compile import PRIORITIES
 from closeknit.dialects.ownership import pod_of
@@ -27,6 +28,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem, parted
+from closeknit.hub.sentences import grove
 from closeknit.hub.workload import Workload
 
 DIALECT = "grove"
@@ -36,13 +38,19 @@ def compile_pod_clique_set(stored: Stored[PodCliqueSet], view: View) -> Compiled
     """The workload of a PodCliqueSet, unless PodGroups were made of it already."""
     drawn = view.derive(blueprint_of, stored.key)
     own = list(drawn.problems)
+    if is_for_kai(stored.content, view):
+        own.extend(judged_queue(stored.content, view))
     path = ("spec", "template", "priorityClassName")
     priority = priority_of(view, stored.content.spec.template.priority_class_name, path, own)
     since = created(stored, own)
     if is_handed_on(view, stored.key):
         return Compiled(problems=tuple(own))
     notes = (*drawn.notes, *deployment_notes(view, stored))
-    workload = Workload(stored.object, DIALECT, None, priority=priority, created=since, notes=notes)
+    across = drawn.blueprint is not None and drawn.blueprint.holds_across_gangs
+    told = (grove.ACROSS_GANGS.at(("spec", "template", "topologyConstraint")),) if across else ()
+    workload = Workload(
+        stored.object, DIALECT, None, priority=priority, created=since, notes=notes, if_left_out=told
+    )
     return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, stored.key))
 
 

@@ -96,7 +96,7 @@ class Survey:
             return ()
         compiled, level = culprit.compiled, culprit.level
         prospect = self.prospect(compiled)
-        if plain(compiled.root):
+        if plain(compiled.root) and compiled.neighbours is None:
             return tuple(
                 self._fit(culprit, level, int(prospect.domains[at]), int(prospect.room[at]), None)
                 for at in prospect.best(_SHOWN)

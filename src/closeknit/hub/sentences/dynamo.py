@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code
+from closeknit.hub.problems import Code, Severity
 
 # fmt: off
 # -------------------------------------------------------------------------- services and components
@@ -38,6 +38,8 @@ SECOND_SETTINGS = Code("second-settings", "There are settings of the operator al
 NOT_A_LABEL_KEY = Code("not-a-mapped-label", "{label} is not a label key. Write one such as example.com/rack.")
 LABEL_TAKEN = Code("label-taken", "{label} is already the label of {first}. Each domain has its own.")
 
+WITHOUT_GANGS = Code("without-gangs", "The annotation says that the components are run one by one and not as a gang. They are placed together all the same.", Severity.NOTE)
+ACROSS_REPLICAS = Code("held-across-replicas", "The constraint of the deployment holds here for all its pods. Dynamo holds it for the replicas that it must start together, and for each further one by itself, so it may place pods in other domains that are left out here.", Severity.NOTE)
 NOT_FOR_GROVE = Code("not-for-grove", "Another framework runs the deployment, as its annotation says. Translate it to kueue, or remove the annotation.")
 
 # -------------------------------------------------------------------------- what Kueue cannot be told
