@@ -107,10 +107,7 @@ deploy: $(READY) ## write what follows from the code into deploy/chart, and plai
 cluster: $(READY) ## run a real Kubernetes control plane until Ctrl-C (built with Go at the first time)
 	@$(BIN)/python -m closeknit.testing.control_plane $(ARGS)
 
-bench-bench-readers: $(READY) ## measure the scheduler while 200 browsers look at its map
-	$(BIN)/python -m bench.map_readers $(ARGS)
-
-e2e: $(READY) ## measure the scheduler on a real API server (ARGS="throughput" for a part)
+bench-e2e: $(READY) ## measure the scheduler on a real API server (ARGS="throughput" for a part)
 	$(BIN)/python -m bench.e2e $(ARGS)
 
 bench-side-by-side: $(READY) ## measure the scheduler beside kube-scheduler on one real API server

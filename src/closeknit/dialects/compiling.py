@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -10,6 +10,7 @@ from typing import TypeVar
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
 from closeknit.dialects.core.claims import resolved
+from closeknit.dialects.core.levels import down_to_nodes
 from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.family import Compiled, Described, Family, Rendered
 from closeknit.dialects.store.objects import Reported
@@ -17,6 +18,8 @@ from closeknit.dialects.store.view import View
 from closeknit.hub import request as hub_request
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem, Severity, parted
+from closeknit.hub.request import Group, Request
+from closeknit.hub.sentences import claims as sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 
@@ -32,8 +35,13 @@ def compile_object(view: View, family: Family, key: Key) -> Compiled:
     if not compiled.workloads:
         return compiled
     topologies = view.derive(topologies_of, family.name)
-    whole = (_with_claims(view, each, topologies) for each in compiled.workloads)
-    return replace(compiled, workloads=tuple(_sound(each, topologies) for each in whole))
+    return replace(compiled, workloads=tuple(_sound(each, topologies) for each in compiled.workloads))
+
+
+def place_object(view: View, family: Family, key: Key) -> tuple[Workload, ...]:
+    """The workloads of an object, as they are placed."""
+    compiled = view.derive(compile_object, family, key)
+    return tuple(to_place(view, each) for each in compiled.workloads)
 
 
 def _with_notes_apart(compiled: Compiled) -> Compiled:
@@ -105,24 +113,46 @@ def describers(view: View, family: str) -> dict[str, str]:
     return found
 
 
-def _with_claims(view: View, workload: Workload, topologies: Mapping[str, Topology]) -> Workload:
-    """A workload with what its pods claim by name; where that cannot be said, nothing is bound."""
+def to_place(view: View, workload: Workload) -> Workload:
+    """A workload in words that can be counted: what its pods claim by name, and no level below hosts.
+
+    What cannot be said of claims is a note, or a problem where pods are bound, which must not be guesswork.
+    """
     if workload.request is None:
         return workload
+    topologies = view.derive(topologies_of, workload.dialect)
     topology = topologies.get(workload.request.topology or "")
     labels = topology.labels if topology is not None else ()
-    request, found = resolved(view, workload.key.namespace, workload.request, labels)
-    told = left_out(found, binding=binds(view))
-    problems, notes = [each for each in told if binds(view)], [each for each in told if not binds(view)]
-    if problems:
-        return replace(workload, request=None, problems=(*workload.problems, *problems))
-    if request is workload.request:
+    found: dict[Problem, None] = {}
+
+    def counted(request: Request) -> Request:
+        whole = down_to_nodes(request, topology)
+        if whole != request:
+            found.update(dict.fromkeys(_below_hosts(request, whole)))
+        placed, told = resolved(view, workload.key.namespace, whole, labels)
+        found.update(dict.fromkeys(left_out(told, binding=binds(view))))
+        return placed
+
+    request = counted(workload.request)
+    if request == workload.request and not found:
         return workload
-    options = tuple(
-        replace(each, request=resolved(view, workload.key.namespace, each.request, labels)[0])
-        for each in workload.options
+    options = tuple(replace(each, request=counted(each.request)) for each in workload.options)
+    problems, notes = parted(found)
+    return replace(
+        workload,
+        request=None if problems else request,
+        options=options,
+        problems=(*workload.problems, *problems),
+        notes=(*workload.notes, *notes),
     )
-    return replace(workload, request=request, options=options, notes=(*workload.notes, *notes))
+
+
+def _below_hosts(before: Request, after: Request) -> Iterator[Problem]:
+    for (own, _), (kept, _) in zip(before.root.walk(), after.root.walk(), strict=True):
+        if isinstance(own, Group) and isinstance(kept, Group) and own != kept:
+            for level in (own.required, own.preferred):
+                if level is not None and level not in (kept.required, kept.preferred):
+                    yield sentences.KEPT_BY_KUBELETS.at((), level=level, group=own.name)
 
 
 def _sound(workload: Workload, topologies: Mapping[str, Topology]) -> Workload:

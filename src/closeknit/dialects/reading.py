@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from closeknit.apis import core_v1
-from closeknit.dialects.compiling import check_object, compile_object
+from closeknit.dialects.compiling import check_object, compile_object, to_place
 from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.claims import held_by, read_node
 from closeknit.dialects.core.notes import tolerated
@@ -191,7 +191,13 @@ def reading_of(loaded: Loaded) -> Reading:
     """Everything that was found in files; the promises are those of ``closeknit.dialects.read``."""
     found = gather(loaded)
     topologies = Topologies(loaded.view)
-    workloads = Workloads(loaded.view.families, topologies, found.workloads)
+    placed = [to_place(loaded.view, each) for each in found.workloads]
+    workloads = Workloads(loaded.view.families, topologies, placed)
+    unsaid = (
+        loaded.located(Reported(after.key, problem))
+        for before, after in zip(found.workloads, placed, strict=True)
+        for problem in after.problems[len(before.problems) :]
+    )
     held = ((workloads.holder(claim), pod) for claim, pod in found.pods)
     return Reading(
         cluster=Cluster(
@@ -206,7 +212,7 @@ def reading_of(loaded: Loaded) -> Reading:
             ),
         ),
         workloads=tuple(sorted(workloads.everything(), key=queue_order)),
-        problems=loaded.in_order(found.problems),
+        problems=loaded.in_order([*found.problems, *unsaid]),
         skipped=loaded.skipped,
         notes=loaded.in_order(found.notes),
         replaced=loaded.replaced,

@@ -15,7 +15,7 @@ import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis.storage_k8s_io_v1 import CsiNode
-from closeknit.dialects.compiling import compile_object, topologies_of
+from closeknit.dialects.compiling import place_object, topologies_of
 from closeknit.dialects.core.claims import held_by, node_of
 from closeknit.dialects.core.pods import Stage, read_pod
 from closeknit.dialects.family import Family
@@ -258,7 +258,7 @@ class ClusterState:
     def is_stale(self, unit: Workload) -> bool:
         """Whether something that a unit is made of has changed since the last call of ``news``."""
         family = self._families[unit.dialect]
-        return (family, unit.key) in self._new or self.view.is_stale(compile_object, family, unit.key)
+        return (family, unit.key) in self._new or self.view.is_stale(place_object, family, unit.key)
 
     def told(self) -> list[Key]:
         """Pods that were assumed to be bound, and of which the server has told since the last call."""
@@ -280,7 +280,7 @@ class ClusterState:
                 pod = self.pod(key)
                 self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
         units: dict[Key, Workload | None] = {}
-        looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(compile_object)])
+        looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(place_object)])
         self._new, self._broken = {}, {}
         for family, key in looked_at:
             made = self._made.get((family, key), ())
@@ -317,7 +317,7 @@ class ClusterState:
                 return ()
             return (Workload(entry.object, family.name, None, entry.problems, maker=key),)
         try:
-            return self.view.derive(compile_object, family, key).workloads
+            return self.view.derive(place_object, family, key)
         except Exception as error:  # noqa: BLE001 (one object that breaks a rule of ours must not stop the others)
             self._broken[family, key] = None
             problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")

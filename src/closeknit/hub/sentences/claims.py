@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code
+from closeknit.hub.problems import Code, Severity
 
 # fmt: off
 NO_SLICES = Code("no-slices", "No ResourceSlice is in sight, so the devices of {kind:raw} {name} were not counted. Give the slices of the cluster, such as from kubectl get resourceslices -o yaml.")
@@ -18,3 +18,4 @@ NOT_ALLOCATED = Code("claim-not-allocated", "{kind:raw} {name} has no devices ye
 SHARED_BY_PODS = Code("claim-shared", "ResourceClaim {name} is shared by pods that must run on one node, and the topology has no level for hosts. They were placed as if each had its own.")
 VOLUME_NOT_BOUND = Code("volume-not-bound", "PersistentVolumeClaim {name} has no volume yet, and binding one is left to kube-scheduler. The pod can be bound once the claim is.")
 VOLUME_IMMEDIATE = Code("volume-immediate", "PersistentVolumeClaim {name} has no volume yet, and its class binds volumes before pods are placed. Where it will be was not counted.")
+KEPT_BY_KUBELETS = Code("kept-by-kubelets", "Level {level} of {group} lies below hosts. One host is chosen for it, and the topology manager of its kubelet keeps the level.", Severity.NOTE)

@@ -8,11 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from closeknit.apis.core_v1 import PodSpec
 from closeknit.apis.resource_k8s_io_v1 import Device
 from closeknit.dialects import Source, read
+from closeknit.dialects.core.pod_specs import pod_spec
+from closeknit.dialects.core.pods import read_template
 from closeknit.dialects.core.selectors import SelectorError, selected
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed
+from closeknit.hub.request import PodSet, Reference
 from closeknit.scheduler.planning import plan
 from tests.filters.cases import Object, node, pod
 from tests.filters.claims import (
@@ -221,6 +225,21 @@ def test_a_claim_of_a_class_that_is_not_in_sight_is_told() -> None:
     (told,) = notes(node("a"), volume_claim("data", class_name="fast"), pod("p", mounting("data")))
 
     assert told.startswith('There is no StorageClass "fast" in sight')
+
+
+def test_claims_are_written_as_they_were_read() -> None:
+    given = PodSet(
+        "w",
+        1,
+        claims=(
+            Reference("ResourceClaim", "a"),
+            Reference("ResourceClaimTemplate", "b"),
+            Reference("PersistentVolumeClaim", "c"),
+        ),
+    )
+    spec = msgspec.convert(pod_spec(given), PodSpec)
+
+    assert read_template(spec).shape.claims == given.claims
 
 
 @pytest.mark.parametrize(
