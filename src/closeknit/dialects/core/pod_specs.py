@@ -36,6 +36,9 @@ def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
             case "PersistentVolumeClaim":
                 claim = {"claimName": each.name}
                 volumes.append({"name": f"volume-{i}", "persistentVolumeClaim": claim})
+            case _:
+                # A volume of a class is made anew for every pod, and what is in it is not known.
+                pass
     if claims:
         used = [{"name": each["name"]} for each in claims]
         container["resources"] = {**container.get("resources", {}), "claims": used}
