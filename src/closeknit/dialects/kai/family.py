@@ -16,6 +16,7 @@ from closeknit.dialects.family import Family
 from closeknit.dialects.kai import render
 from closeknit.dialects.kai.compile import compile_owner, compile_pod_group
 from closeknit.dialects.kai.express import express
+from closeknit.dialects.kai.joining import joining_indexes
 from closeknit.dialects.kai.owners import GROUPS_BY_OWNER, OWNERS, check_pod, makes, owner_of
 from closeknit.dialects.kai.queues import check_queue
 from closeknit.dialects.kai.status import pod_group_status, pod_status
@@ -52,7 +53,7 @@ KAI = Family(
     status={PodGroup: pod_group_status, Pod: pod_status},
     owner_of=owner_of,
     makes=makes,
-    indexes=(GROUPS_BY_OWNER,),
+    indexes=(GROUPS_BY_OWNER, *joining_indexes(tuple(OWNERS))),
     borrows=("grove",),
     passed_over={
         "scheduling.run.ai": words("BindRequest"),

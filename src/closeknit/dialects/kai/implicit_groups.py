@@ -128,6 +128,8 @@ class ImplicitGroup:
     """What is wrong with the owner."""
     passed_on: Mapping[str, str]
     """Fields of the PodGroup that do not affect placement."""
+    pool: str = ""
+    """The pool of nodes that its pods are for; empty for all."""
 
     def leaves(self) -> list[Leaf]:
         """All that has pods."""

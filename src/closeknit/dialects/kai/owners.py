@@ -17,6 +17,7 @@ from closeknit.dialects.core.pod_makers import speaks_for_itself
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, pod_group_key
 from closeknit.dialects.kai.jobs import job_groups, job_owner, job_set_groups, job_set_owner
+from closeknit.dialects.kai.joining import groups_joined, joins
 from closeknit.dialects.kai.leader_worker_sets import leader_worker_set_groups, leader_worker_set_owner
 from closeknit.dialects.kai.made_groups import NOT_GROUPED, maker_groups, maker_owner
 from closeknit.dialects.kai.owner_fields import Owner
@@ -27,6 +28,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.sentences import kai as sentences
 
@@ -71,7 +73,7 @@ def implicit_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...]:
     if by_table and (key.kind in NOT_GROUPED or not speaks_for_itself(view, stored)):
         return ()
     owner = as_owner(stored)
-    if not owner.is_grouped_by_kai:
+    if not owner.is_grouped_by_kai or joins(stored, view):
         return ()
     named = (stored.namespace, stored.object.kind, stored.name)
     owned = [group.name for group in view.found(GROUPS_BY_OWNER.name, named)]
@@ -100,12 +102,19 @@ def check_pod(pod: Stored[Pod], view: View) -> Iterator[Problem]:
     read = view.derive(pod_of, pod.key)
     if read is None or read.lost or read.stage in (Stage.SUCCEEDED, Stage.FAILED):
         return
+    yield _no_such_group(view, claim.key, ("metadata", "annotations", GROUP_ANNOTATION))
+
+
+def check_joining(stored: Stored[Any], view: View) -> Iterator[Problem]:
+    """An owner that leaves the grouping of its pods to a PodGroup which is not there."""
+    if view.schedulers is None and joins(stored, view) and not as_owner(stored).queues_in_kueue:
+        for group in dict.fromkeys(groups_joined(stored)):
+            if not exists(view, group):
+                yield _no_such_group(view, group, ("spec",))
+
+
+def _no_such_group(view: View, group: Key, path: Path) -> Problem:
     made = (key for family in view.families if family.makes is not None for key in view.derive(family.makes))
-    known = [key.name for key in (*view.keys(PodGroup), *made) if key.namespace == pod.namespace]
-    group = claim.key.name
-    yield sentences.NO_SUCH_POD_GROUP.at(
-        ("metadata", "annotations", GROUP_ANNOTATION),
-        group=group,
-        namespace=pod.namespace,
-        allowed=OneOf.among(group, known),
-    )
+    known = [key.name for key in (*view.keys(PodGroup), *made) if key.namespace == group.namespace]
+    code, allowed = sentences.NO_SUCH_POD_GROUP, OneOf.among(group.name, known)
+    return code.at(path, group=group.name, namespace=group.namespace, allowed=allowed)
