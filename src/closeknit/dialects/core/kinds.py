@@ -34,7 +34,7 @@ PASSED_OVER = {
         Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace PodTemplate
         ReplicationController ResourceQuota Secret Service ServiceAccount
     """),
-    "scheduling.k8s.io": words("CompositePodGroup PodGroup Workload"),
+    "scheduling.k8s.io": words("CompositePodGroup"),
     "storage.k8s.io": words("CSIDriver CSIStorageCapacity VolumeAttachment VolumeAttributesClass"),
     "resource.k8s.io": words("DeviceTaintRule ResourcePoolStatusRequest"),
     "resource.nvidia.com": words("ComputeDomainClique"),
