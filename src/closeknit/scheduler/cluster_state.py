@@ -241,7 +241,7 @@ class ClusterState:
             return None
         (claim, *_) = self._store.values(CLAIM, pod.key)
         assert isinstance(claim, Claim)
-        return Holding(claim.holder, read.node, read.shape.resources, 1, read.shape.host_ports)
+        return read.holding(claim.holder)
 
     # ------------------------------------------------------------------------------------------ news
 

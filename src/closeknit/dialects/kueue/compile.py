@@ -59,7 +59,14 @@ def compile_queued(stored: Stored[Any], view: View) -> Compiled:
         return Compiled()
     queued = nominated.queued
     holdings = (
-        Holding(queued.name, node, pod_set.shape.resources, pods, pod_set.shape.host_ports)
+        Holding(
+            queued.name,
+            node,
+            pod_set.shape.resources,
+            pods,
+            pod_set.shape.host_ports,
+            pod_set.shape.neighbour,
+        )
         for pod_set in queued.pod_sets
         for node, pods in Counter(slot.node for slot in pod_set.slots if slot.held).items()
     )
