@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map rules browser docs deploy e2e requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ browser: $(READY) ## run the tests that open the map in a browser (needs chromiu
 
 bench-map: $(READY) ## measure the live map in a browser, at 100,000 nodes
 	$(BIN)/python -m bench.map $(ARGS)
+
+bench-readers: $(READY) ## measure the scheduler while 200 browsers look at its map
+	$(BIN)/python -m bench.map_readers $(ARGS)
 
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2

@@ -2,10 +2,12 @@
 
 Takes files and folders with YAML and JSON, and with Markdown whose fenced blocks of YAML are read one by one.
 Nothing of them is kept here: fetch a repository, and name its folders. Each file, and each block, is read by
-itself, with the files that ``--with`` names beside it.
+itself; where it is refused then, once more with what it takes for granted: the files that ``--with`` names, and of
+a page the blocks before it.
 
 A refusal is right where the file is a fragment or a template: it has placeholders (``<name>``, ``...``,
-``{{ }}``, ``${NAME}``) or no object in it. Ends with status 1 if less than ``--share`` of the others is accepted.
+``{{ }}``, ``${NAME}``), no object in it, or is a block without a field that every object of its kind has. Ends with
+status 1 if less than ``--share`` of the others is accepted.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from closeknit.dialects import TARGETS, Located, Source, read, translate
@@ -40,12 +42,16 @@ class Tried:
     skipped: tuple[str, ...]
     """Kinds that nobody reads."""
     notes: tuple[str, ...]
+    reviewed: bool = False
+    """Whether somebody has looked at it and found that it must be refused."""
 
     @property
     def rightly(self) -> bool:
         """Whether nobody could take it as it stands."""
         text = re.sub(r"(^|\s)#.*", "", self.source.content.decode(errors="replace"))
-        return _PLACEHOLDER.search(text) is not None or _OBJECT.search(text) is None
+        block = "#" in Path(self.source.name).name
+        cut = block and any(each.problem.code.name == "missing-field" for each in self.problems)
+        return self.reviewed or cut or _PLACEHOLDER.search(text) is not None or _OBJECT.search(text) is None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,15 +65,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="only what has this text in it, such as 'kind: Job'")
     parser.add_argument("--lenient", action="store_true", help="as the option of the command line")
     parser.add_argument("--share", type=float, default=0.98, help="how much must be accepted (0.98)")
+    parser.add_argument(
+        "--rightly", nargs="*", default=[], help="ends of names that somebody found rightly refused"
+    )
     parser.add_argument("--notes", action="store_true", help="list the notes too")
     chosen = parser.parse_args(arguments)
     beside = [source for path in chosen.beside for source in sources(path)]
     every = [
-        tried(source, beside, chosen.to, lenient=chosen.lenient)
+        tried(each, [*beside, *before], chosen.to, lenient=chosen.lenient)
         for path in chosen.paths
-        for source in sources(path)
-        if chosen.only.encode() in source.content
+        for each, before in with_page(sources(path))
+        if chosen.only.encode() in each.content
     ]
+    ends = tuple(chosen.rightly)
+    every = [replace(each, reviewed=each.source.name.endswith(ends)) for each in every]
     return _told(every, chosen.share, notes=chosen.notes)
 
 
@@ -83,15 +94,34 @@ def sources(path: Path) -> Iterator[Source]:
                 yield Source(f"{file}#{number}", plain.encode())
 
 
+def with_page(given: Iterable[Source]) -> Iterator[tuple[Source, list[Source]]]:
+    """Each source with the blocks before it on its page."""
+    before: list[Source] = []
+    for source in given:
+        page = source.name.rpartition("#")[0]
+        before = [each for each in before if page and each.name.startswith(f"{page}#")]
+        yield source, list(before)
+        before.append(source)
+
+
 def tried(source: Source, beside: Sequence[Source], target: str, *, lenient: bool) -> Tried:
-    """Read and translate one file."""
+    """Read and translate one file, alone or with what it takes for granted."""
+    alone = _tried(source, [], target, lenient=lenient)
+    if not alone.problems or not beside:
+        return alone
+    plain = [each for each in beside if "#" not in each.name]
+    ways = (beside, plain, *([*plain, each] for each in beside if "#" in each.name))
+    others = (_tried(source, way, target, lenient=lenient) for way in ways)
+    return min((alone, *others), key=lambda each: len(each.problems))
+
+
+def _tried(source: Source, beside: Sequence[Source], target: str, *, lenient: bool) -> Tried:
     reading = read([*beside, source], lenient=lenient)
     translation = translate([*beside, source], target, lenient=lenient)
     problems = dict.fromkeys((*reading.problems, *translation.problems))
     notes = [*map(str, reading.notes)]
-    notes += (
-        f"{each.object.kind} {each.object.name}: {note}" for each in reading.workloads for note in each.notes
-    )
+    for each in reading.workloads:
+        notes += (f"{each.object.kind} {each.object.name}: {note}" for note in each.notes)
     return Tried(
         source,
         tuple(each for each in problems if each.source == source.name),

@@ -73,7 +73,7 @@ def review(family: Family, request: Request, view: View, operators: frozenset[st
         return Review()
     new = entry_of(kind, request, request.obj, exists=request.old is not None)
     found = _problems(family, view, new, exists=request.old is not None)
-    passed = {each for each in found if each.severity is Severity.NOTE or _may_come(family, new, each)}
+    passed = {each for each in found if each.severity is not Severity.PROBLEM or _may_come(family, new, each)}
     changes: list[Problem] = []
     if request.old is not None:
         old = entry_of(kind, request, request.old, exists=True)

@@ -26,6 +26,7 @@ from closeknit.cli.nodes import nodes
 from closeknit.cli.plan import plan
 from closeknit.cli.pool import pool
 from closeknit.cli.run import run as run_scheduler
+from closeknit.cli.simulate import simulate
 from closeknit.cli.status import status
 from closeknit.cli.topology import topology
 from closeknit.cli.translate import translate
@@ -113,6 +114,11 @@ _COMMANDS: Mapping[Callable[..., None], str] = {
     web: """
         closeknit web --context training
         closeknit web --kubeconfig closeknit.kubeconfig --port 0
+    """,
+    simulate: """
+        closeknit simulate --generate 1000 --nodes block=4,rack=8,host=16
+        closeknit simulate --trace trace.yaml --cluster nodes.yaml --node-loss 0.01 --merge-racks 2
+        closeknit simulate --trace pods.csv --cluster hosts.csv --policy kai --policy closeknit
     """,
     up: """
         closeknit up

@@ -36,7 +36,7 @@ def compile_object(view: View, family: Family, key: Key) -> Compiled:
 def _with_notes_apart(compiled: Compiled) -> Compiled:
     """The same without notes among its problems: its workloads tell them, or else the object itself."""
     problems, notes = parted(compiled.problems)
-    elsewhere = tuple(each for each in compiled.elsewhere if each.problem.severity is Severity.PROBLEM)
+    elsewhere = tuple(each for each in compiled.elsewhere if each.problem.severity is not Severity.NOTE)
     told = () if compiled.workloads else notes
     return replace(compiled, problems=problems, elsewhere=elsewhere, notes=(*compiled.notes, *told))
 

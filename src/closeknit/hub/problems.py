@@ -24,6 +24,8 @@ class Severity(Enum):
 
     PROBLEM = "problem"
     """The object is refused."""
+    UNPLACED = "unplaced"
+    """The object is valid, and passed on; what it asks for cannot be placed here."""
     NOTE = "note"
     """It is worth knowing, and no reason to refuse anything."""
 
@@ -135,10 +137,10 @@ def _as_note(code: Code) -> Code:
 
 
 def parted(found: Iterable[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """The problems, and the notes."""
+    """What keeps something from being placed, and the notes."""
     every = tuple(found)
     notes = tuple(each for each in every if each.severity is Severity.NOTE)
-    return tuple(each for each in every if each.severity is Severity.PROBLEM), notes
+    return tuple(each for each in every if each.severity is not Severity.NOTE), notes
 
 
 class InvalidError(ValueError):

@@ -60,6 +60,8 @@ class Settings:
     """Whether running units are displaced for those that go before them."""
     dry_run: bool = False
     """Whether to decide and report, and to bind nothing."""
+    explaining: bool = True
+    """Whether to work out why a unit found no room, which costs far more than to find that it has none."""
 
 
 class Core:
@@ -81,6 +83,7 @@ class Core:
         self.counters = Counters()
         self.acting = Acting(self.state, send, self.counters, observer)
         self._dry_run = settings.dry_run
+        self._explaining = settings.explaining
         self._reporter = reporter
         self._observer = observer
         self.patience = Patience()
@@ -231,7 +234,12 @@ class Core:
     def _decided(self, workload: Workload) -> Verdict:
         try:
             return decide(
-                self.state.engine, self.state.topologies, workload, self.accounts, failures=self.failures
+                self.state.engine,
+                self.state.topologies,
+                workload,
+                self.accounts,
+                explained=self._explaining,
+                failures=self.failures,
             )
         except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
             wrong = sentences.NOT_UNDERSTOOD.at(

@@ -87,8 +87,8 @@ def decide(
     if metered is not None and (short := lacking_for(metered, workload)) is not None:
         return Verdict(workload, short, (), topology_of(cluster, workload))
     solve: Callable[[Request], Outcome] = engine.solve if explained else engine.decide
-    if explained and failures is not None:
-        solve = partial(failures.solve, engine)
+    if failures is not None:
+        solve = partial(failures.solve, engine, explained=explained)
     verdict = _first_that_fits(solve, cluster, workload, accounts)
     return _afforded(engine, verdict, metered) if metered is not None else verdict
 

@@ -25,14 +25,14 @@ class KnownFailures:
         self.reused = 0
         """How many answers were given without a search."""
 
-    def solve(self, engine: Engine, request: Request) -> Outcome:
-        """What ``engine.solve`` answers."""
+    def solve(self, engine: Engine, request: Request, *, explained: bool = True) -> Outcome:
+        """What ``engine.solve`` answers, or ``engine.decide`` where nobody asks why."""
         if engine is not self._engine or engine.version != self._version:
             self._found.clear()
         if self._found and (known := self._found.get(_mark(request))) and not engine.holds(request.name):
             self.reused += 1
             return _renamed(*known, request)
-        outcome = engine.solve(request)
+        outcome = engine.solve(request) if explained else engine.decide(request)
         # Explaining tries things out and takes them back, which counts as changes of the engine.
         self._engine, self._version = engine, engine.version
         if not isinstance(outcome, Placed) and not engine.holds(request.name):

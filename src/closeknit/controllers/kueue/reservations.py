@@ -169,7 +169,11 @@ def _asked(workload: wire.Workload) -> Iterator[Asked]:
         if (spec := specs.get(given.name)) is not None:
             count = spec.count if given.count is None else given.count
             left = max(count - spare.get(given.name, 0), 0)
-            yield Asked(given, read_template(spec.template.spec).shape, left)
+            meta = spec.template.metadata
+            read = read_template(
+                spec.template.spec, namespace=workload.metadata.namespace, labels=meta.labels
+            )
+            yield Asked(given, read.shape, left)
 
 
 def _charges(asked: list[Asked], queue: Queue, view: View) -> Iterator[Charge]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TypeAlias
 
 import msgspec
@@ -126,8 +125,8 @@ def read_template(
     spec: core_v1.PodSpec,
     path: Path = (),
     *,
-    namespace: str = "",
-    labels: Mapping[str, str] = MappingProxyType({}),
+    namespace: str,
+    labels: Mapping[str, str],
 ) -> ReadTemplate:
     """Read what a pod or a pod template asks for, with every problem; ``path`` is where that stands.
 

@@ -107,21 +107,23 @@ def leaf_pods(
     leaves: Mapping[str, tuple[Path, int]],
     present: Members,
     assumed: Assumed | None,
+    expected: Mapping[str, Sequence[ExpectedPod]],
     *,
     lacking: Callable[[Path, int, int], Problem],
     found: list[Problem],
 ) -> dict[str, Group]:
     """Every leaf of a PodGroup, from its pods or, where it has none, assumed.
 
-    ``leaves`` gives the path of each, and how many of its pods must run at once. A leaf that lacks pods
-    is left out of the answer, and ``found`` gets what ``lacking`` makes of its field, minimum and pods.
+    ``leaves`` gives the path of each, and how many of its pods must run at once; ``expected`` are pods that
+    others will make. A leaf that lacks pods is left out of the answer, and ``found`` gets what ``lacking``
+    makes of its field, minimum and pods.
     """
     made: dict[str, Group] = {}
     left = MOST_PODS
     for leaf, (path, minimum) in leaves.items():
         where = (*path, "minMember")
-        if assumed is None or leaf in present.by_leaf:
-            there = present.by_leaf.get(leaf, ())
+        if assumed is None or leaf in present.by_leaf or leaf in expected:
+            there: list[Candidate] = [*present.by_leaf.get(leaf, ()), *expected.get(leaf, ())]
             given = _leaf(group, leaf, minimum, there, shrinks=assumed is not None)
             if isinstance(given, Group):
                 made[leaf] = given

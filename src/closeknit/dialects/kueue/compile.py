@@ -21,6 +21,8 @@ from closeknit.dialects.kueue.flavor_assignment import (
     without_queue,
 )
 from closeknit.dialects.kueue.jobs import read_job, read_job_set
+from closeknit.dialects.kueue.made_workloads import KINDS as MADE_KINDS
+from closeknit.dialects.kueue.made_workloads import MADE, gang_keys, queues, read_gang, whole
 from closeknit.dialects.kueue.pod_groups import read_pod_group
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
 from closeknit.dialects.kueue.queues import Queue, priority_in_queue, queue_of
@@ -53,29 +55,36 @@ class Nominated:
 
 
 def compile_queued(stored: Stored[Any], view: View) -> Compiled:
-    """What a Job, JobSet or Workload asks for, or the group whose first pod this is."""
-    nominated = nominated_as(stored, view)
-    if nominated is None:
-        return Compiled()
-    queued = nominated.queued
+    """What an object that queues asks for, each gang by itself, or the group whose first pod this is."""
+    every = nominations(stored, view)
     holdings = (
         Holding(
-            queued.name,
+            each.queued.name,
             node,
             pod_set.shape.resources,
             pods,
             pod_set.shape.host_ports,
             pod_set.shape.neighbour,
         )
-        for pod_set in queued.pod_sets
+        for each in every
+        for pod_set in each.queued.pod_sets
         for node, pods in Counter(slot.node for slot in pod_set.slots if slot.held).items()
     )
     return Compiled(
-        workloads=(nominated.workload,),
-        problems=nominated.problems,
-        elsewhere=nominated.elsewhere,
+        workloads=tuple(each.workload for each in every),
+        problems=tuple(dict.fromkeys(problem for each in every for problem in each.problems)),
+        elsewhere=tuple(problem for each in every for problem in each.elsewhere),
         holdings=tuple(holdings),
     )
+
+
+def nominations(stored: Stored[Any], view: View) -> tuple[Nominated, ...]:
+    """All that queues as an object: itself, its gangs, or for the first pod of a group, the group."""
+    if stored.shape in MADE:
+        found = [view.derive(nominate, key) for key in gang_keys(stored, view)]
+    else:
+        found = [nominated_as(stored, view)]
+    return tuple(each for each in found if each is not None)
 
 
 def nominated_as(stored: Stored[Any], view: View) -> Nominated | None:
@@ -121,6 +130,14 @@ def queued_workload(view: View, key: Key) -> QueuedWorkload | None:
         ):
             return None
         return read_workload(workload, owners.pods_of_owner(view, owners.workload_owner(workload), key))
+    if key.kind in MADE_KINDS:
+        maker, number = whole(key)
+        made = view.get(maker)
+        if made is None or not queues(made, view):
+            return None
+        workload = owners.workload_of(view, key)
+        pods = owners.pods_of_owner(view, maker, workload.key if workload is not None else None)
+        return read_gang(made, number, pods)
     stored = owners.queued_object(view, key)
     if stored is None:
         return None

@@ -127,7 +127,7 @@ class Located:
     @property
     def is_note(self) -> bool:
         """Whether it is worth knowing, and no reason to refuse anything."""
-        return self.problem.severity is Severity.NOTE
+        return self.problem.severity is not Severity.PROBLEM
 
     def __str__(self) -> str:
         if self.document is not None:

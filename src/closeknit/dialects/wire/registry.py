@@ -56,8 +56,10 @@ class Registry:
         self._known: dict[str, set[str]] = defaultdict(set)
         for group, names in (each for listed in passed_over for each in listed.items()):
             self._known[group] |= names
-        for group, name in self._kinds:
-            self._known[group].add(name)
+        for (group, name), listed in self._kinds.items():
+            # Of a group that is somebody else's, kinds may exist that are not listed here.
+            if any(kind.served for kind in listed):
+                self._known[group].add(name)
         every = itertools.chain.from_iterable(self._kinds.values())
         self._files = [(kind, kind.own_file) for kind in every if kind.own_file is not None]
 

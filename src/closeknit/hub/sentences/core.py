@@ -33,6 +33,13 @@ CLAIM_NOT_COUNTED = Code("claim-not-counted", "Claims are not taken into account
 PODS_NOT_THERE = Code("pods-not-there", "{needed:raw} must run at once, and {given:raw}. It is planned once they are.", Severity.NOTE)
 VOLUME_NOT_COUNTED = Code("volume-not-counted", "Where volume {name} can be reached from is not taken into account when pods are placed.")
 
+# Pods that the controllers of others make.
+NO_TEMPLATE = Code("no-template", "There is no pod template here. Give one.")
+MORE_PODS_THAN_COUNTED = Code("more-pods-than-counted", "It makes {pods} pods. The most that are counted is {most}.")
+MADE_ELSEWHERE = Code("made-elsewhere", "Its pods follow from another object, so they are not planned here.", Severity.NOTE)
+RUNTIME_NOT_READ = Code("runtime-not-read", "What the runtime adds to the pods is not taken into account.", Severity.NOTE)
+STEPS_APART = Code("steps-apart", "Each step is planned by itself, as if all ran at once.", Severity.NOTE)
+
 # Node filters.
 TAINT_WITHOUT_KEY = Code("taint-without-key", "A taint needs a key.")
 NO_TERMS = Code("no-terms", "This list is empty. Give at least one term, or leave the requirement out.")

@@ -1,0 +1,1 @@
+"""Replays workloads in virtual time, under the real scheduler and under other rules beside it."""

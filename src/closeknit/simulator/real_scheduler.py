@@ -1,0 +1,240 @@
+"""Replays a scenario under the scheduler of ``closeknit run`` itself, on an embedded cluster in virtual time.
+
+Every gang is a PodGroup and its pods. Who made them waits until all pods are bound, lets them run, and
+deletes them. A node that fails is not ready until it is repaired; gangs that have a pod on it, and gangs that
+the scheduler displaces, are deleted and submitted again, and run their whole time again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from random import Random
+from typing import Any
+
+from closeknit.dialects.definitions import FAMILIES
+from closeknit.hub.outcome import Placed
+from closeknit.hub.workload import Workload
+from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.errors import NotFoundError
+from closeknit.kube.port import DeleteOptions, MergePatch
+from closeknit.kube.resources import NODES, PODS
+from closeknit.live.following import Following, kinds_read
+from closeknit.scheduler.loop import Scheduler, Settings
+from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.reporter import Silence
+from closeknit.simulator import objects
+from closeknit.simulator.history import MOST_STARTS, History, Stay, outages
+from closeknit.simulator.replay import Told
+from closeknit.simulator.room import Placement
+from closeknit.simulator.scenario import Scenario, Submission
+from closeknit.simulator.virtual_time import StillClock, VirtualClock, VirtualLoop
+
+_NOW = DeleteOptions(grace_period=0)
+_NEVER = 1e12
+_AGAIN = 1.0
+"""Seconds until a gang that was made to go is submitted again."""
+_PATIENCE = 3600.0
+"""Seconds without anybody running or arriving after which those who wait wait for ever."""
+
+
+def replay(scenario: Scenario, told: Told = lambda _: None) -> History:
+    """Run it to the end; gangs that never fit stay without a place."""
+    loop = VirtualLoop()
+    try:
+        with _rare_collection():
+            return loop.run_until_complete(_Replay(scenario, told, loop).run())
+    finally:
+        loop.close()
+
+
+@contextmanager
+def _rare_collection() -> Iterator[None]:
+    """Collect garbage as rarely as ``closeknit run`` does."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+class _Watching(Silence):
+    """Hears what the scheduler does with gangs."""
+
+    def __init__(self, number: dict[str, int]) -> None:
+        self._node = number
+        self.placed_at: dict[str, Placement] = {}
+        self.when_bound: dict[str, asyncio.Future[Placement]] = {}
+        """By gang that waits, what is told as soon as all its pods are bound."""
+        self.when_going: dict[str, asyncio.Event] = {}
+        """By gang that runs, what is set when it must go."""
+
+    def decided(self, verdict: Verdict, seconds: float) -> None:  # noqa: ARG002
+        """Remember where a gang was put."""
+        if isinstance(verdict.outcome, Placed):
+            pods: dict[int, int] = {}
+            for each in verdict.outcome.assignments:
+                node = self._node[each.node]
+                pods[node] = pods.get(node, 0) + 1
+            self.placed_at[verdict.workload.object.name] = tuple(sorted(pods.items()))
+
+    def scheduled(self, workload: Workload, seconds: float) -> None:  # noqa: ARG002
+        """Let a gang begin."""
+        waiting = self.when_bound.get(workload.object.name)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(self.placed_at[workload.object.name])
+
+    def let_go(self, workload: Workload, reason: str, why: str) -> None:  # noqa: ARG002
+        """Let a gang end before its time."""
+        if (going := self.when_going.get(workload.object.name)) is not None:
+            going.set()
+
+
+class _Replay:
+    def __init__(self, scenario: Scenario, told: Told, loop: VirtualLoop) -> None:
+        self._scenario, self._told, self._loop = scenario, told, loop
+        self._history = History()
+        clock = VirtualClock(loop)
+        definitions = [one.written() for one in FAMILIES["kai"]]
+        dice = Random(scenario.seed)  # noqa: S311 (seeded random numbers are the point)
+        self._cluster = EmbeddedCluster(definitions, clock=clock, dice=dice, bookmark_every=_NEVER)
+        # Nobody is told why a gang waits.
+        settings = Settings(explaining=False)
+        self._following = Following(
+            self._cluster, kinds_read(settings.families), clock=StillClock(loop), random=dice
+        )
+        nodes = scenario.site.nodes
+        self._watching = _Watching({node.name: number for number, node in enumerate(nodes)})
+        self._scheduler = Scheduler(
+            self._cluster,
+            settings,
+            random=dice,
+            observer=self._watching,
+            clock=clock,
+            following=self._following,
+        )
+        self._down: set[int] = set()
+        self._running: dict[str, Placement] = {}
+        self._arriving = len(scenario.submissions)
+        self._ended = 0
+        self._quiet = asyncio.Event()
+        """Set whenever nobody runs and nobody is to come."""
+
+    async def run(self) -> History:
+        scenario = self._scenario
+        priorities = frozenset(each.priority for each in scenario.submissions if each.priority)
+        for resource, made in objects.site_objects(scenario.site, priorities):
+            await self._cluster.create(resource, made)
+        work = [self._following.run(), self._scheduler.run()]
+        working = [asyncio.create_task(each) for each in work]
+        await self._scheduler.synced()
+        gangs = [
+            asyncio.create_task(self._gang(number, each)) for number, each in enumerate(scenario.submissions)
+        ]
+        failing = [asyncio.create_task(self._fail(node)) for node in range(len(scenario.site.nodes))]
+        waiting = asyncio.create_task(self._nobody_moves())
+        everybody = asyncio.create_task(_all(gangs))
+        tasks = [everybody, waiting, *working, *failing]
+        try:
+            # Nodes fail for ever, or not at all.
+            await asyncio.wait(tasks[: -len(failing)], return_when=asyncio.FIRST_COMPLETED)
+            for task in working:
+                if task.done():
+                    task.result()
+            if everybody.done():
+                everybody.result()
+        finally:
+            for task in (*tasks, *gangs):
+                task.cancel()
+            await asyncio.gather(*tasks, *gangs, return_exceptions=True)
+        self._history.stays.sort(key=lambda stay: (stay.ended, stay.submission))
+        return self._history
+
+    async def _gang(self, number: int, submission: Submission) -> None:
+        await asyncio.sleep(max(submission.at - self._loop.time(), 0.0))
+        self._arriving -= 1
+        name, whole = submission.name, False
+        for _ in range(MOST_STARTS):
+            bound = self._watching.when_bound[name] = self._loop.create_future()
+            for resource, made in objects.gang_objects(submission):
+                await self._cluster.create(resource, made)
+            if not self._running:
+                self._heed_quiet()
+            placement = await bound
+            started = self._loop.time()
+            self._running[name] = placement
+            whole = await self._runs(submission, placement)
+            del self._running[name]
+            self._history.stays.append(Stay(number, started, self._loop.time(), placement, not whole))
+            await self._delete(submission)
+            if whole:
+                break
+            await asyncio.sleep(_AGAIN)
+        self._ended += 1
+        self._told(self._ended)
+        self._heed_quiet()
+
+    async def _runs(self, submission: Submission, placement: Placement) -> bool:
+        """Whether a gang ran for its whole time."""
+        going = self._watching.when_going[submission.name] = asyncio.Event()
+        if any(node in self._down for node, _ in placement):
+            # It failed between the decision and the last binding.
+            return False
+        try:
+            async with asyncio.timeout(submission.runs):
+                await going.wait()
+        except TimeoutError:
+            return True
+        finally:
+            del self._watching.when_going[submission.name]
+        return False
+
+    async def _delete(self, submission: Submission) -> None:
+        for name in objects.pod_names(submission):
+            with suppress(NotFoundError):
+                await self._cluster.delete(PODS, name, namespace=objects.NAMESPACE, options=_NOW)
+        await self._cluster.delete(
+            objects.POD_GROUPS, submission.name, namespace=objects.NAMESPACE, options=_NOW
+        )
+
+    async def _fail(self, node: int) -> None:
+        for fails, back in outages(self._scenario.faults, self._scenario.seed, node):
+            await asyncio.sleep(fails - self._loop.time())
+            self._history.outages.append((node, fails, back))
+            self._down.add(node)
+            await self._set_ready(node, ready=False)
+            for name, placement in list(self._running.items()):
+                if any(used == node for used, _ in placement):
+                    self._watching.when_going[name].set()
+            await asyncio.sleep(back - self._loop.time())
+            self._down.discard(node)
+            await self._set_ready(node, ready=True)
+
+    async def _set_ready(self, node: int, *, ready: bool) -> None:
+        described = self._scenario.site.nodes[node]
+        status: dict[str, Any] = {"status": objects.node_status(described, ready=ready)}
+        await self._cluster.patch(NODES, described.name, MergePatch(status), subresource="status")
+
+    def _heed_quiet(self) -> None:
+        if not self._running and not self._arriving:
+            self._quiet.set()
+
+    async def _nobody_moves(self) -> None:
+        """Return when those who wait would wait for ever."""
+        patience = _PATIENCE + (self._scenario.faults.repair if self._scenario.faults.per_node_day else 0.0)
+        while True:
+            await self._quiet.wait()
+            self._quiet.clear()
+            ended = self._ended
+            await asyncio.sleep(patience)
+            if not self._running and not self._arriving and self._ended == ended:
+                return
+            if not self._running:
+                self._quiet.set()
+
+
+async def _all(tasks: list[asyncio.Task[None]]) -> None:
+    await asyncio.gather(*tasks)
