@@ -171,6 +171,11 @@ class Engine:
         return workload in self._ledger.holdings.of
 
     @property
+    def keeps_away(self) -> bool:
+        """Whether running pods keep any others away, so that labels of pods count."""
+        return self._ledger.holdings.neighbours.keep_away
+
+    @property
     def version(self) -> int:
         """Grows with every change; while it stays the same, so does every answer."""
         return self._ledger.version
