@@ -212,7 +212,16 @@ def order(shape: PodShape) -> str:
 class RuleCompiler:
     """Turns the rules of a request into closed nodes, resources and rules for layouts."""
 
-    def __init__(self, ledger: Ledger, tree: Tree, roles: Sequence[Role], tables: Sequence[FitTable]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        tree: Tree,
+        roles: Sequence[Role],
+        tables: Sequence[FitTable],
+        *,
+        settle: bool = True,
+    ) -> None:
+        """``settle`` puts into tables whatever they can say about pods of the same request."""
         self._ledger = ledger
         self._tree = tree
         self._roles = roles
@@ -229,7 +238,8 @@ class RuleCompiler:
             self._read(number)
         demands, self._alone = self._rows()
         self.tables = [self._table(number, table, demands[number]) for number, table in enumerate(tables)]
-        self._settle()
+        if settle:
+            self._settle()
         self.rules = NeighbourRules(
             [each for each in self._conflicts.values() if each.foes],
             list(self._company.values()),
