@@ -334,10 +334,10 @@ NEIGHBOUR_CASES = (
     case(
         "InterPodAffinity",
         "company must be in the zone, by all terms, and a node without the label has none",
-        _zoned("near", "xxy-"),
-        {"affinity": _near("near-db", "near-zone", "kubernetes.io/hostname")},
-        "near-a",
-        [_runs("near-one", "near-a", "near-db"), _runs("near-two", "near-d", "near-db")],
+        _zoned("beside", "xxy-"),
+        {"affinity": _near("beside-db", "beside-zone", "kubernetes.io/hostname")},
+        "beside-a",
+        [_runs("beside-one", "beside-a", "beside-db"), _runs("beside-two", "beside-d", "beside-db")],
     ),
     case(
         "InterPodAffinity",
