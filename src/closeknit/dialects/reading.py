@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,8 +27,6 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import OneOf, Problem, Severity
-from closeknit.hub.request import HostPort
-from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
 
@@ -324,15 +323,12 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
 
 def _holdings(view: View, pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding, ...]:
     """What pods hold, equal ones of one workload on one node together; in a stable order."""
-    counts: dict[tuple[str, str, Resources, frozenset[HostPort]], int] = {}
-    for workload, pod in pods:
-        if pod.holds and not pod.problems:
-            key = (workload, pod.node, held_by(view, pod), pod.shape.host_ports)
-            counts[key] = counts.get(key, 0) + 1
-    holdings = (
-        Holding(workload=workload, node=node, resources=resources, pods=count, host_ports=ports)
-        for (workload, node, resources, ports), count in counts.items()
+    counts = Counter(
+        replace(pod.holding(workload), resources=held_by(view, pod))
+        for workload, pod in pods
+        if pod.holds and not pod.problems
     )
+    holdings = (replace(held, pods=count) for held, count in counts.items())
     return tuple(
         sorted(
             holdings,
@@ -341,6 +337,8 @@ def _holdings(view: View, pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding,
                 held.node,
                 tuple(held.resources.items()),
                 sorted(held.host_ports),
+                held.neighbour.labels,
+                repr(held.neighbour.rules),
             ),
         )
     )

@@ -183,7 +183,7 @@ class Core:
             self._reporter.waiting(Verdict(workload, None, workload.problems))
         elif any(self.state.is_open(pod) for pod in _pods_to_place(workload)):
             self._since.setdefault(key, now)
-            self.queue.put(workload)
+            self.queue.put(workload, by_labels=self.state.engine.keeps_away)
         else:
             self.queue.remove(key)
 

@@ -198,7 +198,7 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
     awaited: list[Problem] = [] if live else found
-    shapes = _shapes(made, found, binding=binds(view))
+    shapes = _shapes(made, stored.namespace, found, binding=binds(view))
     groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
@@ -294,14 +294,14 @@ def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path,
     return {leaf.name: (leaf.path, max(leaf.given.min_member or 0, 0)) for leaf in leaves}
 
 
-def _shapes(made: ImplicitGroup, found: list[Problem], *, binding: bool) -> dict[Path, Shape]:
+def _shapes(made: ImplicitGroup, namespace: str, found: list[Problem], *, binding: bool) -> dict[Path, Shape]:
     """By path of the template, what each of its pods asks for."""
     shapes: dict[Path, Shape] = {}
     for leaf in made.leaves():
         path, given = leaf.template.path, leaf.template.given
         if path in shapes:
             continue
-        template = read_template(given.spec, path)
+        template = read_template(given.spec, path, namespace=namespace, labels=given.metadata.labels)
         shapes[path] = template.shape
         found.extend(template.problems)
         found.extend(left_out(template.unsayable, binding=binding))
