@@ -14,8 +14,8 @@ from closeknit.hub.workload import Workload
 from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import PODS
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
 from closeknit.scheduler.reporter import Silence
+from closeknit.scheduler.settings import Settings
 from tests.scenario.bound import POD_GROUPS, Json
 from tests.unit.scheduler.living import Living, living
 from tests.unit.scheduler.objects import node, pod, pod_group, together, topology
