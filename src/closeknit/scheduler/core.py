@@ -7,6 +7,7 @@ Whoever runs it puts objects into its ``state``, tells ``acting`` what calls cam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -185,6 +186,8 @@ class Core:
             if placed and (kept := self._room.kept_before(workload, self.state, now)):
                 with keeping(self.state.engine, kept):
                     verdict = self._decided(workload)
+                if not isinstance(verdict.outcome, Placed):
+                    verdict = replace(verdict, kept_for=tuple(sorted(place.unit for place in kept)))
             contended = self.queue.ready(now) and not satisfied(workload.request.root)
             verdicts = [least(self.state.engine, verdict) if contended else verdict]
         for verdict in verdicts:
