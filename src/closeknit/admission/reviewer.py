@@ -14,6 +14,7 @@ from typing import Any
 from closeknit.admission.defaults import defaulted
 from closeknit.admission.requests import Request, Review
 from closeknit.admission.review import review
+from closeknit.admission.reviewed import REVIEWED
 from closeknit.dialects import DIALECTS
 from closeknit.dialects.family import Family
 from closeknit.dialects.ownership import pods_by_claim
@@ -26,7 +27,7 @@ from closeknit.kube.port import KubernetesApi, pages
 from closeknit.kube.resources import Resource
 from closeknit.live.entries import entry_of, key_of, safely
 
-FAMILIES: Mapping[str, Family] = {family.name: family for family in DIALECTS if family.kinds}
+FAMILIES: Mapping[str, Family] = {family.name: family for family in DIALECTS if family.name in REVIEWED}
 """Those that can be managed."""
 
 

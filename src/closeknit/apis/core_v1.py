@@ -182,6 +182,12 @@ class Volume(Wire, frozen=True, kw_only=True):
     ephemeral: dict[str, object] | None = None
 
 
+class PodSchedulingGroup(Wire, frozen=True, kw_only=True):
+    """The group of Kubernetes' own gang API that a pod belongs to."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(Wire, frozen=True, kw_only=True):
     """What a pod is made of, as far as placing it is concerned."""
 
@@ -189,7 +195,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
         activeDeadlineSeconds automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks
         ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride
         imagePullSecrets os readinessGates restartPolicy runtimeClassName
-        schedulingGroup securityContext serviceAccount serviceAccountName setHostnameAsFQDN
+        securityContext serviceAccount serviceAccountName setHostnameAsFQDN
         shareProcessNamespace subdomain terminationGracePeriodSeconds workloadRef
     """)
 
@@ -206,6 +212,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     volumes: list[Volume] = []
     scheduler_name: str = ""
     scheduling_gates: list[PodSchedulingGate] = []
+    scheduling_group: PodSchedulingGroup = PodSchedulingGroup()
     priority: Int32 | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""

@@ -182,7 +182,7 @@ class Core:
                 verdicts = surplus(self.state.engine, self.state.topologies, units, self.accounts)
         else:
             verdict = self._decided(workload)
-            placed = isinstance(verdict.outcome, Placed)
+            placed = isinstance(verdict.outcome, Placed) and not self.state.has_place(workload)
             if placed and (kept := self._room.kept_before(workload, self.state, now)):
                 with keeping(self.state.engine, kept):
                     verdict = self._decided(workload)
@@ -206,14 +206,15 @@ class Core:
 
     def _decided(self, workload: Workload) -> Verdict:
         try:
-            return decide(
-                self.state.engine,
-                self.state.topologies,
-                workload,
-                self.accounts,
-                explained=self._explaining,
-                failures=self.failures,
-            )
+            with self.state.deciding(workload):
+                return decide(
+                    self.state.engine,
+                    self.state.topologies,
+                    workload,
+                    self.accounts,
+                    explained=self._explaining,
+                    failures=self.failures,
+                )
         except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
             wrong = sentences.NOT_UNDERSTOOD.at(
                 (), kind=workload.object.kind, error=f"{type(error).__name__}: {error}"

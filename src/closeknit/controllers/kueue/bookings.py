@@ -33,6 +33,8 @@ class Bookings:
         self._changes: list[Change] = []
         self.leaving: dict[Key, Holding] = {}
         """What pods hold that are going."""
+        self._taken: dict[str, None] = {}
+        """Nodes on which others have taken something, until they are found to have enough."""
 
     def held(self, key: Key) -> Mapping[Key, Holding]:
         """What is held for a Workload."""
@@ -42,6 +44,11 @@ class Bookings:
         """What may help somebody who waits, since the last call."""
         found, self._changes = [*self.tracked.changes(), *self._changes], []
         return found
+
+    def overfull(self) -> list[str]:
+        """Nodes that hold more than they offer since others have taken some of it."""
+        self._taken = {name: None for name in self._taken if self.tracked.is_overfull(name)}
+        return list(self._taken)
 
     def follow(self, view: View, changed: Mapping[Key, type[Any]]) -> None:
         """Take in what has changed about nodes, and what pods and DaemonSets hold on them."""
@@ -62,6 +69,8 @@ class Bookings:
             )
         for key in pods:
             held = view.derive(pod_holding, key)
+            if held is not None and held != self.tracked.holding(key):
+                self._taken[held.node] = None
             self.tracked.set_pod(key, held)
             stored = view.get(key)
             self.leaving.pop(key, None)

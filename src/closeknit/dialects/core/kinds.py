@@ -23,7 +23,7 @@ PASSED_OVER = {
         Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace PersistentVolume
         PersistentVolumeClaim PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount
     """),
-    "scheduling.k8s.io": words("CompositePodGroup PodGroup Workload"),
+    "scheduling.k8s.io": words("CompositePodGroup"),
 }
 """Known kinds of the same API groups that nobody here reads."""
 

@@ -59,4 +59,6 @@ UNKNOWN_LEAF = Code("unknown-leaf", "No leaf that has pods is called {leaf}. {re
 QUANTITY_EXPECTED = Code("quantity-expected", 'Found {found:raw} where a quantity is expected. Write quantities by resource, such as {{"nvidia.com/gpu": "8"}}.')
 
 # Priority and age.
+NOT_A_DURATION = Code("not-a-duration", "{value} is not a duration. Write it as in 90s or 1h30m.")
+NEGATIVE_DURATION = Code("negative-duration", "{value} is negative. Write zero or more, as in 90s.")
 NOT_A_TIME = Code("not-a-time", "{value} is not a time. Write it as in 2025-01-31T12:00:00Z.")

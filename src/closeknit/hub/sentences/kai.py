@@ -40,8 +40,6 @@ TWO_MINIMUMS = Code("two-minimums", "minMember, which counts pods, stands here a
 
 # Fields of a PodGroup that say nothing about placement.
 NOT_A_BACKOFF = Code("not-a-backoff", "{value:raw} is not known. Allowed are -1 and 1.")
-NOT_A_DURATION = Code("not-a-duration", "{value} is not a duration. Write it as in 90s or 1h30m.")
-NEGATIVE_DURATION = Code("negative-duration", "{value} is negative. Write zero or more, as in 90s.")
 
 NOT_A_RUN_TIME = Code("not-a-run-time", "{value} is not a number of seconds above zero, so nobody knows when this ends. Write it as in '3600'.", Severity.NOTE)
 
