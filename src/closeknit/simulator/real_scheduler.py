@@ -22,9 +22,10 @@ from closeknit.kube.errors import NotFoundError
 from closeknit.kube.port import DeleteOptions, MergePatch
 from closeknit.kube.resources import NODES, PODS
 from closeknit.live.following import Following, kinds_read
-from closeknit.scheduler.loop import Scheduler, Settings
+from closeknit.scheduler.loop import Scheduler
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.reporter import Silence
+from closeknit.scheduler.settings import Settings
 from closeknit.simulator import objects
 from closeknit.simulator.history import MOST_STARTS, History, Stay, outages
 from closeknit.simulator.replay import Told
