@@ -12,10 +12,10 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SOURCES := $(wildcard src tests bench)
+SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map rules browser deploy e2e requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ browser: $(READY) ## run the tests that open the map in a browser (needs chromiu
 bench-map: $(READY) ## measure the live map in a browser, at 100,000 nodes
 	$(BIN)/python -m bench.map $(ARGS)
 
+bench-readers: $(READY) ## measure the scheduler while 200 browsers look at its map
+	$(BIN)/python -m bench.map_readers $(ARGS)
+
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
@@ -91,6 +94,10 @@ requirements: $(READY) ## run the tests that carry requirements, and make the pa
 	rm -f build/requirements.json && mkdir -p build
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement and not long" --requirements build/requirements.json $(ARGS)
 	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
+
+docs: $(READY) ## build the documentation as a site in build/docs/site, without network
+	$(BIN)/python -m docs.site build/docs
+	$(BIN)/zensical build --strict --config-file build/docs/mkdocs.yml
 
 deploy: $(READY) ## write what follows from the code into deploy/chart, and plain manifests from the chart
 	rm -rf deploy/chart/generated
@@ -108,6 +115,9 @@ bench-side-by-side: $(READY) ## measure the scheduler beside kube-scheduler on o
 
 bench-grove: $(READY) ## measure Grove's operator: 200 PodCliqueSets of 50 pods from submit to running
 	$(BIN)/python -m bench.grove_operator $(ARGS)
+
+bench-kueue: $(READY) ## measure how fast Jobs are admitted, embedded and beside Kueue (ARGS="--part embedded" for a part)
+	$(BIN)/python -m bench.e2e.kueue $(ARGS)
 
 bench-live: $(READY) ## measure whether the scheduler keeps up on 10,000 nodes, in virtual time
 	$(BIN)/python -m bench.live $(ARGS)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
+from closeknit.testing.control_plane.programs import Programs, programs
 
 
 @contextmanager
@@ -16,5 +17,13 @@ def running_plane() -> Iterator[ControlPlane]:
     try:
         with control_plane() as running:
             yield running
+    except GoMissingError as error:
+        pytest.skip(str(error))
+
+
+def built_programs() -> Programs:
+    """The programs of a control plane, kubectl among them, or a reason to skip."""
+    try:
+        return programs()
     except GoMissingError as error:
         pytest.skip(str(error))

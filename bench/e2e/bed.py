@@ -166,11 +166,11 @@ async def scheduler(kubeconfig: Path, log: Path, *more: str) -> AsyncIterator[Sc
 
 
 @asynccontextmanager
-async def running(command: Sequence[str], log: Path) -> AsyncIterator[Scheduler]:
-    """Runs a scheduler by this command until the block ends."""
+async def running(command: Sequence[str], log: Path, folder: Path | None = None) -> AsyncIterator[Scheduler]:
+    """Runs a scheduler by this command, in a folder, until the block ends."""
     with log.open("wb") as output:
         started = time.perf_counter()
-        process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output)
+        process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output, cwd=folder)
     try:
         yield Scheduler(process, started, log)
     finally:

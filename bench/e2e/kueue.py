@@ -11,9 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -22,10 +20,11 @@ from random import Random
 from typing import Any
 
 import structlog
-import yaml
+from msgspec import Raw, Struct
 
 from bench.e2e import shapes
-from bench.e2e.bed import Scheduler, running, scheduler
+from bench.e2e.bed import Scheduler, running
+from bench.kube.shapes import Meta
 from bench.kube.work import WORKERS, each
 from closeknit.controllers.instance import Controllers
 from closeknit.controllers.operators import OPERATORS
@@ -37,7 +36,8 @@ from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, JOBS, NAMESPAC
 from closeknit.kube.rest import connect, load_access
 from closeknit.kube.standins import run_standins
 from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
-from closeknit.testing.control_plane.programs import KUEUE, built, cache
+from closeknit.testing.control_plane.kueue import RealKueue, kueue_definitions
+from closeknit.testing.control_plane.programs import KUEUE, built
 from closeknit.testing.controlling import definitions
 
 _GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"
@@ -46,6 +46,19 @@ _POOL = {"bench/pool": "gpu"}
 _PODS, _LEAST, _MOST_SECONDS = 8, 3.0, 60.0
 _PATIENCE = 900.0
 _IN_BENCH = Selection(namespace=shapes.NAMESPACE)
+
+
+class _GatedSpec(Struct, frozen=True, rename="camel"):
+    scheduling_gates: tuple[Raw, ...] = ()
+
+
+class _Gated(Struct, frozen=True, rename="camel"):
+    """A pod, as far as it tells whether it was let go."""
+
+    metadata: Meta
+    spec: _GatedSpec = _GatedSpec()
+
+
 _FREE = MergePatch({"metadata": {"finalizers": None}})
 """Takes off the finalizers that Kueue, which has ended, would have to."""
 Object = dict[str, Any]
@@ -63,11 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asyncio.run(_embedded(options.nodes, options.jobs))
     if options.part != "embedded":
         try:
-            program, defined = built(KUEUE, print) / "kueue", _definitions()
-            with control_plane(tell=print) as plane, tempfile.TemporaryDirectory() as folder:
-                asyncio.run(
-                    _beside(plane, program, Path(folder), defined, nodes=options.nodes, jobs=options.jobs)
-                )
+            built(KUEUE, print)
+            with control_plane(tell=print) as plane:
+                asyncio.run(_beside(plane, nodes=options.nodes, jobs=options.jobs))
         except GoMissingError as error:
             print(error)
     return 0
@@ -130,7 +141,8 @@ async def _embedded(nodes: int, jobs: int) -> None:
         await cluster.create(resource, body)
     log = structlog.wrap_logger(structlog.ReturnLogger())
     operators = Controllers(cluster, [OPERATORS["kueue"]], identity="bench", log=log, random=Random(1))
-    tasks = [asyncio.create_task(work) for work in (operators.run(), run_standins(cluster))]
+    pods: Mirror[_Gated] = Mirror(cluster, PODS, _IN_BENCH, random=Random(1), into=_Gated)
+    tasks = [asyncio.create_task(work) for work in (operators.run(), run_standins(cluster), pods.run())]
     begun, used = time.perf_counter(), time.process_time()
     for number in range(jobs):
         await cluster.create(JOBS, _job(f"job-{number:04}"))
@@ -138,8 +150,7 @@ async def _embedded(nodes: int, jobs: int) -> None:
     let_go = 0
     while let_go < jobs * _PODS and time.perf_counter() - begun < _PATIENCE:
         await asyncio.sleep(0.5)
-        pods = (await cluster.list(PODS, _IN_BENCH)).items
-        let_go = sum(not pod["spec"].get("schedulingGates") for pod in pods)
+        let_go = sum(not pod.spec.scheduling_gates for pod in pods)
     seconds, used = time.perf_counter() - begun, time.process_time() - used
     for task in tasks:
         task.cancel()
@@ -153,37 +164,22 @@ async def _embedded(nodes: int, jobs: int) -> None:
     )
 
 
-async def _beside(
-    plane: ControlPlane, program: Path, folder: Path, defined: list[Object], *, nodes: int, jobs: int
-) -> None:
+async def _beside(plane: ControlPlane, *, nodes: int, jobs: int) -> None:
     access = load_access(kubeconfig=str(plane.kubeconfig))
     async with connect(access, component="bench", connections=WORKERS) as api:
-        await _prepare(api, defined, nodes)
-        configuration = _configuration(folder)
-        theirs = (str(program), f"--config={configuration}", f"--kubeconfig={plane.kubeconfig}")
+        await _prepare(api, kueue_definitions(), nodes)
+        theirs = RealKueue(plane, ("batch/job",))
+        closeknit = str(Path(sys.executable).with_name("closeknit"))
         others = [f"--external={name}" for name in OPERATORS if name != "kueue"]
+        ours = (closeknit, "run", f"--kubeconfig={plane.kubeconfig}", "--health-port=0", "--no-scheduler")
         rivals: dict[str, Callable[[], AbstractAsyncContextManager[Scheduler]]] = {
-            "kueue": lambda: running(
-                (*theirs, "--feature-gates=VisibilityOnDemand=false"), folder / "kueue.log"
-            ),
-            "closeknit": lambda: scheduler(
-                plane.kubeconfig, folder / "closeknit.log", "--no-scheduler", *others
-            ),
+            "kueue": lambda: running(theirs.command, plane.folder / "kueue.log", plane.folder),
+            "closeknit": lambda: running((*ours, *others), plane.folder / "closeknit.log"),
         }
         rates = {name: await _measured(api, name, start, jobs) for name, start in rivals.items()}
         times = rates["closeknit"] / rates["kueue"]
         verdict = "met" if times >= _LEAST else "MISSED"
         print(f"  {times:.2f} times its rate   {verdict}: at least {_LEAST:g}", flush=True)
-
-
-def _definitions() -> list[Object]:
-    """Kueue's own definitions, from the module that it was built from."""
-    module = cache() / KUEUE.name / KUEUE.version / "module"
-    listed = ["go", "list", "-m", "-f", "{{.Dir}}", KUEUE.module]
-    environment = {**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod"}
-    done = subprocess.run(listed, cwd=module, env=environment, capture_output=True, text=True, check=True)  # noqa: S603
-    files = sorted((Path(done.stdout.strip()) / "config/components/crd/bases").glob("*.yaml"))
-    return [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files]
 
 
 async def _prepare(api: KubernetesApi, defined: list[Object], nodes: int) -> None:
@@ -200,24 +196,6 @@ async def _prepare(api: KubernetesApi, defined: list[Object], nodes: int) -> Non
                 await api.create(resource, body)
                 break
             await asyncio.sleep(0.1)
-
-
-def _configuration(folder: Path) -> Path:
-    """Kueue's configuration: no webhooks, everything on loopback, and no limit of requests that counts."""
-    file = folder / "kueue.yaml"
-    made = {
-        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
-        "kind": "Configuration",
-        "health": {"healthProbeBindAddress": "127.0.0.1:0"},
-        "metrics": {"bindAddress": "0"},
-        "webhook": {"certDir": str(folder), "port": 0},
-        "leaderElection": {"leaderElect": False},
-        "internalCertManagement": {"enable": False},
-        "clientConnection": {"qps": 10_000, "burst": 10_000},
-        "integrations": {"frameworks": ["batch/job"]},
-    }
-    file.write_text(yaml.safe_dump(made), encoding="utf-8")
-    return file
 
 
 async def _measured(

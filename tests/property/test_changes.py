@@ -51,7 +51,14 @@ class Mirror:
         self.applied += 1
         sets = {pods.name: pods for pods in request.root.pod_sets()}
         held = tuple(
-            Holding(request.name, each.node, sets[each.pod_set].resources, 1, sets[each.pod_set].host_ports)
+            Holding(
+                request.name,
+                each.node,
+                sets[each.pod_set].resources,
+                1,
+                sets[each.pod_set].host_ports,
+                sets[each.pod_set].neighbour,
+            )
             for each in outcome.assignments
         )
         self.cluster = replace(self.cluster, holdings=(*self.cluster.holdings, *held))
@@ -73,6 +80,7 @@ class Mirror:
             pods.resources,
             self.rng.randint(1, 3),
             pods.host_ports,
+            pods.neighbour,
         )
         self.engine.hold(holding)
         self.cluster = replace(self.cluster, holdings=(*self.cluster.holdings, holding))
@@ -103,7 +111,7 @@ class Mirror:
             return
         chosen = self.rng.choice(outcome.assignments)
         pods = next(pods for pods in self.request.root.pod_sets() if pods.name == chosen.pod_set)
-        holding = Holding(self.request.name, chosen.node, pods.resources, 1, pods.host_ports)
+        holding = Holding(self.request.name, chosen.node, pods.resources, 1, pods.host_ports, pods.neighbour)
         self.engine.hold(holding)
         self.cluster = replace(self.cluster, holdings=(*self.cluster.holdings, holding))
         self.request = replace(
@@ -114,7 +122,7 @@ class Mirror:
         """One running pod of the request itself ends, and its pod set says so."""
         for pods in self.request.root.pod_sets():
             for node in pods.bound:
-                holding = Holding(self.request.name, node, pods.resources, 1, pods.host_ports)
+                holding = Holding(self.request.name, node, pods.resources, 1, pods.host_ports, pods.neighbour)
                 if holding in self.cluster.holdings:
                     self.engine.release_pods(holding)
                     left, bound = list(self.cluster.holdings), list(pods.bound)

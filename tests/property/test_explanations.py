@@ -9,13 +9,13 @@ from hypothesis import assume, given
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
-from closeknit.hub.nodes import Effect, Node, NodeFilter
+from closeknit.hub.nodes import CORDON, Effect, Node, NodeFilter
 from closeknit.hub.outcome import Change, CountChange, LevelChange, Placed, Relaxation, Shortfall, Unplaceable
 from closeknit.hub.request import Group, Member, PodSet, Request, problems
 from closeknit.hub.topology import DomainPath
 from closeknit.testing import oracle
 from closeknit.testing.drawings import free
-from closeknit.testing.meaning import Scene, accepts, ports_taken
+from closeknit.testing.meaning import Scene, accepts, meet, ports_held
 from closeknit.testing.strategies import instances
 from tests.property.effort import effort
 from tests.property.relaxing import relaxed
@@ -202,13 +202,11 @@ def first_reason(scene: Scene, node: Node, pods: PodSet, level: int) -> str | No
         return f"unlabelled {scene.labels[len(path)]}"
     if not node.ready:
         return "not ready "
-    if node.unschedulable:
-        return "unschedulable "
-    for taint in sorted(node.taints, key=str):
+    for taint in (*([CORDON] if node.unschedulable else []), *sorted(node.taints, key=str)):
         if taint.effect is not Effect.PREFER_NO_SCHEDULE and not any(
             toleration.tolerates(taint) for toleration in wanted.tolerations
         ):
-            return f"taint {taint}"
+            return "unschedulable " if taint == CORDON else f"taint {taint}"
     for key, value in wanted.selector:
         if node.labels.get(key) != value:
             return f"selector {key}={value}"
@@ -219,10 +217,10 @@ def first_reason(scene: Scene, node: Node, pods: PodSet, level: int) -> str | No
     for name in sorted(asked, key=lambda name: ("/" not in name, name)):
         if left.get(name, 0) < asked[name]:
             return f"resource {name}"
-    taken = ports_taken(scene.cluster)
+    held = ports_held(scene.cluster, node.name)
     for port in sorted(pods.host_ports):
-        if taken[node.name, port]:
-            return f"port {port.port}/{port.protocol}"
+        if meet([port], held):
+            return f"port {port}"
     return None
 
 

@@ -46,7 +46,9 @@ def crowded(cluster: Cluster, request: Request, rng: Random) -> Cluster:
     for pods in request.root.pod_sets():
         for node in cluster.nodes:
             while engine.fits(pods, node.name) and len(more) < 12 and rng.random() < 0.95:
-                more.append(Holding(rng.choice(gangs), node.name, pods.resources, 1, pods.host_ports))
+                more.append(
+                    Holding(rng.choice(gangs), node.name, pods.resources, 1, pods.host_ports, pods.neighbour)
+                )
                 engine.hold(more[-1])
     return replace(cluster, holdings=(*others, *more))
 

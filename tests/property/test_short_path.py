@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from bench.clusters import BLOCK, GPU, RACK, TOPOLOGY, ZONE, half_full_cluster
 from closeknit.engine import Budget, Engine, short_path
-from closeknit.engine.node_fits import PodShape
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import Effect, Taint
 from closeknit.hub.outcome import Outcome, Placed
@@ -24,8 +23,10 @@ def short(engine: Engine, request: Request) -> Outcome | None:
     """What the short path says by itself."""
     pods = short_path.single_set(request.root)
     assert pods is not None
-    table = engine._cache.table(PodShape.of(pods), engine._tree(request.topology))
-    return short_path.decide(request, pods, table, budget=Budget(), touched=0)
+    tables = engine._tables(engine._requests.of(request))
+    if tables.rules:
+        return None
+    return short_path.decide(request, pods, tables.by_shape[0], budget=Budget(), touched=0)
 
 
 def agreed(engine: Engine, request: Request) -> tuple[Outcome, bool]:

@@ -57,7 +57,7 @@ class Story:
             sets = {pods.name: pods for pods in other.root.pod_sets()}
             for each in outcome.assignments:
                 pods = sets[each.pod_set]
-                self.hold(Holding(other.name, each.node, pods.resources, 1, pods.host_ports))
+                self.hold(Holding(other.name, each.node, pods.resources, 1, pods.host_ports, pods.neighbour))
 
     def hold(self, holding: Holding) -> None:
         self.engine.hold(holding)

@@ -16,11 +16,16 @@ _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Command:
-    """A command of Closeknit, and what is shown below it."""
+    """A command of Closeknit or of another program, and what is shown below it."""
 
     line: str
     heading: str
     shown: str = ""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is one of Closeknit's and nothing but that."""
+        return self.line.startswith("closeknit ") and "|" not in self.line
 
     @property
     def words(self) -> list[str]:
@@ -80,8 +85,7 @@ def matches(shown: str, printed: str) -> bool:
 def _console(body: str, heading: str) -> Iterator[Command]:
     for block in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
         line, _, shown = block.partition("\n")
-        if line.startswith("closeknit "):
-            yield Command(line, heading, shown)
+        yield Command(line, heading, shown)
 
 
 def _heading(text: str, place: int) -> str:

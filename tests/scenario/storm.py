@@ -323,7 +323,8 @@ class Storm:
         now = self.clock.monotonic()
         limits = {"there is room": BACK_OFF, "others could go for it": DISPLACING}
         could = [(each, "there is room") for each in self._overlooked(seen)]
-        could += [(each, "others could go for it") for each in self._waiting(seen).could_displace()]
+        displacing = self._waiting(seen).could_displace(reserving=self.reserving)
+        could += [(each, "others could go for it") for each in displacing]
         self._waited = {each: self._waited.get(each, now) for each in could}
         self.happened["checks"] += 1
         return [

@@ -94,7 +94,7 @@ async def conditions(cluster: Controlled) -> dict[str, str]:
 
 
 async def events(cluster: Controlled) -> list[str]:
-    await cluster.settle(2)
+    await cluster.quiet()
     return sorted(
         f"{each['type']} {each['reason']}"
         for each in await cluster.every("Event")
@@ -229,7 +229,6 @@ async def test_constraints_that_change_past_the_webhook_leave_the_set_as_it_is(
         await cluster.quiet()
         after = await cluster.get("PodCliqueSet", "graph")
         assert after["metadata"]["generation"] == before["metadata"]["generation"]
-        await cluster.settle(2)
         (told,) = (each for each in await cluster.every("Event") if each["reason"] == "Immutable")
         assert f"{field} cannot change in place. Delete the DynamoGraphDeployment" in told["message"]
         assert "PodClique" not in told["message"]
@@ -422,7 +421,6 @@ async def test_a_batch_that_is_to_be_another_is_made_anew(real: KubernetesApi | 
         services = {"Worker": {"extraPodSpec": {"mainContainer": {"image": "newer"}}}}
         await cluster.patch("DynamoGraphDeployment", "graph", {"spec": {"services": services}})
         await cluster.quiet()
-        await cluster.settle(2)
         job = await cluster.get("Job", "graph-worker")
         assert job["metadata"]["uid"] != before["graph-worker"]
         assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "newer"
@@ -446,7 +444,6 @@ async def test_a_deployment_that_is_not_for_grove_moves_to_kueue_and_back() -> N
             annotations = {"nvidia.com/enable-grove": written}
             await cluster.patch("DynamoGraphDeployment", "graph", {"metadata": {"annotations": annotations}})
             await cluster.quiet()
-            await cluster.settle(2)
             kinds = ("PodCliqueSet", "JobSet", "Job")
             assert [kind for kind in kinds if await cluster.names(kind)] == expected
 
@@ -476,7 +473,6 @@ async def life(
             )
         await cluster.delete("Job" if settings else "PodCliqueSet", "graph-worker" if settings else "graph")
         await cluster.quiet()
-        await cluster.settle(2)
         found = await cluster.objects("DynamoGraphDeployment", "PodCliqueSet", "Job", "JobSet")
         return found, len(cluster.api.writes)
 

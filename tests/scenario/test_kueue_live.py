@@ -6,7 +6,7 @@ The same on the embedded cluster and, in ``make e2e``, on a real API server with
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -30,15 +30,6 @@ def objects() -> list[dict[str, Any]]:
     return made
 
 
-async def until(cluster: Controlled, holds: Callable[[], Awaitable[bool]]) -> None:
-    """Return when something holds; a real server takes its time."""
-    for _ in range(240):
-        if await holds():
-            return
-        await cluster.settle(0.25)
-    raise AssertionError("It does not come to that.")
-
-
 async def selected(cluster: Controlled) -> list[str]:
     """By rank, the hosts that pods were let go to; those that wait have none."""
     pods = [pod for pod in await cluster.every("Pod") if "deletionTimestamp" not in pod["metadata"]]
@@ -60,15 +51,15 @@ async def condition(cluster: Controlled, kind: str) -> str:
 async def test_a_job_is_admitted_let_go_stopped_and_started_again(real: KubernetesApi | None) -> None:
     wanted = ["n0", "n0", "n0", "n0", "n1", "n1"]
     async with controlling([KUEUE], *objects(), real=real, standins=real is None) as cluster:
-        await until(cluster, lambda: _is(selected(cluster), wanted))
+        await cluster.until(lambda: _is(selected(cluster), wanted))
         assert await condition(cluster, "Admitted") == "True Admitted"
         (workload,) = await cluster.names("Workload")
         await cluster.patch("Workload", workload, {"spec": {"active": False}})
-        await until(cluster, lambda: _is(cluster.every("Pod"), []))
-        await until(cluster, lambda: _is(condition(cluster, "QuotaReserved"), "False Pending"))
-        await until(cluster, lambda: _is(_template_selector(cluster), {}))
+        await cluster.until(lambda: _is(cluster.every("Pod"), []))
+        await cluster.until(lambda: _is(condition(cluster, "QuotaReserved"), "False Pending"))
+        await cluster.until(lambda: _is(_template_selector(cluster), {}))
         await cluster.patch("Workload", workload, {"spec": {"active": True}})
-        await until(cluster, lambda: _is(selected(cluster), wanted))
+        await cluster.until(lambda: _is(selected(cluster), wanted))
         assert await condition(cluster, "Evicted") == "False QuotaReserved"
         assert [line for line in cluster.log if not line.endswith(" told")] == []
 

@@ -153,13 +153,14 @@ async def test_a_requirement_that_cannot_be_met_keeps_a_workflow_waiting(real: K
 
 
 async def test_groups_run_one_after_the_other_and_leave_a_record(real: KubernetesApi | None) -> None:
-    async with in_cluster(workflow(CHAIN, seconds=4), real=real) as cluster:
-        await cluster.settle(2)
+    async with in_cluster(workflow(CHAIN), real=real) as cluster:
+        await cluster.quiet()
         assert await told(cluster) == "RUNNING first[RUNNING a=RUNNING] second[WAITING b=WAITING]"
         assert list(await pods(cluster)) == ["a"]
-        await cluster.settle(5)
+        await fail(cluster, (await pods(cluster))["a"], 0)
+        await cluster.quiet()
         assert await told(cluster) == "RUNNING first[COMPLETED a=COMPLETED] second[RUNNING b=RUNNING]"
-        await cluster.settle(5)
+        await fail(cluster, (await pods(cluster))["b"], 0)
         await cluster.quiet()
         assert await told(cluster) == "COMPLETED first[COMPLETED a=COMPLETED] second[COMPLETED b=COMPLETED]"
         assert (await conditions(cluster, "Workflow", "w"))["Finished"] == "True Completed"
@@ -271,12 +272,14 @@ async def test_a_workflow_of_the_same_name_starts_anew() -> None:
 
 
 async def test_another_process_goes_on_in_the_middle(real: KubernetesApi | None) -> None:
-    async with in_cluster(workflow(CHAIN, seconds=3), real=real) as cluster:
+    async with in_cluster(workflow(CHAIN), real=real) as cluster:
         await cluster.settle(1)
         await cluster.restart()
-        await cluster.settle(5)
+        await cluster.quiet()
+        await fail(cluster, (await pods(cluster))["a"], 0)
         await cluster.restart()
-        await cluster.settle(5)
+        await cluster.quiet()
+        await fail(cluster, (await pods(cluster))["b"], 0)
         await cluster.quiet()
         assert await told(cluster) == "COMPLETED first[COMPLETED a=COMPLETED] second[COMPLETED b=COMPLETED]"
         assert len(await cluster.names("Pod")) == 2

@@ -130,6 +130,22 @@ async def test_controllers_run_beside_the_scheduler(
         assert await started.ended(signal.SIGTERM) == 0
 
 
+async def test_the_map_is_served_by_a_process_of_its_own_that_ends_with_this_one(tmp_path: Path) -> None:
+    async with served(tmp_path) as (_, kubeconfig), running(kubeconfig, "--map-port=0") as started:
+        assert started.process.stdout is not None
+        line = ""
+        while not line.startswith("The map of "):
+            line = (await started.process.stdout.readline()).decode()
+            assert line, "It ended."
+        address = line.split()[-1].rstrip("/")
+
+        status, page = await asked(address, "/api/v1/workloads")
+        assert (status, page[:1]) == (200, "{")
+        assert await started.ended(signal.SIGTERM) == 0
+        with pytest.raises(aiohttp.ClientError):
+            await asked(address, "/")
+
+
 @pytest.mark.requirement("G10", "G17")
 async def test_an_operator_that_cannot_write_its_topology_ends_with_a_message(tmp_path: Path) -> None:
     foreign = {

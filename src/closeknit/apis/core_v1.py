@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from msgspec import field
+
 from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
 from closeknit.apis.wire import Int32, OpenWire, Quantity, Wire, words
 
@@ -70,9 +72,10 @@ class ResourceRequirements(Wire, frozen=True, kw_only=True):
 class ContainerPort(Wire, frozen=True, kw_only=True):
     """A port of a container, and of its node where ``host_port`` is given."""
 
-    unused: ClassVar = frozenset({"containerPort", "hostIP", "name"})
+    unused: ClassVar = frozenset({"containerPort", "name"})
 
     host_port: Int32 = 0
+    host_ip: str = field(name="hostIP", default="")
     protocol: str = "TCP"
 
 
@@ -185,7 +188,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     unused: ClassVar = words("""
         activeDeadlineSeconds automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks
         ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride
-        imagePullSecrets os preemptionPolicy readinessGates restartPolicy runtimeClassName
+        imagePullSecrets os readinessGates restartPolicy runtimeClassName
         schedulingGroup securityContext serviceAccount serviceAccountName setHostnameAsFQDN
         shareProcessNamespace subdomain terminationGracePeriodSeconds workloadRef
     """)
@@ -205,6 +208,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     scheduling_gates: list[PodSchedulingGate] = []
     priority: Int32 | None = None
     priority_class_name: str = ""
+    preemption_policy: str = ""
 
 
 class PodCondition(OpenWire, frozen=True, kw_only=True):

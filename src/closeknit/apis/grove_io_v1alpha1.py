@@ -111,14 +111,13 @@ class PodCliqueScalingGroupConfig(Wire, frozen=True, kw_only=True):
 class PodCliqueSetTemplate(Wire, frozen=True, kw_only=True):
     """What each replica of a PodCliqueSet is made of."""
 
-    unused: ClassVar = frozenset(
-        {"headlessServiceConfig", "resourceClaimTemplates", "resourceSharing", "terminationDelay"}
-    )
+    unused: ClassVar = frozenset({"headlessServiceConfig", "resourceClaimTemplates", "resourceSharing"})
 
     cliques: list[PodCliqueTemplate]
     pod_clique_scaling_groups: list[PodCliqueScalingGroupConfig] = []
     clique_startup_type: str = ""
     priority_class_name: str = ""
+    termination_delay: str = ""
     topology_constraint: TopologyConstraint | None = None
 
 

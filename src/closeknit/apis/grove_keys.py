@@ -24,6 +24,8 @@ POD_TEMPLATE_HASH = "grove.io/pod-template-hash"
 """Label of a pod: a digest of the template that it was made from."""
 GATE = "grove.io/podgang-pending-creation"
 """Scheduling gate of a pod whose gang is not known yet."""
+MNNVL_GROUP = "grove.io/mnnvl-group"
+"""Annotation of a set, a scaling group or a clique: the group that shares an NVLink domain, or ``none``."""
 PREFIX = "grove.io/"
 """Labels and annotations that begin so are not handed on from a set to its gangs."""
 

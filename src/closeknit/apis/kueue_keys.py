@@ -52,6 +52,9 @@ POD_GROUP_RETRIABLE = f"{_PREFIX}retriable-in-group"
 POD_GROUP_INDEX_LABEL = f"{_PREFIX}pod-group-pod-index-label"
 """Annotation of a pod in a group: the label that holds its number."""
 
+POD_GROUP_INDEX = f"{_PREFIX}pod-group-pod-index"
+"""Label or annotation of a pod in a group: its number."""
+
 GATE = f"{_PREFIX}topology"
 """Scheduling gate of a pod that waits for its domain."""
 ADMISSION_GATE = f"{_PREFIX}admission"

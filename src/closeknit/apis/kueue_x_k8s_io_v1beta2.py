@@ -86,14 +86,47 @@ class FlavorFungibility(Wire, frozen=True, kw_only=True):
     preference: str = ""
 
 
+class LabelRequirement(Wire, frozen=True, kw_only=True):
+    """What a label must be."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] = []
+
+
+class LabelSelector(Wire, frozen=True, kw_only=True):
+    """Objects by their labels."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelRequirement] = []
+
+
+class BorrowWithinCohort(Wire, frozen=True, kw_only=True):
+    """Who may be displaced by somebody that borrows."""
+
+    policy: str = ""
+    max_priority_threshold: Int32 | None = None
+
+
+class Preemption(Wire, frozen=True, kw_only=True):
+    """Who may be displaced for the workloads of a queue."""
+
+    within_cluster_queue: str = ""
+    reclaim_within_cohort: str = ""
+    borrow_within_cohort: BorrowWithinCohort = BorrowWithinCohort()
+
+
 class ClusterQueueSpec(Wire, frozen=True, kw_only=True):
     """The quota of a queue; ``cohort`` and ``admissionChecks`` are the spelling of v1beta1."""
 
     unused: ClassVar = words("""
-        admissionScope concurrentAdmissionPolicy fairSharing namespaceSelector preemption
-        queueingStrategy
+        admissionScope concurrentAdmissionPolicy fairSharing
     """)
 
+    namespace_selector: LabelSelector | None = None
+    """None takes nobody, an empty one takes all."""
+    queueing_strategy: str = ""
+    preemption: Preemption = Preemption()
     cohort_name: str = ""
     cohort: str = ""
     resource_groups: list[ResourceGroup] = []

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from closeknit.apis.grove_io_v1alpha1 import TopologyLevel
 from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
-from closeknit.apis.wire import Wire
+from closeknit.apis.wire import OpenWire, Wire
 
 
 class TopologyAwareSchedulingConfiguration(Wire, frozen=True, kw_only=True):
@@ -16,6 +16,19 @@ class TopologyAwareSchedulingConfiguration(Wire, frozen=True, kw_only=True):
     levels: list[TopologyLevel] | None = None
 
 
+class SchedulerProfile(OpenWire, frozen=True, kw_only=True):
+    """A scheduler that sets may name."""
+
+    name: str = ""
+
+
+class SchedulerConfiguration(OpenWire, frozen=True, kw_only=True):
+    """The schedulers that are enabled, and the one that is meant where a set names none."""
+
+    profiles: list[SchedulerProfile] = []
+    default_profile_name: str = ""
+
+
 class OperatorConfiguration(KubernetesObject, frozen=True, kw_only=True):
     """A file with a kind. It has no name, and ``metadata`` is there for those who write it all the same."""
 
@@ -23,3 +36,4 @@ class OperatorConfiguration(KubernetesObject, frozen=True, kw_only=True):
 
     metadata: ObjectMeta = ObjectMeta()
     topology_aware_scheduling: TopologyAwareSchedulingConfiguration = TopologyAwareSchedulingConfiguration()
+    scheduler: SchedulerConfiguration = SchedulerConfiguration()

@@ -35,9 +35,9 @@ class Platform(Wire, frozen=True, kw_only=True, rename=None):
 class Countable(Wire, frozen=True, kw_only=True, rename=None):
     """What a pool is sure of, what it may use at most, and its weight for the rest; -1 means no limit."""
 
-    guarantee: Int32 = -1
-    maximum: Int32 = -1
-    weight: Int32 = 1
+    guarantee: Quantity = -1
+    maximum: Quantity = -1
+    weight: Quantity = 1
 
 
 class PoolResources(Wire, frozen=True, kw_only=True, rename=None):
@@ -158,10 +158,11 @@ class WorkflowSpec(Wire, frozen=True, kw_only=True):
     """Groups of tasks, or single tasks, and what they ask for."""
 
     elsewhere: ClassVar = {"topology": _IN_RESOURCES}
-    unused: ClassVar = frozenset({"backend", "labels", "timeout"})
+    unused: ClassVar = frozenset({"backend", "timeout"})
 
     name: str
     pool: str = ""
+    labels: dict[str, str] = {}
     groups: list[TaskGroupSpec] = []
     tasks: list[TaskSpec] = []
     resources: dict[str, ResourceSpec] = {}

@@ -77,7 +77,9 @@ def remark(reading: Reading, *, most: int = _MOST_REMARKS) -> None:
         for each in reading.replaced:
             told = f"{title(each.object)} is in the cluster too; that of {each.by} is read."
             sys.stderr.write(f"note: {printable(told)}\n")
-    remark_live([*reading.notes, *(each for each in reading.problems if each.live)], most=most)
+    of_files = [each for each in reading.notes if not each.live]
+    remark_live(of_files, most=len(of_files))
+    remark_live([each for each in (*reading.notes, *reading.problems) if each.live], most=most)
 
 
 def remark_live(remarks: Sequence[Located], *, most: int = _MOST_REMARKS) -> None:

@@ -37,6 +37,7 @@ def explain(
     context: options.Context = "",
     kubeconfig: options.Kubeconfig = "",
     output: Annotated[options.Text, typer.Option("-o", "--output", help="text or json.")] = options.Text.TEXT,
+    settings: options.Settings = [],  # noqa: B006 (Typer copies it)
     lenient: options.Lenient = False,
 ) -> None:
     """Tell why a workload is placed where it is, or why not.
@@ -48,7 +49,7 @@ def explain(
     from closeknit.engine import Engine
 
     with refusing_invalid():
-        given = loading.given(files, context, kubeconfig)
+        given = loading.given(files, context, kubeconfig, settings=settings)
         reading = loading.reading_of(given, lenient=lenient)
         tell(reading)
         chosen = find(workload, reading.workloads, given)

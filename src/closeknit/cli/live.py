@@ -59,7 +59,7 @@ def _versions(kinds: Iterable[Kind]) -> dict[tuple[str, str], set[str]]:
     """The versions that are read, by group and kind. What has no name is a file, and never served."""
     versions: dict[tuple[str, str], set[str]] = defaultdict(set)
     for kind in kinds:
-        if kind.named:
+        if kind.named and kind.served:
             versions[kind.group, kind.kind].update(kind.versions)
     return versions
 

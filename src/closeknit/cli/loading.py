@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from closeknit.cli import clusters, live
+from closeknit.cli.templates import values_of, with_templates_filled
 from closeknit.dialects import KINDS, Kind, Reading, Served, Source, read
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Verbatim
@@ -50,7 +51,11 @@ class Given:
 
 
 def given(
-    files: Sequence[str], context: str = "", kubeconfig: str = "", kinds: Sequence[Kind] = KINDS
+    files: Sequence[str],
+    context: str = "",
+    kubeconfig: str = "",
+    kinds: Sequence[Kind] = KINDS,
+    settings: Sequence[str] = (),
 ) -> Given:
     """Everything that ``-f`` names, and the objects of these kinds in the cluster that is named.
 
@@ -59,7 +64,7 @@ def given(
     """
     if not files and not context and not kubeconfig:
         raise InvalidError([sentences.NOTHING_TO_READ.at((Verbatim("-f"),))])
-    sources = tuple(sources_of(files))
+    sources = tuple(sources_of(files, settings))
     if not context and not kubeconfig:
         return Given(sources)
     with working("Reading the cluster", big=True, steps=0) as progress:
@@ -80,8 +85,16 @@ def reading_of(given: Given, *, lenient: bool, existing: Collection[Key] = ()) -
         return read(given.sources, lenient=lenient, existing=existing)
 
 
-def sources_of(files: Sequence[str]) -> Iterator[Source]:
-    """The bytes of every file named, each file once, directories in the order of their names."""
+def sources_of(files: Sequence[str], settings: Sequence[str] = ()) -> list[Source]:
+    """Every file named, each once, directories in the order of their names; templates are filled in.
+
+    ``settings`` are what ``--set`` says.
+    """
+    values = values_of(settings)
+    return with_templates_filled(list(_named(files)), values)
+
+
+def _named(files: Sequence[str]) -> Iterator[Source]:
     found: list[Problem] = []
     paths: dict[Path, str] = {}
     standard_input = False

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from closeknit.dialects.core.pod_specs import port_object
 from closeknit.hub.cluster import Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.resources import Resources
@@ -76,10 +77,7 @@ def _pod(holding: Holding, number: int) -> Manifest:
         amounts = _amounts(holding.resources)
         container["resources"] = {"requests": amounts, "limits": dict(amounts)}
     if holding.host_ports:
-        container["ports"] = [
-            {"containerPort": port.port, "hostPort": port.port, "protocol": port.protocol}
-            for port in sorted(holding.host_ports)
-        ]
+        container["ports"] = [port_object(port) for port in sorted(holding.host_ports)]
     # The owner is what makes the pods of one workload leave together.
     owner = {
         "apiVersion": "batch/v1",

@@ -195,7 +195,7 @@ def named_drawing(name: str) -> tuple[str, str]:
     """The name by which messages speak of a drawing, and the drawing."""
     if name != STANDARD_INPUT and Path(name).is_dir():
         raise InvalidError([sentences.DRAWING_IS_DIRECTORY.at((Verbatim(name),))])
-    source = next(iter(sources_of([name])))
+    source = sources_of([name])[0]
     try:
         return source.name, source.content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

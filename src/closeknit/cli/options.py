@@ -34,8 +34,16 @@ Namespace = Annotated[
     str,
     typer.Option("-n", "--namespace", metavar="NAME", help="Left out: the namespace of the context."),
 ]
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A value for templates of OSMO workflows, before what their default-values say. May repeat.",
+    ),
+]
 Lenient = Annotated[
-    bool, typer.Option("--lenient", help="Pass over unknown fields instead of reporting them as problems.")
+    bool, typer.Option("--lenient", help="Pass over unknown fields and names, and tell them as notes.")
 ]
 
 

@@ -27,6 +27,7 @@ def plan(
     output: Annotated[
         options.Picture, typer.Option("-o", "--output", help="text, json, or a picture as svg.")
     ] = options.Picture.TEXT,
+    settings: options.Settings = [],  # noqa: B006 (Typer copies it)
     lenient: options.Lenient = False,
 ) -> None:
     """Place the workloads in the files on the nodes in them.
@@ -36,7 +37,7 @@ def plan(
     use come from that cluster, and its own queue is counted; it is shown where the files hold no workload.
     """
     with refusing_invalid():
-        given = loading.given(files, context, kubeconfig)
+        given = loading.given(files, context, kubeconfig, settings=settings)
         reading = loading.reading_of(given, lenient=lenient)
         tell(reading)
         every = decided(reading)

@@ -7,16 +7,17 @@ import gc
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from random import SystemRandom
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from closeknit.cli import webhook
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
 from closeknit.cli.logs import LogFormat, logger
+from closeknit.cli.map_process import serve_map
 from closeknit.cli.working import (
     Controlling,
     External,
@@ -90,6 +91,15 @@ def run(
     health_port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")
     ] = 8081,
+    map_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="N",
+            help="Serve the live map on this port of loopback, by a process of its own; 0 takes a free one.",
+        ),
+    ] = None,
     log_format: Annotated[
         LogFormat | None, typer.Option(help="Left out: text on a terminal, else JSON, one line a decision.")
     ] = None,
@@ -143,7 +153,12 @@ def run(
             settings=configured,
         )
 
-    work = _run(access, connections + _CONNECTIONS, workers, (health_host, health_port))
+    def beside() -> Iterator[Coroutine[Any, Any, None]]:
+        if map_port is not None:
+            chosen = ("--port", str(map_port), "--context", context, "--kubeconfig", kubeconfig)
+            yield serve_map(chosen, log)
+
+    work = _run(access, connections + _CONNECTIONS, workers, (health_host, health_port), beside)
     # Nearly everything that is made later is kept as well.
     gc.set_threshold(50_000, 20, 100)
     finish(asyncio.run(work))
@@ -165,7 +180,11 @@ def _settings(names: list[str], connections: int, *, dry_run: bool) -> Settings:
 
 
 async def _run(
-    access: Access, connections: int, started: Callable[[KubernetesApi], Workers], health: tuple[str, int]
+    access: Access,
+    connections: int,
+    started: Callable[[KubernetesApi], Workers],
+    health: tuple[str, int],
+    beside: Callable[[], Iterable[Coroutine[Any, Any, None]]],
 ) -> ExitStatus:
     from closeknit.kube.rest import connect
     from closeknit.scheduler.health import HealthServer
@@ -187,7 +206,7 @@ async def _run(
         reading = asyncio.create_task(read_without_collecting(workers.scheduler))
         try:
             if await _reached(api, told) and await _listening(workers.admission, told):
-                await workers.run(told)
+                await workers.run(told, beside())
             elif not told.is_set():
                 return ExitStatus.INVALID
         except InvalidError as error:

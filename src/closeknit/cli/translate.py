@@ -11,7 +11,15 @@ import typer
 
 from closeknit import dialects
 from closeknit.cli import loading, manifests, options
-from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid, remark_noted, remark_skipped
+from closeknit.cli.exits import (
+    ExitStatus,
+    complain,
+    finish,
+    refusing_invalid,
+    remark_live,
+    remark_noted,
+    remark_skipped,
+)
 from closeknit.dialects.grove.legacy_spelling import in_legacy_spelling
 from closeknit.dialects.text.documents import Located
 from closeknit.hub.problems import Problem
@@ -40,6 +48,7 @@ def translate(
         GroveVersion,
         typer.Option(help="How to spell Grove's objects: as today, or as before it was changed."),
     ] = GroveVersion.TODAY,
+    settings: options.Settings = [],  # noqa: B006 (Typer copies it)
     lenient: options.Lenient = False,
 ) -> None:
     """Print the objects that each workload becomes.
@@ -49,7 +58,7 @@ def translate(
     target's words.
     """
     with refusing_invalid():
-        sources = list(loading.sources_of(files))
+        sources = loading.sources_of(files, settings)
         translation = dialects.translate(sources, to.value, lenient=lenient)
     objects, problems = list(translation.objects), list(translation.problems)
     if grove_version is GroveVersion.ALPHA8:
@@ -58,6 +67,7 @@ def translate(
         problems.extend(Located("--grove-version alpha8", 0, problem) for problem in unsaid)
     complain(problems)
     remark_skipped(translation.skipped)
+    remark_live(translation.notes, most=len(translation.notes))
     remark_noted(translation.noted)
     sys.stderr.writelines(f"note: {note}\n" for note in _renamed(translation))
     sys.stderr.writelines(f"note: {note}\n" for note in _unwritten(translation, to.value))

@@ -32,6 +32,7 @@ def validate(
             help="Files as they were before: tell also what may not change from there. May repeat.",
         ),
     ] = None,
+    settings: options.Settings = [],  # noqa: B006 (Typer copies it)
     lenient: options.Lenient = False,
 ) -> None:
     """List all problems of all files; place nothing.
@@ -41,8 +42,8 @@ def validate(
     is wrong with the objects of the cluster.
     """
     with refusing_invalid():
-        given = loading.given(files, context, kubeconfig)
-        update = _compared(old, files, given, lenient=lenient)
+        given = loading.given(files, context, kubeconfig, settings=settings)
+        update = _compared(old, files, settings, given, lenient=lenient)
         existing = update.shared if update is not None else ()
         reading = loading.reading_of(given, lenient=lenient, existing=existing)
     # Without files, it is the cluster that is to be validated.
@@ -63,12 +64,14 @@ def validate(
     sys.stdout.write(f"{_summary(reading)}\n")
 
 
-def _compared(old: Sequence[str] | None, new: Sequence[str], given: Given, *, lenient: bool) -> Update | None:
+def _compared(
+    old: Sequence[str] | None, new: Sequence[str], settings: Sequence[str], given: Given, *, lenient: bool
+) -> Update | None:
     """What changes from the old files, or else from what is in the cluster."""
     if old and loading.STANDARD_INPUT in (*old, *new):
         raise InvalidError([sentences.OLD_FROM_STDIN.at((Verbatim("--old"),))])
     if old:
-        return compare(list(loading.sources_of(old)), given.sources, lenient=lenient)
+        return compare(loading.sources_of(old, settings), given.sources, lenient=lenient)
     if given.files and given.cluster is not None:
         return compare([given.cluster], given.sources, lenient=lenient)
     return None

@@ -121,8 +121,8 @@ def problems(found: Sequence[Problem]) -> Iterator[Branch]:
 
 
 def notes(verdict: Verdict) -> Iterator[Branch]:
-    """What is worth knowing about the workload, whatever became of it."""
-    return (branch((f"note: {printable(str(note))}", Tone.DOUBTFUL)) for note in verdict.workload.notes)
+    """What is worth knowing about the workload."""
+    return (branch((f"note: {printable(str(note))}", Tone.DOUBTFUL)) for note in verdict.notes)
 
 
 def lines(verdict: Verdict) -> Iterator[str]:
@@ -130,7 +130,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
     title = wording.title(verdict.workload.object)
     request, decided = verdict.workload.request, verdict.outcome
     yield "".join(word for word, _ in heading(verdict))
-    yield from (f"{title}: note: {printable(str(note))}" for note in verdict.workload.notes)
+    yield from (f"{title}: note: {printable(str(note))}" for note in verdict.notes)
     if isinstance(decided, Placed):
         for group in decided.groups:
             yield f"{title}: group {printable(group.name)}: {wording.reach(group)}"

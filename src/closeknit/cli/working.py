@@ -66,7 +66,7 @@ def operator_settings(files: Sequence[str]) -> Sequence[Entry]:
     from closeknit import dialects
     from closeknit.cli.loading import sources_of
 
-    found = dialects.operator_settings(tuple(sources_of(files)))
+    found = dialects.operator_settings(sources_of(files))
     if found.problems:
         complain(found.problems)
         raise typer.Exit(ExitStatus.INVALID)

@@ -62,7 +62,7 @@ def objects_in(files: Sequence[str]) -> list[WrittenObject]:
     """
     problems: list[Problem] = []
     found: list[WrittenObject] = []
-    for each in dialects.written(list(sources_of(files))):
+    for each in dialects.written(sources_of(files)):
         if isinstance(each, Located):
             problems.append(each.problem.under(Verbatim(f"{each.source}:{each.document}: ")))
             continue

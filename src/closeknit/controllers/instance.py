@@ -62,6 +62,16 @@ class Controllers:
         """Whether nothing is under way, and nothing was told that was not looked at."""
         return self.loop is None or self.loop.idle
 
+    @property
+    def untold(self) -> int:
+        """How many events are not written yet."""
+        return self.loop.untold if self.loop is not None else 0
+
+    @property
+    def following(self) -> Following | None:
+        """What it knows of the cluster; None while it does not work."""
+        return self.loop.following if self.loop is not None else None
+
     def not_ready(self) -> str | None:
         """Why it does no work; None while it does, or waits for its turn."""
         if self.loop is None and not self._leadership.waiting:

@@ -34,6 +34,7 @@ from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.lone_pods import LONE_PODS
 from closeknit.dialects.osmo import OSMO
+from closeknit.dialects.osmo.templates import Filled, Template, Value, filled, templates_in, value_of
 from closeknit.dialects.reading import Reading, kinds_of, load, reading_of, registry_of
 from closeknit.dialects.text.documents import Located, Served, Source, parse
 from closeknit.dialects.translate.other_families import TARGETS
@@ -46,6 +47,7 @@ __all__ = [
     "KINDS",
     "TARGETS",
     "Family",
+    "Filled",
     "Kind",
     "Located",
     "ObjectStatus",
@@ -58,15 +60,20 @@ __all__ = [
     "Skipped",
     "Source",
     "Statuses",
+    "Template",
     "Translation",
     "Update",
+    "Value",
     "compare",
+    "filled",
     "group_of",
     "operator_settings",
     "pools",
     "read",
     "statuses",
+    "templates_in",
     "translate",
+    "value_of",
     "written",
 ]
 
@@ -86,10 +93,10 @@ def read(
     Never raises for anything that a source may contain. Whatever could be
     understood is in the result beside the problems of the rest; a caller that
     wants all or nothing looks at ``problems`` first. ``lenient`` passes over
-    fields that are not known, over names that only a whole cluster could resolve (the
-    node of a running pod, a PriorityClass), and over constraints of pods that no
-    request can express. ``existing`` are objects that a cluster has admitted already: what their operator
-    merely warns about in an update is a note.
+    fields that are not known and over names that only a whole cluster could resolve (the
+    node of a running pod, a PriorityClass, a queue), and tells them as notes. ``existing``
+    are objects that a cluster has admitted already: what their operator merely warns about in
+    an update is a note.
     """
     with _collector_paused():
         return reading_of(load(DIALECTS, sources, lenient=lenient, existing=existing))

@@ -14,7 +14,7 @@ from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
 from closeknit.hub import request as hub_request
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, Severity, parted
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 
@@ -26,11 +26,19 @@ def compile_object(view: View, family: Family, key: Key) -> Compiled:
     stored = view.get(key)
     if stored is None or stored.shape not in family.compile:
         return Compiled()
-    compiled = family.compile[stored.shape](stored, view)
+    compiled = _with_notes_apart(family.compile[stored.shape](stored, view))
     if not compiled.workloads:
         return compiled
     topologies = view.derive(topologies_of, family.name)
     return replace(compiled, workloads=tuple(_sound(each, topologies) for each in compiled.workloads))
+
+
+def _with_notes_apart(compiled: Compiled) -> Compiled:
+    """The same without notes among its problems: its workloads tell them, or else the object itself."""
+    problems, notes = parted(compiled.problems)
+    elsewhere = tuple(each for each in compiled.elsewhere if each.problem.severity is not Severity.NOTE)
+    told = () if compiled.workloads else notes
+    return replace(compiled, problems=problems, elsewhere=elsewhere, notes=(*compiled.notes, *told))
 
 
 def check_object(view: View, family: Family, key: Key) -> tuple[Problem, ...]:

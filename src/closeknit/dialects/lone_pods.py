@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.job_keys import LEADER_WORKER_SET
+from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.dialects.core.naming import lone_holder, pod_set_name
+from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled, Described, Family
 from closeknit.dialects.kai import KAI
+from closeknit.dialects.kai.node_pools import in_pool
 from closeknit.dialects.kai.owners import OWNERS, as_owner, check_pod
+from closeknit.dialects.kai.rules import share_problems
 from closeknit.dialects.ownership import claim_of, held_back, pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, parted
 from closeknit.hub.request import Group, Request
 from closeknit.hub.workload import Workload
 
@@ -26,7 +30,7 @@ FAMILY = "pods"
 SCHEDULERS = frozenset({"closeknit", "kai-scheduler"})
 """The values of ``schedulerName`` that mean us, unless somebody says otherwise."""
 
-_GROUPED = frozenset((kind.group, kind.kind) for kind in KAI.kinds if kind.shape in OWNERS)
+_GROUPED = frozenset((kind.group, kind.kind) for kind in KAI.kinds if kind.shape in OWNERS and kind.served)
 """Controllers whose pods wait until the controller itself is known."""
 
 
@@ -39,9 +43,8 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
     if read is None or read.stage is not Stage.OPEN or held_back(read, view.schedulers):
         return Compiled()
     claim = claim_of(view, pod.key)
-    found: list[Problem] = [*pod.problems, *read.problems]
-    if not view.lenient:
-        found.extend(read.unsayable)
+    found: list[Problem] = [*pod.problems, *read.problems, *left_out(read.unsayable, binding=binds(view))]
+    found.extend(share_problems(pod.content.metadata.annotations))
     if claim.family:
         astray = list(check_pod(pod, view))
         if not astray:
@@ -54,15 +57,19 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
         name = pod.content.spec.priority_class_name
         priority = priority_of(view, name, ("spec", "priorityClassName"), found)
     since = created(pod, found)
+    problems, notes = parted(found)
     holder = lone_holder(pod.object.kind, pod.namespace, pod.name)
+    pool = pod.content.metadata.labels.get(NODE_POOL, "")
     alone = read.shape.pod_set(pod_set_name(pod.name, 1), waiting=(pod.name,))
     workload = Workload(
         pod.object,
         FAMILY,
-        None if found else Request(holder, Group(holder, (alone,))),
-        tuple(found),
+        None if problems else Request(holder, in_pool(pool, Group(holder, (alone,)))),
+        problems,
         priority=priority,
         created=since,
+        notes=notes,
+        preempts=pod.content.spec.preemption_policy != "Never",
     )
     return Compiled((workload,))
 

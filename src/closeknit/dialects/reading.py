@@ -9,6 +9,7 @@ from closeknit.apis import core_v1
 from closeknit.dialects.compiling import check_object, compile_object
 from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.node_filters import hub_node
+from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.disambiguation import Topologies, Workloads
@@ -23,7 +24,7 @@ from closeknit.dialects.wire.registry import Found, Registry
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
-from closeknit.hub.problems import OneOf, Problem
+from closeknit.hub.problems import OneOf, Problem, Severity
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
@@ -66,6 +67,8 @@ class Loaded:
     replaced: tuple[Replaced, ...] = ()
     sources: Sequence[str] = ()
     """The names of the files, in their order."""
+    notes: tuple[Located, ...] = ()
+    """What is worth knowing about the text of documents."""
 
     def located(self, reported: Reported) -> Located:
         """A problem of an object, with its place."""
@@ -113,7 +116,9 @@ def load(
     loaded = load_documents(families, documents, lenient=lenient, namespace=namespace)
     loaded.view.existing = frozenset(existing)
     names = [source.name for source in sources]
-    return replace(loaded, problems=(*unread, *loaded.problems), sources=names)
+    notes = tuple(each for each in unread if each.problem.severity is Severity.NOTE)
+    problems = (*(each for each in unread if each not in notes), *loaded.problems)
+    return replace(loaded, problems=problems, sources=names, notes=notes)
 
 
 def kinds_of(families: Sequence[Family]) -> list[Kind]:
@@ -225,14 +230,16 @@ def gather(loaded: Loaded) -> Gathered:
         for workload in _workloads(view, family, reported, noted, holdings):
             seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
+    problems = [*loaded.problems, *map(loaded.located, reported)]
+    notes = [*loaded.notes, *map(loaded.located, noted)]
     return Gathered(
         loaded=loaded,
         nodes=nodes,
         pods=pods,
         workloads=workloads,
         holdings=holdings,
-        problems=(*loaded.problems, *(loaded.located(each) for each in reported)),
-        notes=tuple(map(loaded.located, noted)),
+        problems=[each for each in problems if not each.is_note],
+        notes=[*(each for each in problems if each.is_note), *notes],
     )
 
 
@@ -291,11 +298,11 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
         reported.extend(map(stored_pod.report, pod.problems))
         if not pod.lost:
             pods.append((claim_of(view, stored_pod.key), pod))
-        elif not view.lenient and pod.node not in known:
+        elif pod.node not in known:
             remedy = OneOf.among(pod.node, nodes)
             path = ("spec", "nodeName")
             unknown = sentences.NOT_FOUND.at(path, kind="node", name=pod.node, remedy=remedy)
-            reported.append(stored_pod.report(unknown))
+            reported.append(stored_pod.report(tolerated(unknown, lenient=view.lenient)))
     return pods
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from closeknit.engine.ledger import Ledger
 from closeknit.engine.tree import Tree
 from closeknit.hub.capacity import LevelCapacity
+from closeknit.hub.nodes import CORDON
 
 
 def level_capacities(ledger: Ledger, tree: Tree, resource: str) -> Iterator[LevelCapacity]:
@@ -16,7 +17,8 @@ def level_capacities(ledger: Ledger, tree: Tree, resource: str) -> Iterator[Leve
     row = ledger.resources.get(resource)
     if tree.topology is None or row is None or not len(tree):
         return
-    usable = ledger.usable[tree.slots]
+    cordoned = np.array([CORDON in taints for taints in ledger.taint_sets], dtype=np.bool_)
+    usable = ledger.ready[tree.slots] & ~cordoned[ledger.taints[tree.slots]]
     offered = np.where(usable, ledger.allocatable[row, tree.slots], 0)
     free = np.where(usable, np.maximum(ledger.free[row, tree.slots], 0), 0)
     whole = ((free == offered) & (offered > 0)).astype(np.int64)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from closeknit.engine.neighbour_rules import order
 from closeknit.engine.node_fits import PodShape
 from closeknit.engine.short_path import single_set
+from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.request import Group, PodSet, Request, problems
@@ -29,14 +31,19 @@ class Keyed:
     """By pod set, the number of its shape."""
     single: PodSet | None
     """The only pod set, where the short path may do."""
+    neighbours: dict[str, Neighbour]
+    """By pod set, what others see of its pods."""
+    has_rules: bool
+    """Whether any pod asks something of the pods around it."""
 
 
 def keyed(request: Request) -> Keyed:
     """Number the shapes of a request."""
     shape_of = {pods.name: PodShape.of(pods) for pods in request.root.pod_sets()}
+    neighbours = {pods.name: pods.neighbour for pods in request.root.pod_sets()}
     shapes = list(dict.fromkeys(shape_of.values()))
     if len(shapes) > 1:
-        shapes.sort(key=_order)
+        shapes.sort(key=order)
     number = {shape: i for i, shape in enumerate(shapes)}
     return Keyed(
         request.root,
@@ -44,6 +51,8 @@ def keyed(request: Request) -> Keyed:
         tuple(shapes),
         {name: number[shape] for name, shape in shape_of.items()},
         single_set(request.root),
+        neighbours,
+        any(each.rules for each in neighbours.values()),
     )
 
 
@@ -90,7 +99,3 @@ class CheckedRequests:
     def _find(self, request: Request) -> Keyed | None:
         known = self._known.get(id(request.root))
         return known if known is not None and known.topology == request.topology else None
-
-
-def _order(shape: PodShape) -> str:
-    return repr((tuple(shape.resources.items()), shape.filter, sorted(shape.host_ports)))

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import TypeAlias
 
 from closeknit.engine.fit_tables import FitTable
+from closeknit.engine.neighbour_rules import NeighbourRules
 from closeknit.engine.tree import Tree
 from closeknit.hub.request import Group, PodSet
 
@@ -88,6 +89,11 @@ class Goal(Enum):
 
     What satisfies the whole request satisfies this once pods are left out, so both are placeable or neither.
     """
+    ANY_PODS = "any pods"
+    """The same with pods above a minimum and members that need not be as a choice, each number as good.
+
+    For rules among pods that may be kept with more pods and not with fewer.
+    """
     EVERYTHING = "everything"
     """The same with all pods, those above a minimum and those of every member: none may be left out."""
 
@@ -107,6 +113,8 @@ class CompiledRequest:
     groups: list[GroupVar]
     pod_sets: list[PodSetVar]
     goal: Goal
+    neighbours: NeighbourRules | None = None
+    """Rules among its pods that tables and demands do not say; shapes are then roles."""
 
 
 def compile_request(
@@ -117,9 +125,10 @@ def compile_request(
     shape_of: dict[str, int],
     slot_of: dict[str, int],
     goal: Goal = Goal.WISHES,
+    neighbours: NeighbourRules | None = None,
 ) -> CompiledRequest:
     """Number everything; ``shape_of`` gives each pod set's shape by the set's name."""
-    wishful = goal is Goal.WISHES
+    wishful, choice = goal is Goal.WISHES, goal in (Goal.WISHES, Goal.ANY_PODS)
     groups: list[GroupVar] = []
     pod_sets: list[PodSetVar] = []
     level_of = {label: i for i, label in enumerate(tree.labels)}
@@ -128,7 +137,7 @@ def compile_request(
         bound = sorted(int(tree.positions[slot_of[node]]) for node in pods.bound)
         need = pods.open if goal is Goal.EVERYTHING else max(pods.least - len(bound), 0)
         made = PodSetVar(
-            len(pod_sets), pods.name, pods, shape_of[pods.name], need, pods.open if wishful else need, bound
+            len(pod_sets), pods.name, pods, shape_of[pods.name], need, pods.open if choice else need, bound
         )
         made.twin = _digest((made.shape, need, made.open) if not bound else ("only", pods.name))
         pod_sets.append(made)
@@ -163,7 +172,7 @@ def compile_request(
     top = group_var(root, None)
     rows = sorted({row for table in tables for row, _ in table.fits.demand})
     demand = [[dict(table.fits.demand).get(row, 0) for row in rows] for table in tables]
-    return CompiledRequest(tree, tables, rows, demand, top, groups, pod_sets, goal)
+    return CompiledRequest(tree, tables, rows, demand, top, groups, pod_sets, goal, neighbours)
 
 
 def _digest(facts: tuple[object, ...]) -> str:

@@ -66,6 +66,11 @@ class Contents:
             tops.setdefault(top, []).append(content)
         return [(level, domain, inside) for (level, domain), inside in sorted(tops.items())]
 
+    def whole(self) -> list[tuple[int, int, list[Content]]]:
+        """The same with the whole cluster as the only domain."""
+        everything = sorted(self._all, key=lambda each: (each.level, each.domain, each.pod_set.index))
+        return [(-1, 0, everything)] if everything else []
+
 
 @dataclass(frozen=True, slots=True)
 class Item:

@@ -6,19 +6,21 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from closeknit.engine import score, short_path
 from closeknit.engine.budget import Budget
 from closeknit.engine.capacity import level_capacities
-from closeknit.engine.checked_requests import CheckedRequests
+from closeknit.engine.checked_requests import CheckedRequests, Keyed
 from closeknit.engine.compiled_request import CompiledRequest, Goal, compile_request
 from closeknit.engine.explanation.alternatives import alternatives
 from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
-from closeknit.engine.fit_tables import TableCache
-from closeknit.engine.ledger import Ledger
+from closeknit.engine.fit_tables import FitTable, TableCache
+from closeknit.engine.ledger import ALONE, PORT, Ledger
+from closeknit.engine.neighbour_rules import NeighbourRules, RuleCompiler, roles_of
 from closeknit.engine.node_fits import PodShape
 from closeknit.engine.search import find
 from closeknit.engine.tree import Tree
@@ -30,6 +32,15 @@ from closeknit.hub.request import PodSet, Request
 from closeknit.hub.topology import DomainPath, Topology
 
 _USUAL = Budget()
+
+
+class _Tables(NamedTuple):
+    """What fits where, for the pods of one request."""
+
+    by_shape: list[FitTable]
+    shape_of: dict[str, int]
+    rules: NeighbourRules | None
+    """What tables do not say."""
 
 
 class Engine:
@@ -56,19 +67,23 @@ class Engine:
         """
         keyed = self._requests.check(request)
         counted = self._cache.touched
-        if keyed.single is not None:
-            table = self._cache.table(keyed.shapes[0], self._tree(request.topology))
+        tables = self._tables(keyed)
+        if keyed.single is not None and not tables.rules:
             touched = self._cache.touched - counted
-            outcome = short_path.decide(request, keyed.single, table, budget=self._budget, touched=touched)
+            outcome = short_path.decide(
+                request, keyed.single, tables.by_shape[0], budget=self._budget, touched=touched
+            )
             if outcome is not None:
                 return outcome
-        return self._search(request, counted)
+        return self._search(request, counted, tables)
 
-    def _search(self, request: Request, counted: int) -> Outcome:
+    def _search(self, request: Request, counted: int, tables: _Tables | None = None) -> Outcome:
         """Decide by search, as every request can be; ``counted`` nodes were counted before it began."""
-        compiled = self._compile(request, Goal.WISHES)
+        compiled = self._compile(request, Goal.WISHES, tables)
         touched = self._cache.touched - counted
-        found = find(compiled, partial(self._compile, request), self._ledger.free, self._budget)
+        found = find(
+            compiled, partial(self._compile, request, tables=tables), self._ledger.free, self._budget
+        )
         statistics = Statistics(touched, found.candidates, found.steps)
         if found.spread is None or found.wishes is None:
             return (Unplaceable if found.complete else Undecided)(request.name, (), statistics)
@@ -115,7 +130,7 @@ class Engine:
     @property
     def resources(self) -> tuple[str, ...]:
         """The resources that nodes offer."""
-        return tuple(name for name in self._ledger.resources if name not in self._ledger.ports)
+        return tuple(name for name in self._ledger.resources if not name.startswith((PORT, ALONE)))
 
     def describe(self, request: Request, assignments: Iterable[Assignment]) -> Placed:
         """How close the groups of a request come where its pods have these nodes, and how well they do.
@@ -192,12 +207,30 @@ class Engine:
             return 0
         return table.capacity(depth, domain)
 
-    def _compile(self, request: Request, goal: Goal) -> CompiledRequest:
-        tree, keyed = self._tree(request.topology), self._requests.of(request)
-        tables = [self._cache.table(shape, tree) for shape in keyed.shapes]
+    def _compile(self, request: Request, goal: Goal, tables: _Tables | None = None) -> CompiledRequest:
+        """Number a request; ``tables`` are given where they were asked for already."""
+        keyed = self._requests.of(request)
+        made = tables if tables is not None else self._tables(keyed)
         return compile_request(
-            request.root, tree, tables, shape_of=keyed.shape_of, slot_of=self._ledger.slot_of, goal=goal
+            request.root,
+            self._tree(request.topology),
+            made.by_shape,
+            shape_of=made.shape_of,
+            slot_of=self._ledger.slot_of,
+            goal=goal,
+            neighbours=made.rules or None,
         )
+
+    def _tables(self, keyed: Keyed) -> _Tables:
+        """What fits where for the shapes of a request, or for roles where rules tell its pods apart."""
+        tree, ledger = self._tree(keyed.topology), self._ledger
+        if not keyed.has_rules and not ledger.holdings.neighbours.keep_away:
+            return _Tables([self._cache.table(shape, tree) for shape in keyed.shapes], keyed.shape_of, None)
+        shapes = {name: keyed.shapes[number] for name, number in keyed.shape_of.items()}
+        roles, role_of = roles_of(ledger, shapes, keyed.neighbours)
+        plain = [self._cache.table(role.shape, tree) for role in roles]
+        ruled = RuleCompiler(ledger, tree, roles, plain)
+        return _Tables(ruled.tables, role_of, ruled.rules)
 
     def _tree(self, topology: str | None) -> Tree:
         tree = self._trees.get(topology)
@@ -221,7 +254,9 @@ class Engine:
             self._ledger.slot(node)
         for (name, node), count in counts.items():
             pods = sets[name]
-            self._ledger.hold(Holding(request.name, node, pods.resources, count, pods.host_ports))
+            self._ledger.hold(
+                Holding(request.name, node, pods.resources, count, pods.host_ports, pods.neighbour)
+            )
 
     def hold(self, holding: Holding) -> None:
         """Take up pods that run on a node, whoever bound them: from now on they use what they hold.

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from closeknit.engine.budget import OutOfBudgetError, Steps
 from closeknit.engine.component import Item
 from closeknit.engine.exact_nodes import Fee, LayoutNode, LookAhead, Pattern
+from closeknit.engine.rule_watch import RuleWatch, Seen
 
 LOOKS_A_STEP = 16
 """Looks at what fits on a node cost little; so many of them count as a step."""
@@ -32,6 +33,8 @@ class _State(NamedTuple):
     remaining: Pattern
     is_open: tuple[bool, ...]
     """Per fee, whether the domain of the node is in use."""
+    seen: Seen = ()
+    """What rules have to know of the nodes behind."""
 
 
 class ExactLayout:
@@ -47,8 +50,9 @@ class ExactLayout:
         *,
         left_out: int,
         most_steps: int,
+        watch: RuleWatch | None = None,
     ) -> None:
-        """``left_out`` is what a pod left out costs."""
+        """``left_out`` is what a pod left out costs; ``watch`` has an eye on rules among pods."""
         self._items = items
         self._nodes = nodes
         self._demand = [demand[item.shape] for item in items]
@@ -59,11 +63,19 @@ class ExactLayout:
         self._spare = tuple(item.open - item.need for item in items)
         self._looks = 0
         self._ahead = LookAhead(items, nodes, self._demand, fees, left_out)
+        self._watch = watch
+        following = self._ahead.next_other
+        for at in range(len(nodes) - 1, -1, -1) if watch is not None else ():
+            twin = following[at] > at + 1 and watch is not None and watch.alike(at)
+            following[at] = following[at + 1] if twin else at + 1
         self._memo: dict[_State, tuple[int, bool, Pattern | None]] = {}
 
     def best(self, below: int | None = None) -> tuple[int, list[tuple[int, Pattern]]] | None:
         """The cheapest layout, if below a cost: what it costs, and per position how many of each item."""
-        state = _State(0, tuple(item.open for item in self._items), (False,) * len(self._fees))
+        seen = () if self._watch is None else self._watch.begin()
+        if seen is None:
+            return None
+        state = _State(0, tuple(item.open for item in self._items), (False,) * len(self._fees), seen)
         cost = self._walk(state, _NEVER if below is None else below)
         if cost is None:
             return None
@@ -74,7 +86,9 @@ class ExactLayout:
             assert pattern is not None
             if any(pattern):
                 layout.append((self._nodes[state.at].position, pattern))
-            _, state = self._use(state, pattern)
+            following = self._use(state, pattern)
+            assert following is not None
+            _, state = following
         return cost, layout
 
     def _ended(self, state: _State) -> bool:
@@ -100,6 +114,8 @@ class ExactLayout:
         if self._ended(state):
             if any(left > spare for left, spare in zip(state.remaining, self._spare, strict=True)):
                 return None
+            if self._watch is not None and not self._watch.ends(state.seen, state.at):
+                return None
             cost = sum(state.remaining) * self._left_out
             return cost if cost < below else None
         state = self._arrive(state)
@@ -110,7 +126,7 @@ class ExactLayout:
                 return value if value < below else None
             if value >= below:
                 return None
-        bound = self._ahead.bound(*state)
+        bound = self._ahead.bound(state.at, state.remaining, state.is_open)
         if bound is None or bound >= below:
             self._memo[state] = (below if bound is not None else _NEVER, False, None)
             return None
@@ -119,7 +135,10 @@ class ExactLayout:
         chosen: Pattern = ()
         limit = below
         for pattern in self._patterns(state):
-            price, following = self._use(state, pattern)
+            used = self._use(state, pattern)
+            if used is None:
+                continue
+            price, following = used
             rest = self._walk(following, limit - price) if price < limit else None
             if rest is not None:
                 best = limit = price + rest
@@ -127,18 +146,23 @@ class ExactLayout:
         self._memo[state] = (below, False, None) if best is None else (best, True, chosen)
         return best
 
-    def _use(self, state: _State, pattern: Pattern) -> tuple[int, _State]:
-        """Put a pattern on the node at hand and go on; returns what that costs, too."""
+    def _use(self, state: _State, pattern: Pattern) -> tuple[int, _State] | None:
+        """Put a pattern on the node at hand and go on; returns what that costs, too. None breaks a rule."""
+        # What was not put on this node need not be tried on others like it.
+        following = state.at + 1 if any(pattern) else self._ahead.next_other[state.at]
+        watch = self._watch
+        seen = () if watch is None else watch.after(state.seen, state.at, pattern, following)
+        if seen is None:
+            return None
         if not any(pattern):
-            # What was not put on this node need not be tried on others like it.
-            return 0, state._replace(at=self._ahead.next_other[state.at])
+            return 0, state._replace(at=following, seen=seen)
         price, is_open = 0, list(state.is_open)
         for i, fee in enumerate(self._fees):
             if not is_open[i] and any(pattern[item] for item in fee.payers):
                 is_open[i] = True
                 price += fee.weight
         left = tuple(a - b for a, b in zip(state.remaining, pattern, strict=True))
-        return price, _State(state.at + 1, left, tuple(is_open))
+        return price, _State(following, left, tuple(is_open), seen)
 
     def _patterns(self, state: _State) -> Iterator[Pattern]:
         """What a node may take: all that nothing can be added to, the fullest first; then nothing.
@@ -153,6 +177,8 @@ class ExactLayout:
             for fee, is_open in zip(self._fees, state.is_open, strict=True)
             if not is_open and fee.payers & fitting and not fee.payers >= fitting
         ]
+        if self._watch is not None:
+            payers += [frozenset([item]) for item in sorted(self._watch.wary & fitting)]
         found: set[Pattern] = set()
         for mask in range(1 << len(payers)):
             banned = set[int]().union(*(items for i, items in enumerate(payers) if mask >> i & 1))
@@ -168,15 +194,20 @@ class ExactLayout:
         if self._looks % LOOKS_A_STEP == 0:
             self._take()
         item = len(pattern)
+        free = self._watch.counting if self._watch is not None else ()
+        """Items that need not take all they can."""
         if item == len(most):
             # A pattern can be added to if any item that stopped early still fits.
-            if all(pattern[i] == most[i] or not _room(left, self._demand[i]) for i in range(item)):
+            if all(
+                i in free or pattern[i] == most[i] or not _room(left, self._demand[i]) for i in range(item)
+            ):
                 yield pattern
             return
         demand = self._demand[item]
         top = min(most[item], _room(left, demand))
         # What the last item leaves can be added by nobody else, so it takes all it can.
-        for take in range(top, -1 if item < len(most) - 1 else top - 1, -1):
+        all_of_it = item == len(most) - 1 and item not in free
+        for take in range(top, top - 1 if all_of_it else -1, -1):
             rest = [amount - take * units for amount, units in zip(left, demand, strict=True)]
             yield from self._full(most, rest, (*pattern, take))
 

@@ -40,6 +40,13 @@ class FitTable:
         self._appeal: list[Ints] | None = None
         """By level, what ``appeal`` tells; made when first asked for."""
 
+    @classmethod
+    def made(cls, fits: NodeFits, tree: Tree) -> FitTable:
+        """A table of counts that will not change."""
+        table = cls(fits, tree)
+        table._gather()
+        return table
+
     def refresh(self, ledger: Ledger) -> None:
         """Follow the ledger, looking only at what changed since."""
         if self._version == ledger.version:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from closeknit.engine.running_neighbours import RunningNeighbours
 from closeknit.hub.cluster import Holding, holding_problems
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import hub as sentences
@@ -16,6 +17,7 @@ class Holdings:
         self.of: dict[str, dict[int, tuple[Holding, ...]]] = {}
         """By workload and slot; a workload that holds nothing is not there."""
         self._workloads: dict[int, list[str]] = {}
+        self.neighbours = RunningNeighbours()
 
     def on(self, slot: int) -> list[str]:
         """The workloads that hold something on a slot."""
@@ -41,6 +43,7 @@ class Holdings:
                 del self._workloads[slot]
         if not mine:
             del self.of[workload]
+        self.neighbours.move(slot, before, now)
         return before
 
     def without(self, gone: Holding, slot: int) -> tuple[Holding, ...]:
@@ -51,7 +54,7 @@ class Holdings:
         kept: list[Holding] = []
         left, held = gone.pods, 0
         for holding in self.there(gone.workload, slot):
-            if (holding.resources, holding.host_ports) == (gone.resources, gone.host_ports):
+            if replace(holding, pods=gone.pods) == gone:
                 held += holding.pods
                 leaving = min(left, holding.pods)
                 left -= leaving

@@ -7,6 +7,7 @@ less might do and the component is small, exactly.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -17,9 +18,11 @@ from closeknit.engine.compiled_request import CompiledRequest, Goal
 from closeknit.engine.component import Component
 from closeknit.engine.count_bounds import fewest
 from closeknit.engine.exact_layout import ExactLayout
-from closeknit.engine.exact_nodes import FEW_NODES, MOST_NODES, Fee, layout_nodes
+from closeknit.engine.exact_nodes import FEW_NODES, MOST_NODES, Fee, LayoutNode, Pattern, layout_nodes
 from closeknit.engine.packed_layout import packed
 from closeknit.engine.quick_layout import QuickLayout
+from closeknit.engine.rule_watch import RuleWatch, floors
+from closeknit.engine.ruled_layout import ruled
 from closeknit.engine.tree import Ints
 
 _FEW_NODES = 16
@@ -65,6 +68,7 @@ class Layouts:
         self._undecided: set[Component] = set()
         """Those for which all that was tried was not enough."""
         self._to_find = _TO_FIND
+        self._by_rules: dict[Component, Layout | None] = {}
 
     def lay_out(self, component: Component, steps: Steps) -> Layout | None:
         """The best layout found for a component, or None where none exists.
@@ -82,6 +86,40 @@ class Layouts:
                 layout = self._better(component, layout, steps)
         self._known[component] = layout
         return layout
+
+    def lay_out_by_rules(self, component: Component, steps: Steps) -> Layout | None:
+        """Like ``lay_out``, of all pods of a request together, so that rules among them are kept."""
+        rules = self._compiled.neighbours
+        if rules is None or component in self._by_rules:
+            return self._by_rules[component] if rules is not None else self.lay_out(component, steps)
+        known: Layout | None = None
+        try:
+            known = self.lay_out(component, steps)
+            if known is None or self._keeps(component, known):
+                self._by_rules[component] = known
+                return known
+            known = None
+        except OutOfBudgetError:
+            if steps.used_up:
+                raise
+        takes = ruled(self._compiled, self._free, component, rules)
+        if takes is not None:
+            known = self._layout(component, takes)
+        if known is None or not (known.exact or self._compiled.goal is not Goal.WISHES):
+            try:
+                most = self._to_find if known is None else _TO_IMPROVE
+                known = self._exactly(component, known, steps, most, by_rules=True)
+            except OutOfBudgetError:
+                if known is None:
+                    raise
+        self._by_rules[component] = known
+        return known
+
+    def _keeps(self, component: Component, layout: Layout) -> bool:
+        rules = self._compiled.neighbours
+        return rules is None or rules.kept(
+            [(item.shape, *take) for item, take in zip(component.items, layout.takes, strict=True)]
+        )
 
     def insist(self) -> None:
         """From here on, give up no layout before the budget is used up."""
@@ -195,8 +233,25 @@ class Layouts:
             cost += max(pieces - gratis, 0) * fee.weight
         return cost
 
+    def _watches(
+        self, component: Component, nodes: list[LayoutNode], *, by_rules: bool
+    ) -> Iterator[RuleWatch | None]:
+        """What has an eye on rules among pods, once for each way to look at them."""
+        rules = self._compiled.neighbours
+        if rules is None or not by_rules:
+            yield None
+            return
+        for way in floors(rules, component.items, nodes):
+            yield RuleWatch(rules, component.items, nodes, way)
+
     def _exactly(
-        self, component: Component, known: Layout | None, steps: Steps, most_steps: int
+        self,
+        component: Component,
+        known: Layout | None,
+        steps: Steps,
+        most_steps: int,
+        *,
+        by_rules: bool = False,
     ) -> Layout | None:
         """The cheapest layout; raises ``OutOfBudgetError`` where finding it out would take too long."""
         compiled, fees = self._compiled, self._fees(component)
@@ -204,23 +259,27 @@ class Layouts:
         nodes = layout_nodes(compiled, self._free, component, fees, most=most)
         # What is laid out already must not be lost to a search for something better.
         allowed = steps if known is None else Steps(most_steps)
+        best: tuple[int, list[tuple[int, Pattern]]] | None = None
         try:
-            exact = ExactLayout(
-                component.items,
-                nodes,
-                compiled.demand,
-                fees,
-                allowed,
-                left_out=self._left_out,
-                most_steps=most_steps,
-            )
-            found = exact.best(known.cost if known is not None else None)
+            for watch in self._watches(component, nodes, by_rules=by_rules):
+                exact = ExactLayout(
+                    component.items,
+                    nodes,
+                    compiled.demand,
+                    fees,
+                    allowed,
+                    left_out=self._left_out,
+                    most_steps=most_steps,
+                    watch=watch,
+                )
+                below = known.cost if known is not None else None
+                best = exact.best(below if best is None else best[0]) or best
         finally:
             if allowed is not steps:
                 steps.add(allowed)
-        if found is None:
+        if best is None:
             return replace(known, exact=True) if known is not None else None
-        cost, walked = found
+        cost, walked = best
         takes = []
         for i in range(len(component.items)):
             rows = sorted((position, pattern[i]) for position, pattern in walked if pattern[i])

@@ -17,7 +17,7 @@ from closeknit.engine.holdings import Holdings
 from closeknit.engine.labels import Labels
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.cluster import Cluster, Holding, holding_problems, problems, uncountable
-from closeknit.hub.nodes import Effect, Node, Taint
+from closeknit.hub.nodes import CORDON, Effect, Node, Taint
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.quantities import LARGEST
 from closeknit.hub.request import HostPort
@@ -31,13 +31,33 @@ Demand: TypeAlias = tuple[tuple[int, int], ...]
 """Amounts as pairs of row and units."""
 _Before: TypeAlias = tuple[str, int, tuple[Holding, ...], Demand]
 """What a workload held on a slot before a change, and what the change took."""
+ALONE = "one on a node "
+"""What the name of a resource begins with of which pods that never share a node take the only one."""
 _LONGEST_JOURNAL = 1 << 20
 _MOST_DEMANDS = 4096
 
 
-def port_resource(port: HostPort) -> str:
-    """The name under which a host port is counted: a resource of which every node has one."""
-    return f"host port {port.port} {port.protocol}"
+PORT = "host port "
+"""What the name of a resource that counts a host port begins with."""
+ADDRESSES = 1 << 20
+"""Stands for all addresses of a node at which one port can be taken."""
+
+
+def port_rows(ports: frozenset[HostPort]) -> dict[str, tuple[int, int]]:
+    """The resources by which host ports are counted: how many a pod takes, and how many every node has.
+
+    A port at all addresses takes all that there are. One at a single address takes one of them, and that
+    address's own.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for port in sorted(ports):
+        everywhere = f"{PORT}{port.port}/{port.protocol}"
+        taken, _ = found.get(everywhere, (0, 0))
+        if port.address:
+            found[f"{PORT}{port}"] = (1, 1)
+        # A pod that asks for one address beside all of them asks for no more than all of them.
+        found[everywhere] = (min(taken + 1, ADDRESSES) if port.address else ADDRESSES, ADDRESSES)
+    return found
 
 
 class Ledger:
@@ -57,13 +77,14 @@ class Ledger:
             alike.setdefault((node.allocatable, node.no_pods), []).append(slot)
         names = sorted({PODS}.union(*(offered for offered, _ in alike)))
         self.resources = {name: i for i, name in enumerate(names)}
-        self.ports: set[str] = set()
+        self._ports: dict[str, int] = {}
+        """By resource that counts a host port, how many every node has."""
         self.allocatable = np.zeros((len(names), size), dtype=np.int64)
         for (offered, no_pods), slots in alike.items():
             for name, units in _offer(offered, no_pods=no_pods):
                 self.allocatable[self.resources[name], slots] = units
         self.free = self.allocatable.copy()
-        self.usable: Flags = np.array([n.ready and not n.unschedulable for n in nodes], dtype=np.bool_)
+        self.ready: Flags = np.array([node.ready for node in nodes], dtype=np.bool_)
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self._taint_code: dict[tuple[Taint, ...], int] = {(): 0}
         self.taints = np.array([self._taint_set(node) for node in nodes], dtype=np.int64)
@@ -114,7 +135,7 @@ class Ledger:
             self.nodes.append(None)
             self.allocatable = _wider(self.allocatable)
             self.free = _wider(self.free)
-            self.usable = np.append(self.usable, False)
+            self.ready = np.append(self.ready, False)
             self.taints = np.append(self.taints, 0)
             self.labels.add_slot()
         self.slot_of[node.name] = slot
@@ -138,7 +159,7 @@ class Ledger:
         self.nodes[slot] = None
         self.allocatable[:, slot] = 0
         self.free[:, slot] = 0
-        self.usable[slot] = False
+        self.ready[slot] = False
         self._vacant.append(slot)
         self._note(slot)
         self.nodes_version = self.version
@@ -165,22 +186,24 @@ class Ledger:
         self.allocatable[:, slot] = 0
         for name, units in _offer(node.allocatable, no_pods=node.no_pods):
             self.allocatable[self.resources[name], slot] = units
-        for port in self.ports:
-            self.allocatable[self.resources[port], slot] = 1
+        for port, each_has in self._ports.items():
+            self.allocatable[self.resources[port], slot] = each_has
         self.free[:, slot] = self.allocatable[:, slot] - held
         self.nodes[slot] = node
-        self.usable[slot] = node.ready and not node.unschedulable
+        self.ready[slot] = node.ready
         self.taints[slot] = self._taint_set(node)
         self.labels.write(slot, node)
         self._note(slot)
         self.nodes_version = self.version
 
     def _taint_set(self, node: Node) -> int:
-        if not node.taints:
+        if not node.taints and not node.unschedulable:
             return 0
-        # The order in which taints are listed has no meaning, so equal sets share a number.
+        # The order in which taints are listed has no meaning, so equal sets share a number. That a node is
+        # unschedulable comes first, because that is the reason to tell.
+        listed = {*node.taints, CORDON} if node.unschedulable else set(node.taints)
         taints = tuple(
-            sorted(set(node.taints), key=lambda taint: (taint.key, taint.value, taint.effect.value))
+            sorted(listed, key=lambda each: (each != CORDON, each.key, each.value, each.effect.value))
         )
         code = self._taint_code.setdefault(taints, len(self.taint_sets))
         if code == len(self.taint_sets):
@@ -199,10 +222,10 @@ class Ledger:
             self.free = np.concatenate([self.free, new])
         return row
 
-    def port_row(self, port: HostPort) -> int:
-        """The row in which a host port is counted."""
-        name = port_resource(port)
-        self.ports.add(name)
+    def alone_row(self, number: int) -> int:
+        """A row of which every node has one and nobody holds any: pods that take it never share a node."""
+        name = f"{ALONE}{number}"
+        self._ports[name] = 1
         return self.column_of(name, each_node_has=1)
 
     def demand(self, resources: Resources, ports: frozenset[HostPort]) -> Demand:
@@ -211,7 +234,9 @@ class Ledger:
         if known is None:
             rows = {self.column_of(name): units for name, units in resources.items() if name != PODS}
             rows[self.resources[PODS]] = 1
-            rows.update((self.port_row(port), 1) for port in ports)
+            for name, (taken, each_has) in port_rows(ports).items():
+                self._ports[name] = each_has
+                rows[self.column_of(name, each_node_has=each_has)] = taken
             if len(self._demands) >= _MOST_DEMANDS:
                 self._demands.clear()
             known = self._demands[resources, ports] = tuple(sorted(rows.items()))

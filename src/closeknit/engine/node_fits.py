@@ -26,7 +26,8 @@ _T = TypeVar("_T", bound=np.generic)
 
 MOST = 1 << 24
 """More pods than any node takes; keeps sums over a cluster far from overflow."""
-_WELCOME = 1 << 24
+WELCOME = 1 << 24
+"""What a unit of weight is worth in a price."""
 _PARTS = 64
 """A node's free share of a resource is told in so many parts."""
 _FEW, _ONE_IN = 8, 512
@@ -104,7 +105,7 @@ class NodeFits:
         if welcome is not None or self._unwelcome is not None:
             if self._unwelcome is None:
                 self._unwelcome = np.zeros_like(self.fit)
-            self._unwelcome[at] = -welcome * _WELCOME if welcome is not None else 0
+            self._unwelcome[at] = -welcome * WELCOME if welcome is not None else 0
         if self._unwelcome is not None or self._spared:
             price = np.zeros(len(slots), dtype=np.int64)
             for row in self._spared:

@@ -77,7 +77,9 @@ def find(
     runs = [first, Search(variant(Goal.EVERYTHING), free, everything, rules).run()]
     known = runs[-1].spread or first.spread
     if known is None:
-        runs.append(Search(variant(Goal.CONSTRAINTS), free, budget, rules).run())
+        fewer_do = compiled.neighbours is None or compiled.neighbours.kept_by_fewer
+        least = variant(Goal.CONSTRAINTS if fewer_do else Goal.ANY_PODS)
+        runs.append(Search(least, free, budget, rules).run())
         known = runs[-1].spread
     if known is not None:
         runs.append(Search(compiled, free, budget, rules).run(known))
@@ -105,7 +107,7 @@ class Search:
         """By twin, how often nothing came of giving such a group a domain."""
         self._sure = True
         """Whether nothing was passed over without proof."""
-        self._nest = nest_of(compiled)
+        self._nest = nest_of(compiled) if compiled.neighbours is None else None
         if self._nest is not None and not self._nest.layers and len(tree) > _COUNTED:
             self._nest = None
         """The request as layers of equal slices, until they were counted."""
@@ -229,12 +231,15 @@ class Search:
         """All groups have their domains: lay out the pods."""
         spread: Spread = {}
         exact = True
-        for level, domain, inside in self._made.contents.outermost():
+        contents = self._made.contents
+        together = self._compiled.neighbours is not None
+        lay_out = self._layouts.lay_out_by_rules if together else self._layouts.lay_out
+        for level, domain, inside in contents.outermost() if not together else contents.whole():
             start, end = self._tree.bounds(level, domain)
             self._steps.work += (end - start) // 4
             pods = component(self._compiled, (level, domain), inside, self._made.colors)
             try:
-                layout = self._layouts.lay_out(pods, self._steps)
+                layout = lay_out(pods, self._steps)
             except OutOfBudgetError:
                 if self._steps.used_up:
                     raise

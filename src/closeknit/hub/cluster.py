@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.nodes import Node
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem
@@ -25,6 +26,8 @@ class Holding:
     """Per pod."""
     pods: int = 1
     host_ports: frozenset[HostPort] = frozenset()
+    neighbour: Neighbour = Neighbour()
+    """What other pods see of each of them; pods that they must keep away stay away."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,11 +119,11 @@ class HostReader:
         ports: set[HostPort] = set()
         for part in asked.split(",") if asked not in ("", _NO_RESOURCES) else ():
             key, _, value = part.partition("=")
-            number, _, protocol = value.partition("/")
+            number, protocol, address, *_ = (*value.split("/", 2), "", "")
             if key != "port":
                 resources[key] = self._units(key, value, Rounding.UP) or 0
             elif _is_number(number, digits=5):
-                ports.add(HostPort(int(number), protocol or "TCP"))
+                ports.add(HostPort(int(number), protocol or "TCP", address))
             else:
                 self._problem(sentences.NOT_A_PORT, word=part)
         self.holdings.append(
@@ -166,7 +166,10 @@ def host_words(node: Node, levels: Sequence[str], held: Sequence[Holding]) -> It
 
 def _holding_word(holding: Holding) -> str:
     asked = [f"{name}={quantities.written(name, units)}" for name, units in holding.resources.items()]
-    asked += [f"port={port.port}/{port.protocol}" for port in sorted(holding.host_ports)]
+    asked += [
+        f"port={port.port}/{port.protocol}{port.address and '/'}{port.address}"
+        for port in sorted(holding.host_ports)
+    ]
     if asked != [f"{GPU}=1"]:
         return f"used={holding.pods}:{holding.workload}:{','.join(asked) or _NO_RESOURCES}"
     return f"used={holding.pods}" if holding.workload == "used" else f"used={holding.pods}:{holding.workload}"

@@ -50,6 +50,10 @@ class Toleration:
         )
 
 
+CORDON = Taint("node.kubernetes.io/unschedulable", Effect.NO_SCHEDULE)
+"""What keeps pods from a node that is unschedulable, whether or not its taints list it."""
+
+
 class Operator(Enum):
     """How a node's label is compared."""
 

@@ -13,7 +13,7 @@ import string
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from closeknit.hub.paths import Path, text_of
@@ -24,6 +24,8 @@ class Severity(Enum):
 
     PROBLEM = "problem"
     """The object is refused."""
+    UNPLACED = "unplaced"
+    """The object is valid, and passed on; what it asks for cannot be placed here."""
     NOTE = "note"
     """It is worth knowing, and no reason to refuse anything."""
 
@@ -117,6 +119,10 @@ class Problem:
         """The problem of an object that stands at this path of a larger one."""
         return self.moved(lambda path: (*prefix, *path))
 
+    def as_note(self) -> Problem:
+        """The same, as something worth knowing that is no reason to refuse anything."""
+        return replace(self, code=_as_note(self.code))
+
     def of(self, kind: str, name: str) -> Problem:
         """The problem of one object, reported for another."""
         return replace(self, object=f"{kind} {name}")
@@ -125,11 +131,16 @@ class Problem:
         return f"{where}: {self.message}" if (where := self.where) else self.message
 
 
+@cache
+def _as_note(code: Code) -> Code:
+    return replace(code, severity=Severity.NOTE)
+
+
 def parted(found: Iterable[Problem]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """The problems, and the notes."""
+    """What keeps something from being placed, and the notes."""
     every = tuple(found)
     notes = tuple(each for each in every if each.severity is Severity.NOTE)
-    return tuple(each for each in every if each.severity is Severity.PROBLEM), notes
+    return tuple(each for each in every if each.severity is not Severity.NOTE), notes
 
 
 class InvalidError(ValueError):

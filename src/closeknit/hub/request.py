@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from closeknit.hub.neighbours import Neighbour, Spread
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, Range
@@ -29,6 +30,17 @@ class HostPort:
 
     port: int
     protocol: str = "TCP"
+    address: str = ""
+    """The one address of the node at which it is taken; empty for all of them."""
+
+    def meets(self, other: HostPort) -> bool:
+        """Whether both would take the same port of the same address."""
+        alike = (self.port, self.protocol) == (other.port, other.protocol)
+        return alike and (not self.address or not other.address or self.address == other.address)
+
+    def __str__(self) -> str:
+        at = f" at {self.address}" if self.address else ""
+        return f"{self.port}/{self.protocol}{at}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,8 @@ class PodSet:
     """
     pods: tuple[str, ...] = ()
     """Names of the pods still to place, in rank order; empty for made-up names."""
+    neighbour: Neighbour = Neighbour()
+    """What other pods see of each of them, and what each asks of the pods around it."""
 
     @property
     def least(self) -> int:
@@ -172,6 +186,9 @@ def _pod_set_problems(path: Path, pods: PodSet) -> Iterator[Problem]:
     if pods.pods and len(pods.pods) != pods.open:
         yield sentences.NAMES_DO_NOT_MATCH.at((*path, "pods"), names=len(pods.pods), pods=pods.open)
     yield from amount_problems((*path, "resources"), pods.resources)
+    for i, rule in enumerate(pods.neighbour.rules):
+        if isinstance(rule, Spread) and rule.skew < 1:
+            yield sentences.NEGATIVE.at((*path, "neighbour", "rules", i, "skew"), value=rule.skew)
 
 
 def _depth(path: Path, label: str | None, topology: Topology | None, found: list[Problem]) -> int | None:

@@ -59,10 +59,14 @@ class Workload:
     """How long it runs at most once it has started; None where it does not say."""
     preemptible: bool = True
     """Whether it may be displaced for others once it runs."""
+    preempts: bool = True
+    """Whether others may be displaced for it while it waits."""
     maker: Key | None = None
     """The object that it was compiled from, where that has another name; see ``key``."""
     notes: tuple[Problem, ...] = ()
     """What is worth knowing about it, and no reason to refuse it."""
+    if_left_out: tuple[Problem, ...] = ()
+    """What is worth knowing besides where pods above its minimum are left out."""
     running: tuple[RunningPod, ...] = ()
     """Its pods that have a node already; told even where there is no request."""
 

@@ -138,6 +138,11 @@ class Recorder:
         allowance.left -= 1
         self._series[likeness, note] = self._begun(likeness, note, now)
 
+    @property
+    def unwritten(self) -> int:
+        """How many events nobody can see yet."""
+        return sum(not series.written_count for series in self._series.values())
+
     async def run(self) -> None:
         """Write what was recorded, until cancelled."""
         while True:

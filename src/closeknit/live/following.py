@@ -44,7 +44,7 @@ class Listener(Protocol):
 def kinds_read(families: Iterable[Family], others: Iterable[Kind] = ()) -> tuple[Kind, ...]:
     """The kinds of families that a server may serve, those that all families need, and others."""
     every = [*KINDS, *(kind for each in families for kind in each.kinds), *others]
-    return tuple(dict.fromkeys(kind for kind in every if kind.named))
+    return tuple(dict.fromkeys(kind for kind in every if kind.named and kind.served))
 
 
 class Listening:

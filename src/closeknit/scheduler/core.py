@@ -31,6 +31,7 @@ from closeknit.scheduler.partial_gangs import GRACE, Patience, grace_of, partial
 from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
 from closeknit.scheduler.refusals import Refusals
 from closeknit.scheduler.reporter import Observer, Reporter
+from closeknit.scheduler.reservation import keeping
 from closeknit.scheduler.waiting import WaitingQueue
 
 
@@ -129,9 +130,8 @@ class Core:
             self._room.saw(key, workload_now, now)
             self._look_at(key, workload_now, now)
             if not self._lacks_room(key):
-                changes.extend(self._room.placed_or_gone(key))
+                self._room.placed_or_gone(key)
                 self._planned.pop(key, None)
-        changes.extend(self._room.give_up(now))
         if changes:
             self.queue.wake(changes, self.state.engine)
         self._make_room(now)
@@ -207,12 +207,13 @@ class Core:
             units = [workload]
             while (another := self._next(now)) is not None:
                 units.append(another)
-            with self._room.behind_the_first(self.state):
+            with keeping(self.state.engine, self._room.kept(self.state)):
                 verdicts = surplus(self.state.engine, self.state.topologies, units, self.accounts)
         else:
             verdict = self._decided(workload)
-            if isinstance(verdict.outcome, Placed) and self._room.delays(workload, now):
-                with self._room.behind_the_first(self.state):
+            kept = self._room.kept_before(workload, self.state, now)
+            if isinstance(verdict.outcome, Placed) and kept:
+                with keeping(self.state.engine, kept):
                     verdict = self._decided(workload)
             contended = self.queue.ready(now) and not satisfied(workload.request.root)
             verdicts = [least(self.state.engine, verdict) if contended else verdict]
@@ -260,7 +261,8 @@ class Core:
                     for each in pods:
                         self.state.assume(each.pod, each.node)
                     self._reporter.placed(verdict)
-                self.queue.wake(self._room.placed_or_gone(key), self.state.engine)
+                self._room.placed_or_gone(key)
+                self.queue.wake(self._room.freed(), self.state.engine)
                 return
         self.queue.failed(key, outcome, now)
         self._room.failed(verdict)
@@ -277,6 +279,7 @@ class Core:
         for told in explained:
             if self._planned.pop(told.failed.workload.object.key, None) is told:
                 self._displace(told)
+        self.queue.wake(self._room.freed(), self.state.engine)
 
     def _told(self, plan: Plan) -> None:
         self._explained.append(plan)

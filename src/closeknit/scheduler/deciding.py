@@ -46,6 +46,12 @@ class Verdict:
     """The way to run that was taken, if there was a choice; pods left out for lack of quota included."""
 
     @property
+    def notes(self) -> tuple[Problem, ...]:
+        """What is worth knowing about the workload, given what became of it."""
+        left_out = isinstance(self.outcome, Placed) and self.outcome.wishes.left_out > 0
+        return (*self.workload.notes, *(self.workload.if_left_out if left_out else ()))
+
+    @property
     def status(self) -> Status:
         """The outcome in one word."""
         match self.outcome:

@@ -4,7 +4,7 @@ Within a queue, and among units without one, a unit may displace those of lower 
 priority counts for nothing: a queue may take back what another one uses beyond its quota, as long as it stays
 within its own, or is less far beyond it than the other one, each by its weight. Compared are the two queues
 right below the queue that both lie in, and the most important resource that is asked for. Nobody is displaced
-who is not preemptible, or who has not run as long as its queue promises.
+who is not preemptible, or for whoever does not preempt, or who has not run as long as its queue promises.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Running:
 def displaceable_from(workload: Workload, running: Running) -> float:
     """From when on a unit may be displaced for a workload, as far as it alone can say; infinity for never."""
     victim = running.workload
-    if not victim.preemptible or victim.object == workload.object:
+    if not workload.preempts or not victim.preemptible or victim.object == workload.object:
         return inf
     if lane(victim) == lane(workload):
         return running.since + _preempt_after(victim) if victim.priority < workload.priority else inf

@@ -156,6 +156,17 @@ class Instance:
         """Whether nothing is under way, and nothing was told that was not looked at."""
         return self._scheduler is None or self._scheduler.idle
 
+    @property
+    def untold(self) -> int:
+        """How many reports and events are not written yet."""
+        reports = self._reporter.pending if self._reporter is not None else 0
+        return reports + (self._recorder.unwritten if self._recorder is not None else 0)
+
+    @property
+    def following(self) -> Following | None:
+        """What it knows of the cluster; None while it does not work."""
+        return self._scheduler.following if self._scheduler is not None else None
+
     def _not_ready(self) -> str | None:
         if self._scheduler is None:
             return None if self._leadership.waiting else "The scheduler has not started."

@@ -6,8 +6,7 @@ costs allows: both look at all that runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
@@ -16,15 +15,16 @@ from typing import TYPE_CHECKING, Protocol
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
-from closeknit.hub.outcome import Unplaceable
+from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.quota import lacks_quota
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.changes import NodeChanged
 from closeknit.scheduler.deciding import Verdict
 from closeknit.scheduler.displaceable import Running, displaceable_from
+from closeknit.scheduler.kept_places import KeptPlaces
 from closeknit.scheduler.needs import satisfied
 from closeknit.scheduler.preemption import Displacement, displacement
-from closeknit.scheduler.reservation import Leaving, Reservation, reserve
+from closeknit.scheduler.reservation import Leaving, Reservation, place_of, reserve
 from closeknit.scheduler.waiting import order
 
 if TYPE_CHECKING:
@@ -39,10 +39,6 @@ PATIENCE = 60.0
 
 So often it is also looked whether a unit that could displace nobody can do so now.
 """
-
-
-LONGEST = 600.0
-"""How long a place is kept where nobody knows when it becomes free, and how long none is kept after that."""
 
 
 class State(Protocol):
@@ -78,16 +74,11 @@ class _Runner:
 
 
 class MakingRoom:
-    """The one reservation, and who has been displaced for whom."""
+    """Who is to be helped, and who has been displaced for whom."""
 
     def __init__(self, *, reserving: bool = True, displacing: bool = True) -> None:
         self._reserving, self._displacing = reserving, displacing
-        self._until = inf
-        """When the reservation is given up, because nobody knows when it would end."""
-        self._free_until = -inf
-        """Until when nothing is reserved after that."""
-        self._kept: Reservation | None = None
-        self._owner: Workload | None = None
+        self._places = KeptPlaces()
         self._running: dict[Key, _Runner] = {}
         self._failed: dict[Key, Verdict] = {}
         self._later: dict[Key, tuple[float, Verdict]] = {}
@@ -118,16 +109,16 @@ class MakingRoom:
             self._failed[verdict.workload.object.key] = verdict
             self._later.pop(verdict.workload.object.key, None)
 
-    def placed_or_gone(self, key: Key) -> list[NodeChanged]:
-        """A unit needs no help any more; others may have what is left of a place that was kept for it."""
+    def placed_or_gone(self, key: Key) -> None:
+        """A unit needs no help any more."""
         self._failed.pop(key, None)
         self._later.pop(key, None)
         self._awaiting.pop(key, None)
-        if self._owner is None or self._owner.object.key != key:
-            return []
-        nodes = self._kept.nodes if self._kept is not None else frozenset()
-        self._kept = self._owner = None
-        return [NodeChanged(node) for node in sorted(nodes)]
+        self._places.drop(key)
+
+    def freed(self) -> list[NodeChanged]:
+        """Where others may take what was kept until now, told once."""
+        return self._places.freed()
 
     def plan_of(self, key: Key) -> Displacement | None:
         """Who is displaced for a unit that waits."""
@@ -135,39 +126,25 @@ class MakingRoom:
 
     def drop(self, plan: Plan) -> None:
         """A plan is not carried out, since somebody has changed; its unit is considered anew."""
-        self._awaiting.pop(plan.failed.workload.object.key, None)
+        key = plan.failed.workload.object.key
+        self._awaiting.pop(key, None)
+        self._places.drop(key)
         self.failed(plan.failed)
 
-    def give_up(self, now: float) -> list[NodeChanged]:
-        """Give up a reservation that has been held for long without anybody knowing for how long still."""
-        if now < self._until or self._owner is None:
-            return []
-        self._free_until = now + LONGEST
-        return self.placed_or_gone(self._owner.object.key)
+    def kept_before(self, workload: Workload, state: State, now: float) -> list[Reservation]:
+        """The places that a unit must leave free, since they are kept for others who go before it."""
+        self._places.drop_lost(state.has_node)
+        return self._places.before(workload, now)
 
-    def delays(self, workload: Workload, now: float) -> bool:
-        """Whether a unit could stand in the way of who has the reservation and goes before it."""
-        if self._kept is None or self._owner is None or order(workload) <= order(self._owner):
-            return False
-        return self._kept.delayed_by(now + workload.run_seconds if workload.run_seconds is not None else inf)
-
-    @contextmanager
-    def behind_the_first(self, state: State) -> Iterator[None]:
-        """Decide so that nobody delays who has the reservation."""
-        kept = self._kept
-        if kept is not None and not all(map(state.has_node, kept.nodes)):
-            kept = self._kept = self._owner = None
-        if kept is None:
-            yield
-            return
-        with kept.kept(state.engine):
-            yield
+    def kept(self, state: State) -> list[Reservation]:
+        """All places that are kept: who has its minimum and wants more must leave them free."""
+        self._places.drop_lost(state.has_node)
+        return self._places.all()
 
     def next_time(self) -> float | None:
         """When the next unit may be considered; None where nobody waits for that."""
-        given_up = self._until if self._owner is not None else inf
-        considered = -inf if self._failed else self._next_later()
-        soonest = min(max(considered, self._not_before), given_up)
+        considered = -inf if self._failed else min(self._next_later(), self._places.next_time())
+        soonest = max(considered, self._not_before)
         return soonest if soonest < inf else None
 
     def _next_later(self) -> float:
@@ -185,63 +162,80 @@ class MakingRoom:
     def consider(self, state: State, accounts: Accounts, now: float) -> Plan | None:
         """Help the first unit that failed, if it is time: keep a place for it, or say whom to displace.
 
-        Whoever displaces others keeps the place that they leave.
+        Whoever displaces others keeps the place that they leave. Nobody does so where a place is kept for
+        somebody who goes before it.
         """
+        self._places.give_up(now)
         while self._next_later() <= now:
             key = heappop(self._times)[1]
             self._failed[key] = self._later.pop(key)[1]
-        if not self._failed or now < self._not_before:
+        if now < self._not_before:
+            return None
+        if (next_first := self._places.next_first(now)) is not None:
+            self._failed.setdefault(next_first.workload.object.key, next_first)
+        if not self._failed:
             return None
         verdict = self._failed.pop(min(self._failed, key=lambda key: order(self._failed[key].workload)))
         workload, key = verdict.workload, verdict.workload.object.key
-        assert workload.request is not None
+        if (awaited := self._awaited(key)) > now:
+            self._consider_at(verdict, awaited)
+            return None
+        self._awaiting.pop(key, None)
         running = {each.holder: (each, held) for each, held in self._runners(state)}
         self._not_before = now + PAUSE + PAUSE_FOR_A_POD * sum(each.pods for each, _ in running.values())
-        plan = None
         units = [each for each, _ in running.values()]
-        if self._displacing and now >= self._awaited(key):
-            plan = displacement(state.engine, state.topologies, workload, units, accounts=accounts, now=now)
-        if plan is not None and plan.victims:
-            self._awaiting[key] = now + PATIENCE, plan
-            self._consider_at(verdict, now + PATIENCE)
-            left = [Leaving(held, now) for each in plan.victims for held in running[each.holder][1]]
-            self._keep(workload, reserve(state.engine, workload.request, left, now), now)
-            return Plan(verdict, plan)
-        if self._displacing and now >= self._awaited(key):
-            self._awaiting.pop(key, None)
+        kept = self.kept_before(workload, state, now)
         if self._displacing:
+            plan = displacement(
+                state.engine, state.topologies, workload, units, accounts=accounts, now=now, kept=kept
+            )
+            if plan is not None and plan.victims:
+                self._awaiting[key] = now + PATIENCE, plan
+                self._consider_at(verdict, now + PATIENCE)
+                left = [Leaving(held, now) for each in plan.victims for held in running[each.holder][1]]
+                assert isinstance(plan.verdict.outcome, Placed)
+                assert plan.verdict.workload.request is not None
+                self._places.keep(
+                    verdict, place_of(plan.verdict.workload.request, plan.verdict.outcome, left, now)
+                )
+                return Plan(verdict, plan)
             self._consider_at(verdict, self._another_time(workload, units, now))
         assert verdict.outcome is not None
-        first = self._owner is None or order(workload) <= order(self._owner)
-        reserving = self._reserving and now >= self._free_until
-        if reserving and first and not lacks_quota(verdict.outcome):
-            ends = {holder: _end(each) for holder, (each, _) in running.items()}
-            leaving = [
-                Leaving(held, ends.get(held.workload, inf))
-                for held in state.engine.holdings()
-                if held.workload != workload.request.name
-            ]
-            self._keep(workload, reserve(state.engine, workload.request, leaving, now, self._kept), now)
+        if not self._reserving or lacks_quota(verdict.outcome):
+            self._places.drop(key)
+        elif not self._places.may_reserve(workload, now):
+            self._places.stand_behind(verdict)
+        else:
+            ends = {each.holder: _end(each) for each in units}
+            self._places.reserve(verdict, self._soonest(state, workload, ends, kept, now), now)
         return None
+
+    def _soonest(
+        self,
+        state: State,
+        workload: Workload,
+        ends: Mapping[str, float],
+        kept: Sequence[Reservation],
+        now: float,
+    ) -> Reservation | None:
+        """The place that a unit can have soonest; None where it fits on no empty cluster."""
+        assert workload.request is not None
+        leaving = [
+            Leaving(held, ends.get(held.workload, inf))
+            for held in state.engine.holdings()
+            if held.workload != workload.request.name
+        ]
+        before = self._places.of(workload.object.key)
+        return reserve(state.engine, workload.request, leaving, now, before=before, kept=kept)
 
     def _awaited(self, key: Key) -> float:
         return self._awaiting[key][0] if key in self._awaiting else -inf
 
     def _another_time(self, workload: Workload, running: Sequence[Running], now: float) -> float:
         """When others may be displaced for a unit though nothing happens to it; infinity for never."""
-        if (awaited := self._awaited(workload.object.key)) > now:
-            return awaited
         times = [at for each in running if (at := displaceable_from(workload, each)) < inf]
         # What units that it could not displace give up may be too little to wake it, and enough now.
         return min(at for at in (*times, now + PATIENCE) if at > now) if times else inf
-
-    def _keep(self, workload: Workload, kept: Reservation | None, now: float) -> None:
-        same = self._owner is not None and self._owner.object == workload.object
-        if kept is None or kept.at < inf:
-            self._until = inf
-        elif not same or self._until == inf:
-            self._until = now + LONGEST
-        self._kept, self._owner = kept, workload if kept is not None else None
 
     def _runners(self, state: State) -> Iterator[tuple[Running, list[Holding]]]:
         """All units that run, and what they hold."""

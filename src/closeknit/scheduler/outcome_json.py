@@ -58,8 +58,8 @@ def outcome(verdict: Verdict) -> Json:
         "shortfalls": [],
         "problems": [problem(each) for each in verdict.problems],
     }
-    if verdict.workload.notes:
-        entry["notes"] = [problem(each) for each in verdict.workload.notes]
+    if verdict.notes:
+        entry["notes"] = [problem(each) for each in verdict.notes]
     match decided:
         case Placed():
             root = decided.groups[0].name if decided.groups else None

@@ -21,6 +21,7 @@ from closeknit.hub.topology import DomainPath
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.deciding import Verdict, decide
 from closeknit.scheduler.displaceable import Running, displaceable_from, may_displace
+from closeknit.scheduler.reservation import Reservation, keeping
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
@@ -53,13 +54,15 @@ def displacement(
     *,
     accounts: Accounts,
     now: float,
+    kept: Sequence[Reservation] = (),
     trials: int = TRIALS,
 ) -> Displacement | None:
     """The units to displace for a workload that does not fit; None where displacing helps nothing.
 
-    Nothing is applied. The engine holds what runs, and the accounts are charged for it.
+    Nothing is applied. The engine holds what runs, and the accounts are charged for it. Places that are
+    ``kept`` for those who go before the workload are not for it, whoever leaves them.
     """
-    search = _Search(engine, cluster, workload, accounts, now, trials)
+    search = _Search(engine, cluster, workload, accounts, now, kept, trials)
     victims = [each for each in running if displaceable_from(workload, each) <= now]
     if search.verdict(victims) is None:
         return None
@@ -82,6 +85,7 @@ class _Search:
     workload: Workload
     accounts: Accounts
     now: float
+    kept: Sequence[Reservation]
     limit: int
     tried: int = 0
 
@@ -93,7 +97,8 @@ class _Search:
             for each in victims:
                 self.engine.release(each.holder)
                 books.forget(each.holder)
-            verdict = decide(self.engine, self.cluster, self.workload, books, explained=False)
+            with keeping(self.engine, self.kept):
+                verdict = decide(self.engine, self.cluster, self.workload, books, explained=False)
         return verdict if isinstance(verdict.outcome, Placed) else None
 
     def enough(self, victims: Sequence[Running]) -> bool:

@@ -11,7 +11,7 @@ Everything is tried on the engine's fork. Time comes in as an argument, in the s
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -19,9 +19,10 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from closeknit.hub.cluster import Holding
-from closeknit.hub.outcome import Placed
+from closeknit.hub.outcome import Assignment, Outcome, Placed
 from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
+from closeknit.scheduler.portions import minimum
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
@@ -75,17 +76,18 @@ class Reservation:
                 found.append(Holding(self.unit, node, Resources(), pods - 1))
         return found
 
-    @contextmanager
-    def kept(self, engine: Engine) -> Iterator[None]:
-        """Let the engine decide as those must see it who could delay the unit."""
-        held = self.held(engine)
+
+@contextmanager
+def keeping(engine: Engine, places: Iterable[Reservation]) -> Iterator[None]:
+    """Let the engine decide as those must see it who could delay the owners of these places."""
+    held = [holding for place in places for holding in place.held(engine)]
+    for holding in held:
+        engine.hold(holding)
+    try:
+        yield
+    finally:
         for holding in held:
-            engine.hold(holding)
-        try:
-            yield
-        finally:
-            for holding in held:
-                engine.release_pods(holding)
+            engine.release_pods(holding)
 
 
 def reserve(
@@ -93,18 +95,20 @@ def reserve(
     request: Request,
     leaving: Sequence[Leaving],
     now: float,
+    *,
     before: Reservation | None = None,
+    kept: Sequence[Reservation] = (),
 ) -> Reservation | None:
     """The placement that a unit which does not fit now can have soonest; None where it never fits.
 
     Those who end at a known time leave in that order, and all others after them, workload by workload: first
     those who are where the unit had its reservation ``before``, so that it stays there, then small ones, so
-    that few pods have to leave.
+    that few pods have to leave. Places that are ``kept`` for those who go before it are not for it.
     """
     steps = _in_order(leaving, before.nodes if before is not None else frozenset())
 
     def fits_after(count: int) -> bool:
-        return isinstance(_decided(engine, request, steps[:count]), Placed)
+        return isinstance(_decided(engine, request, steps[:count], kept), Placed)
 
     # The more has left, the more fits. Mostly few have to leave, so the first guesses are small.
     guess = 1
@@ -112,18 +116,25 @@ def reserve(
         guess *= 2
     tried = range(guess // 2, min(guess, len(steps)) + 1)
     enough = guess // 2 + bisect_left(tried, x=True, key=fits_after)
-    placed = _decided(engine, request, steps[:enough]) if enough <= len(steps) else None
+    placed = _decided(engine, request, steps[:enough], kept) if enough <= len(steps) else None
     if not isinstance(placed, Placed):
         return None
-    gone = [each for step in steps[:enough] for each in step]
-    at = max((each.at for each in gone), default=now)
-    needed = _needed(request, placed)
+    return place_of(request, placed, [each for step in steps[:enough] for each in step], now)
+
+
+def place_of(request: Request, placed: Placed, gone: Sequence[Leaving], now: float) -> Reservation:
+    """What a placement needs that a unit can have once some have gone.
+
+    That is its minimum: pods above it come after the minimum of every other unit.
+    """
+    needed = _needed(request, minimum(request, placed))
     going: dict[str, set[str]] = {}
     for each in gone:
         if each.holding.node in needed:
             going.setdefault(each.holding.node, set()).add(each.holding.workload)
-    leaving_there = {node: frozenset(workloads) for node, workloads in going.items()}
-    return Reservation(request.name, max(at, now), frozenset(needed), needed, leaving_there)
+    leaving = {node: frozenset(workloads) for node, workloads in going.items()}
+    at = max((each.at for each in gone), default=now)
+    return Reservation(request.name, max(at, now), frozenset(needed), needed, leaving)
 
 
 def _in_order(leaving: Sequence[Leaving], wanted: frozenset[str]) -> list[list[Leaving]]:
@@ -144,18 +155,21 @@ def _in_order(leaving: Sequence[Leaving], wanted: frozenset[str]) -> list[list[L
     return [list(step) for _, step in groupby(sorted(leaving, key=place), key=place)]
 
 
-def _decided(engine: Engine, request: Request, gone: Sequence[Sequence[Leaving]]) -> object:
+def _decided(
+    engine: Engine, request: Request, gone: Sequence[Sequence[Leaving]], kept: Sequence[Reservation]
+) -> Outcome:
     with engine.fork():
         for step in gone:
             for each in step:
                 engine.release_pods(each.holding)
-        return engine.decide(request)
+        with keeping(engine, kept):
+            return engine.decide(request)
 
 
-def _needed(request: Request, placed: Placed) -> dict[str, Resources]:
+def _needed(request: Request, assignments: Iterable[Assignment]) -> dict[str, Resources]:
     """By node, what a placement takes there."""
     sets = {pods.name: pods for pods in request.root.pod_sets()}
     needed: dict[str, Resources] = {}
-    for each in placed.assignments:
+    for each in assignments:
         needed[each.node] = needed.get(each.node, Resources()) + sets[each.pod_set].resources + _ONE_POD
     return needed

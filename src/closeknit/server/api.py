@@ -16,6 +16,7 @@ from closeknit.server.documents import (
     MapDocument,
     NodeList,
     NodeRow,
+    OutcomeDocument,
     PlanDocument,
     PodRow,
     ProblemDocument,
@@ -147,7 +148,18 @@ class Api:
                 pods.extend(PodRow(name=name, group=group_of(member.name)) for name in member.pods)
         nodes = self.live.nodes_of(unit)
         pods += [PodRow(name=pod.name, group=pod.group, node=nodes.get(pod.name, "")) for pod in unit.running]
-        return WorkloadDocument(workload=self.live.row(unit), pods=pods, groups=groups)
+        plan = (self.live.said(unit) or {}).get("plan") or {}
+        displaced = (self.live.number(each.get("workload", "")) for each in plan.get("displaces", ()))
+        return WorkloadDocument(
+            workload=self.live.row(unit),
+            pods=pods,
+            groups=groups,
+            displaces=[number for number in displaced if number is not None],
+        )
+
+    def outcome(self, asked: Asked) -> OutcomeDocument:
+        """What the scheduler has said of a workload."""
+        return OutcomeDocument(outcome=self.live.said(self._unit(asked)))
 
     def explain(self, asked: Asked) -> Explanation:
         """What would become of a workload now, and why."""

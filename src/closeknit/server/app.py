@@ -46,6 +46,7 @@ class MapServer:
     ) -> None:
         self.changed = asyncio.Event()
         self.changed.set()
+        self.live = live
         self._api = Api(live)
         self._stream = Stream(live)
         self._host, self._port, self._tls = host, port, tls

@@ -193,6 +193,8 @@ class WorkloadDocument(Document, frozen=True, kw_only=True):
     workload: WorkloadRow
     pods: list[PodRow]
     groups: list[GroupRow]
+    displaces: list[int] = []
+    """The workloads that are about to go for it, as the scheduler has announced."""
 
 
 class GroupRow(Document, frozen=True, kw_only=True):
@@ -212,6 +214,13 @@ class Explanation(Document, frozen=True, kw_only=True):
     outcome: dict[str, Any]
     """As ``closeknit plan -o json`` has it."""
     sentences: list[str]
+
+
+class OutcomeDocument(Document, frozen=True, kw_only=True):
+    """What the scheduler has said of a workload."""
+
+    outcome: dict[str, Any] | None = None
+    """As the annotation ``closeknit.dev/outcome`` has it; nothing where it has not said anything yet."""
 
 
 class PlanDocument(Document, frozen=True, kw_only=True):

@@ -8,10 +8,11 @@ import time
 from random import Random
 
 from closeknit.dialects import DIALECTS
+from closeknit.dialects.kueue.family import KUEUE
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
 from closeknit.live.following import Following, kinds_read
-from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.server.access import Access
 from closeknit.server.app import MapServer
 from closeknit.server.live_map import LiveMap
@@ -38,12 +39,13 @@ class MapInstance:
         self._kinds = kinds_read(DIALECTS)
         self._own = following is None
         self._following = following or Following(api, self._kinds, clock=clock, random=random)
-        self.state = ClusterState()
+        # Jobs that queue in Kueue are workloads too; what other families ask for shows as what is made of it.
+        self.state = ClusterState((*FAMILIES, KUEUE))
         self.live = LiveMap(self.state, time=time.time, generation=int(time.time()))
         self.server = MapServer(self.live, host=host, port=port, access=access, tls=tls)
 
     async def run(self) -> None:
         """Follow and serve. ``server.start`` comes first, so that its address is known."""
-        with self._following.listening(self.state, self._kinds, self.server.changed.set):
+        with self._following.listening(self.live.announced, self._kinds, self.server.changed.set):
             work = [self._following.run()] if self._own else []
             await asyncio.gather(*work, self.server.tell())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.store.objects import Stored
@@ -11,6 +12,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.server.announced import Announced
 from closeknit.server.documents import (
     Holdings,
     MapDocument,
@@ -32,6 +34,8 @@ class LiveMap:
     def __init__(self, state: ClusterState, *, time: Callable[[], float], generation: int = 0) -> None:
         """``generation``: where to begin, so that a reader can tell one process from the next."""
         self.state = state
+        self.announced = Announced(state)
+        """Whoever follows the cluster tells this one, which tells the state."""
         self._time = time
         self.generation = generation
         self.usage = Usage("cpu")
@@ -278,6 +282,15 @@ class LiveMap:
             if (unit.object.kind, unit.object.namespace, unit.object.name) == (kind, namespace, name):
                 return unit
         return None
+
+    def said(self, unit: Workload) -> dict[str, Any] | None:
+        """What the scheduler has said of a unit; None where that is nothing."""
+        return self.announced.outcome(unit.key)
+
+    def number(self, holder: str) -> int | None:
+        """The number that stands for a holder, if it is there."""
+        number = self._ids.get(holder)
+        return number if number in self._rows else None
 
     def nodes_of(self, unit: Workload) -> dict[str, str]:
         """By pod of a unit that has one, its node."""

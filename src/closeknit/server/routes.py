@@ -12,6 +12,7 @@ from closeknit.server.documents import (
     Explanation,
     MapDocument,
     NodeList,
+    OutcomeDocument,
     PlanDocument,
     Timeline,
     TopologyDocument,
@@ -142,6 +143,12 @@ ROUTES = (
         sends=Explanation,
         says="What would become of a workload on the cluster as it is, and why.",
         costly=True,
+    ),
+    Route(
+        path=f"{_UNIT}/outcome",
+        answer=Api.outcome,
+        sends=OutcomeDocument,
+        says="What the scheduler has said of a workload: where it is, or why it waits and who goes for it.",
     ),
     Route(
         path="/queue",

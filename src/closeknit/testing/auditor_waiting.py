@@ -65,33 +65,51 @@ class Waiting:
         }
 
     def overlooked(self, *, reserving: bool = False) -> Iterator[str]:
-        """Gangs of which pods wait that could be placed with what is free.
+        """Gangs of which pods wait that could be placed with what is free and not kept for others.
 
-        Who comes after a gang for which there is no room is left out, if a place is kept for that one:
-        because it makes others go, or because that is done for the first that waits (``reserving``).
+        A place may be kept for a gang that lacks its minimum, has no room now and could have it on an empty
+        cluster: for the first of those in the queue (``reserving``), and for each that may displace others,
+        which are those above the lowest priority. An API does not show which nodes are kept, but there are no
+        more of them than pods that the gang lacks. So a gang behind it is overlooked if it fits whichever
+        nodes are kept. A gang that fits on no empty cluster keeps nothing, and excuses nobody.
         """
-        displacing = set(self.could_displace())
         free = self.free()
-        for group in sorted(self._cluster.pod_groups, key=self._order):
-            if not self._waits(group):
-                continue
-            if self._fits(group, free):
-                yield group["metadata"]["name"]
-            elif self._lacks_minimum(group) and (reserving or group["metadata"]["name"] in displacing):
-                return
+        for group, kept in self._in_turn(reserving=reserving):
+            if self._fits(group, free, kept):
+                yield _name(group)
 
-    def could_displace(self) -> Iterator[str]:
-        """Gangs that lack their minimum and would have it, if all gangs of lower priority had gone."""
-        for group in self._cluster.pod_groups:
-            if self._waits(group) and self._lacks_minimum(group):
+    def could_displace(self, *, reserving: bool = False) -> Iterator[str]:
+        """Gangs that lack their minimum and find no room, and would if all gangs of lower priority had gone.
+
+        What is kept for others is not for them, whoever leaves it. Free room alone is no reason to be named
+        here: where nobody of lower priority runs, a gang may have to wait beside room that is kept for one
+        before it (see ``overlooked``).
+        """
+        free = self.free()
+        for group, kept in self._in_turn(reserving=reserving):
+            if self._lacks_minimum(group) and not self._fits(group, free, kept):
                 mine = self._priorities.of(group)
                 lower = [each for each in self._cluster.pod_groups if self._priorities.of(each) < mine]
-                names = {each["metadata"]["name"] for each in lower}
-                if self._fits(group, self.free(without=names)):
-                    yield group["metadata"]["name"]
+                if self._fits(group, self.free(without=map(_name, lower)), kept):
+                    yield _name(group)
+
+    def _in_turn(self, *, reserving: bool) -> Iterator[tuple[Object, int]]:
+        """Who waits, in order, and how many nodes may be kept for those before it."""
+        free, kept = self.free(), 0
+        lowest = min(map(self._priorities.of, self._cluster.pod_groups), default=0)
+        for group in sorted(filter(self._waits, self._cluster.pod_groups), key=self._order):
+            yield group, kept
+            displacing = self._priorities.of(group) > lowest
+            if not (reserving or displacing) or not self._lacks_minimum(group):
+                continue
+            others = {_group(each) for each in self._cluster.pods} - {_name(group)}
+            if not self._fits(group, free, kept) and self._fits(group, self.free(without=others)):
+                reserving = reserving and displacing
+                kept += sum(max(part.lacking(), 0) for part in self._parts(group))
 
     def free(self, without: Iterable[str] = ()) -> dict[str, int]:
         """What no pod holds, on each node that takes pods; pods of some gangs hold nothing."""
+        gone = frozenset(without)
         free = {
             each["metadata"]["name"]: int(each["status"]["allocatable"][self._resource])
             for each in self._cluster.nodes
@@ -99,7 +117,7 @@ class Waiting:
         }
         for each in self._cluster.pods:
             name = each["spec"].get("nodeName", "")
-            if name in free and not _ended(each) and _group(each) not in without:
+            if name in free and not _ended(each) and _group(each) not in gone:
                 free[name] -= self._asks(each)
         return free
 
@@ -142,20 +160,24 @@ class Waiting:
     def _lacks_minimum(self, group: Object) -> bool:
         return any(part.lacking() > 0 for part in self._parts(group))
 
-    def _fits(self, group: Object, free: Mapping[str, int]) -> bool:
-        """Whether all that is missing can be placed; where nothing is, whether another pod can."""
+    def _fits(self, group: Object, free: Mapping[str, int], kept: int = 0) -> bool:
+        """Whether all that is missing can be placed; where nothing is, whether another pod can.
+
+        So many nodes are kept for others, whichever they are.
+        """
         parts = self._parts(group)
         if self._lacks_minimum(group):
-            return self._together([(part, max(part.lacking(), 0)) for part in parts], free)
-        return any(self._together([(part, 1)], free) for part in parts if part.waiting())
+            return self._together([(part, max(part.lacking(), 0)) for part in parts], free, kept)
+        return any(self._together([(part, 1)], free, kept) for part in parts if part.waiting())
 
-    def _together(self, parts: Sequence[tuple[_Part, int]], free: Mapping[str, int]) -> bool:
+    def _together(self, parts: Sequence[tuple[_Part, int]], free: Mapping[str, int], kept: int) -> bool:
         units = self._asks(parts[0][0].pods[0])
         places = {host: room // units for host, room in free.items() if room >= units}
         for domains in product(*(self._domains(part, free) for part, _ in parts)):
             if _room_for(
                 [(number, domain) for (_, number), domain in zip(parts, domains, strict=True)],
-                {host: (self._labels[host], some) for host, some in places.items()},
+                [(self._labels[host], some) for host, some in places.items()],
+                kept,
             ):
                 return True
         return False
@@ -170,15 +192,23 @@ class Waiting:
         return int(resources.get("limits", {}).get(self._resource, 0))
 
 
-def _room_for(wanted: Sequence[tuple[int, Path]], places: Mapping[str, tuple[Path, int]]) -> bool:
-    """Whether domains have the places that are wanted of them; two of them are equal or apart."""
+def _room_for(wanted: Sequence[tuple[int, Path]], places: Sequence[tuple[Path, int]], kept: int) -> bool:
+    """Whether domains have the places that are wanted of them; two of them are equal or apart.
+
+    So many nodes are left out of each domain, those with most places.
+    """
     asked: Counter[Path] = Counter()
     for number, domain in wanted:
         asked[domain] += number
     return all(
-        sum(some for path, some in places.values() if path[: len(domain)] == domain) >= number
+        sum(sorted((some for path, some in places if path[: len(domain)] == domain), reverse=True)[kept:])
+        >= number
         for domain, number in asked.items()
     )
+
+
+def _name(obj: Object) -> str:
+    return str(obj["metadata"]["name"])
 
 
 def _group(pod: Object) -> str:

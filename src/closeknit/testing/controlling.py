@@ -6,8 +6,9 @@ Every write of the controllers is counted and can be made to fail; a process tha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from random import Random
 from typing import Any
 
@@ -30,11 +31,14 @@ from closeknit.scheduler.loop import Settings
 from closeknit.testing.clock import HandClock
 from closeknit.testing.faulty_api import Fault, FaultyApi
 from closeknit.testing.guarded_api import GuardedApi
+from closeknit.testing.rest import still_to_come
 
 _STEP = 0.25
 _QUIET = 4
 """Steps without anything under way after which nothing more is expected."""
-_PATIENCE = 600
+_SOON = 5.0
+"""Seconds within which what failed, or waits for a moment, is waited for."""
+_PATIENCE = 1200
 """Steps after which something should have come to rest."""
 _OF_THE_SERVER = frozenset(
     {
@@ -86,6 +90,7 @@ class Controlled:
         self._instances: list[Controllers | Instance] = []
         self._start(self.api)
         self._beside = [asyncio.create_task(self._replace())]
+        self._kubelets = standins
         if standins:
             self._beside.append(asyncio.create_task(run_standins(api, clock=clock, random=Random(3))))
 
@@ -146,17 +151,30 @@ class Controlled:
             await asyncio.sleep(seconds)
 
     async def quiet(self) -> None:
-        """Return when nothing has been under way for a second."""
-        rest = 0
+        """Return when nothing was under way for a second, and nothing on the server is about to change."""
+        rest, before, to_come = 0, 0, "The controllers are at work."
         for _ in range(_PATIENCE):
             await self.settle(_STEP)
             for task in (*self._work, *self._beside):
                 if task.done() and not task.cancelled():
                     task.result()
-            rest = rest + 1 if self._is_idle() else 0
-            if rest == _QUIET:
+            written = len(self.api.writes) + len(self._successor.writes)
+            rest = rest + 1 if self._is_idle() and written == before else 0
+            before = written
+            if rest >= _QUIET:
+                following = [each.following for each in self._instances]
+                to_come = await still_to_come(self.cluster, following, kubelets_at=self._kubelets_at())
+                if not to_come and self._is_idle():
+                    return
+        raise AssertionError(f"The cluster does not come to rest. {to_come}")
+
+    async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
+        """Return when something holds."""
+        for _ in range(_PATIENCE):
+            if await holds():
                 return
-        raise AssertionError("The controllers do not come to rest.")
+            await self.settle(_STEP)
+        raise AssertionError("It does not come to that.")
 
     async def restart(self, settings: Sequence[Entry] | None = None) -> None:
         """Let the process die and start another, with other settings where some are given."""
@@ -183,9 +201,16 @@ class Controlled:
         assert not refused, f"Roles (installation/privileges) do not allow what was asked for: {refused}"
 
     def _is_idle(self) -> bool:
-        return all(isinstance(each, Instance) or each.loop is not None for each in self._instances) and all(
-            each.idle for each in self._instances
+        return all(
+            each.following is not None and each.idle and not each.untold for each in self._instances
+        ) and not any(
+            isinstance(each, Controllers) and each.loop is not None and each.loop.rest < _SOON
+            for each in self._instances
         )
+
+    def _kubelets_at(self) -> datetime | None:
+        """The time at which kubelets' stand-ins work, where they can fall behind."""
+        return self.clock.now() if self._kubelets and not isinstance(self.clock, HandClock) else None
 
     def _start(self, api: KubernetesApi) -> None:
         log = structlog.wrap_logger(structlog.ReturnLogger(), processors=[self._note])
@@ -280,7 +305,9 @@ async def crash_everywhere(
     for point in range(0, writes, every):
         for fault in faults:
             found, _ = await live(point, fault)
-            assert found == expected, f"{fault.value} at write {point}"
+            # pytest shows little of what is large.
+            differing = "\n".join(differences(expected, found))
+            assert not differing, f"{fault.value} at write {point}:\n{differing}"
             runs += 1
     return runs
 
@@ -301,6 +328,18 @@ def without_chance(value: Any) -> Any:
     if isinstance(value, list):
         return [without_chance(each) for each in value]
     return value
+
+
+def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
+    """Where two values made of mappings and lists differ, a line each."""
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        for name in sorted({*expected, *found}):
+            yield from differences(expected.get(name), found.get(name), f"{path}.{name}")
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for index, pair in enumerate(zip(expected, found, strict=True)):
+            yield from differences(*pair, f"{path}[{index}]")
+    elif expected != found:
+        yield f"{path}: {expected} is expected, {found} was found"
 
 
 def _with_namespace(body: Mapping[str, Any], resources: Mapping[str, Resource]) -> Mapping[str, Any]:

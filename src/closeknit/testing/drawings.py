@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.drawing import GPU, HOSTNAME, draw, parse
+from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.request import Group, Member, Request
 from closeknit.hub.resources import Resources
@@ -46,6 +47,7 @@ def _outlined(member: Member, depth: int) -> Iterator[str]:
     words.append(f"{member.count} x {member.resources}")
     words += [f"minimum={member.minimum}"] if member.minimum is not None else []
     words += [f"running on {', '.join(member.bound)}"] if member.bound else []
-    words += [f"port {port.port}/{port.protocol}" for port in sorted(member.host_ports)]
+    words += [f"port {port}" for port in sorted(member.host_ports)]
     words += [str(member.filter)] if member.filter != NodeFilter() else []
+    words += [str(member.neighbour)] if member.neighbour != Neighbour() else []
     yield "  " * depth + " ".join(words)

@@ -8,12 +8,14 @@ is no concern, agreement with the text is.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from closeknit.hub.cluster import Cluster
-from closeknit.hub.nodes import NAME_FIELD, Effect, Node, Term
+from closeknit.hub.neighbours import Apart, Near, Neighbour, PodSelector, binding
+from closeknit.hub.neighbours import Spread as SpreadRule
+from closeknit.hub.nodes import CORDON, NAME_FIELD, Effect, Node, NodeFilter, Term, Toleration
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Group, HostPort, Member, PodSet, Request
 from closeknit.hub.topology import DomainPath
@@ -70,10 +72,9 @@ def accepts(node: Node, pods: PodSet) -> bool:
     wanted = pods.filter
     return (
         node.ready
-        and not node.unschedulable
         and all(
             any(toleration.tolerates(taint) for toleration in wanted.tolerations)
-            for taint in node.taints
+            for taint in (*node.taints, *([CORDON] if node.unschedulable else []))
             if taint.effect is not Effect.PREFER_NO_SCHEDULE
         )
         and all(node.labels.get(key) == value for key, value in wanted.selector)
@@ -88,9 +89,14 @@ def _matches(node: Node, term: Term) -> bool:
     )
 
 
-def ports_taken(cluster: Cluster) -> Counter[tuple[str, HostPort]]:
-    """How often each port of each node is held."""
-    return Counter((each.node, port) for each in cluster.holdings for port in each.host_ports)
+def ports_held(cluster: Cluster, node: str) -> set[HostPort]:
+    """The ports of a node that pods hold."""
+    return {port for each in cluster.holdings if each.node == node and each.pods for port in each.host_ports}
+
+
+def meet(some: Collection[HostPort], others: Collection[HostPort]) -> bool:
+    """Whether pods with these ports cannot share a node."""
+    return any(one.meets(other) for one in some for other in others)
 
 
 def members_formed(request: Request, spread: Spread) -> dict[str, bool]:
@@ -130,6 +136,7 @@ def broken(scene: Scene, spread: Spread) -> Iterator[str]:
         used = nodes_of(member, spread)
         if used and scene.shared(used, scene.labels.index(member.required)) is None:
             yield f"group {member.name} must share one {member.required}, but uses {', '.join(sorted(used))}"
+    yield from broken_neighbours(scene, spread)
 
 
 def _broken_counts(request: Request, spread: Spread) -> Iterator[str]:
@@ -156,9 +163,8 @@ def _broken_counts(request: Request, spread: Spread) -> Iterator[str]:
 
 def _broken_nodes(scene: Scene, spread: Spread) -> Iterator[str]:
     left = free(scene.cluster)
-    held = ports_taken(scene.cluster)
     asked: dict[str, Counter[str]] = {}
-    ports: Counter[tuple[str, HostPort]] = Counter()
+    ports: dict[str, list[frozenset[HostPort]]] = {}
     for pods in scene.request.root.pod_sets():
         for node, count in spread.get(pods.name, {}).items():
             if count < 0:
@@ -172,16 +178,154 @@ def _broken_nodes(scene: Scene, spread: Spread) -> Iterator[str]:
                 yield f"node {node} does not take pods of {pods.name}"
             use = asked.setdefault(node, Counter())
             use.update({**(pods.resources * count), "pods": count})
-            ports.update({(node, port): count for port in pods.host_ports})
+            ports.setdefault(node, []).extend([pods.host_ports] * count)
     for node, use in asked.items():
         for resource, units in use.items():
             machine = scene.nodes[node]
             unlimited = resource == "pods" and "pods" not in machine.allocatable and not machine.no_pods
             if not unlimited and units > left[node].get(resource, 0):
                 yield f"node {node} has {left[node].get(resource, 0)} of {resource}, but {units} are placed"
-    for (node, port), count in ports.items():
-        if count + held[node, port] > 1:
-            yield f"port {port.port}/{port.protocol} of node {node} is used {count + held[node, port]} times"
+    for node, taken in ports.items():
+        for i, mine in enumerate(taken):
+            if meet(mine, ports_held(scene.cluster, node)) or any(meet(mine, other) for other in taken[:i]):
+                yield f"a port of node {node} is used twice: {', '.join(map(str, sorted(mine)))}"
+
+
+Pods: TypeAlias = Mapping[str, int]
+"""How many pods each node has."""
+
+
+def running_pods(cluster: Cluster, selector: PodSelector) -> Pods:
+    """The running pods that a selector means, by node."""
+    counts: Counter[str] = Counter()
+    for held in cluster.holdings:
+        if held.neighbour.selected(selector):
+            counts[held.node] += held.pods
+    return counts
+
+
+def domains_of(scene: Scene, key: str) -> dict[str, list[str]]:
+    """The nodes of each domain of a label."""
+    found: dict[str, list[str]] = {}
+    for name, node in scene.nodes.items():
+        if key in node.labels:
+            found.setdefault(node.labels[key], []).append(name)
+    return found
+
+
+def counted_nodes(scene: Scene, pods: PodSet, rule: SpreadRule) -> set[str]:
+    """The nodes on which pods count for a rule of spreading."""
+    keys = [each.key for each in pods.neighbour.rules if isinstance(each, SpreadRule) and each.required]
+    unfiltered = replace(pods, filter=NodeFilter(tolerations=pods.filter.tolerations))
+    untainted = replace(pods.filter, tolerations=(Toleration(),))
+    return {
+        name
+        for name, node in scene.nodes.items()
+        if all(key in node.labels for key in keys)
+        and (
+            not rule.heeds_filter
+            or accepts(replace(node, ready=True, unschedulable=False), replace(pods, filter=untainted))
+        )
+        and (not rule.heeds_taints or accepts(node, unfiltered))
+    }
+
+
+def company(scene: Scene, rule: Near) -> tuple[list[PodSet], list[PodSet], Pods, list[PodSet]]:
+    """Who needs company, who of the request gives it without needing it, who runs, and who may go first."""
+    pod_sets = list(scene.request.root.pod_sets())
+    subjects = [pods for pods in pod_sets if rule in pods.neighbour.rules]
+    hosts = [
+        pods
+        for pods in pod_sets
+        if rule not in pods.neighbour.rules and pods.neighbour.selected(rule.selector)
+    ]
+    labelled = {name for name, node in scene.nodes.items() if any(key in node.labels for key in rule.keys)}
+    running = {
+        node: count for node, count in running_pods(scene.cluster, rule.selector).items() if node in labelled
+    }
+    nobody = not any(running.values())
+    leaders = [pods for pods in subjects if nobody and pods.neighbour.selected(rule.selector)]
+    return subjects, hosts, running, leaders
+
+
+def broken_neighbours(scene: Scene, spread: Spread) -> Iterator[str]:
+    """Every rule about the pods around a pod that a spread breaks."""
+    pod_sets = list(scene.request.root.pod_sets())
+    new = {pods.name: Counter(spread.get(pods.name, {})) for pods in pod_sets}
+    domains = [(key, nodes) for key in _keys(scene) for nodes in domains_of(scene, key).values()]
+    for key, nodes in domains:
+        inside = {pods.name: sum(new[pods.name][node] for node in nodes) for pods in pod_sets}
+        for pods in (pods for pods in pod_sets if inside[pods.name]):
+            for held in scene.cluster.holdings:
+                if held.node in nodes and held.pods and _kept_apart(key, pods.neighbour, held.neighbour):
+                    yield f"pods of {pods.name} and of {held.workload} share a {key}: {', '.join(nodes)}"
+            for other in (other for other in pod_sets if inside[other.name]):
+                several = other is not pods or inside[pods.name] > 1
+                if several and _kept_apart(key, pods.neighbour, other.neighbour):
+                    yield f"pods of {pods.name} and of {other.name} share a {key}: {', '.join(nodes)}"
+    for rule in {rule for pods in pod_sets for rule in pods.neighbour.rules if binding(rule)}:
+        if isinstance(rule, Near):
+            yield from _broken_company(scene, rule, new)
+    for pods in pod_sets:
+        for rule in pods.neighbour.rules:
+            if isinstance(rule, SpreadRule) and rule.required:
+                yield from _broken_balance(scene, pods, rule, new)
+
+
+def _keys(scene: Scene) -> set[str]:
+    """The labels whose domains anybody keeps others out of."""
+    everybody = [held.neighbour for held in scene.cluster.holdings]
+    everybody += [pods.neighbour for pods in scene.request.root.pod_sets()]
+    return {rule.key for each in everybody for rule in each.rules if isinstance(rule, Apart)}
+
+
+def _kept_apart(key: str, one: Neighbour, other: Neighbour) -> bool:
+    return any(
+        isinstance(rule, Apart) and binding(rule) and rule.key == key and them.selected(rule.selector)
+        for us, them in ((one, other), (other, one))
+        for rule in us.rules
+    )
+
+
+def _broken_company(scene: Scene, rule: Near, new: Mapping[str, Pods]) -> Iterator[str]:
+    subjects, hosts, running, leaders = company(scene, rule)
+    led = {node for pods in leaders for node, count in new[pods.name].items() if count}
+    used = {node for pods in subjects for node, count in new[pods.name].items() if count}
+    giving = {node for pods in hosts for node, count in new[pods.name].items() if count}
+    giving |= {node for node, count in running.items() if count}
+    for key in rule.keys:
+        alone = [
+            nodes
+            for nodes in domains_of(scene, key).values()
+            if used.intersection(nodes) and not giving.intersection(nodes)
+        ]
+        if len(alone) > 1 or any(not led.intersection(nodes) for nodes in alone):
+            yield f"pods need company by {key} on {alone}"
+        for node in used:
+            if key not in scene.nodes[node].labels:
+                yield f"node {node} has no label {key}, by which a pod needs company"
+
+
+def _broken_balance(scene: Scene, pods: PodSet, rule: SpreadRule, new: Mapping[str, Pods]) -> Iterator[str]:
+    counted = counted_nodes(scene, pods, rule)
+    running = running_pods(scene.cluster, rule.selector)
+    everybody = [p for p in scene.request.root.pod_sets() if p.neighbour.selected(rule.selector)]
+    domains = {
+        value: inside
+        for value, nodes in domains_of(scene, rule.key).items()
+        if (inside := [node for node in nodes if node in counted])
+    }
+    counts = {
+        value: sum(running.get(node, 0) + sum(new[p.name][node] for p in everybody) for node in nodes)
+        for value, nodes in domains.items()
+    }
+    few = rule.min_domains is not None and len(domains) < rule.min_domains
+    least = 0 if few else min(counts.values(), default=0)
+    for node, count in new[pods.name].items():
+        if count and node not in counted:
+            yield f"a pod of {pods.name} is on {node}, which does not count for spreading by {rule.key}"
+        elif count and counts[scene.nodes[node].labels[rule.key]] - least > rule.skew:
+            yield f"{pods.name} on {node}: {counts} by {rule.key} is more than {rule.skew} apart"
 
 
 def wishes_of(scene: Scene, spread: Spread) -> Wishes:

@@ -15,10 +15,25 @@ from typing import Any, TypeAlias
 from ortools.sat.python import cp_model
 
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.neighbours import Apart, Near, binding
+from closeknit.hub.neighbours import Spread as SpreadRule
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.testing.drawings import free
-from closeknit.testing.meaning import Place, Scene, Spread, accepts, order, ports_taken, wishes_of
+from closeknit.testing.meaning import (
+    Place,
+    Scene,
+    Spread,
+    accepts,
+    company,
+    counted_nodes,
+    domains_of,
+    meet,
+    order,
+    ports_held,
+    running_pods,
+    wishes_of,
+)
 
 # OR-Tools ships no types: a truth value, a whole number, or a sum of them.
 Literal: TypeAlias = Any
@@ -80,6 +95,7 @@ class _Model:
         self._formed(self._request.root, self._true)
         self._domain_uses: dict[tuple[str, int], dict[Place, Literal]] = {}
         self._add_required()
+        self._add_neighbours()
 
     def solution(self) -> Spread | None:
         """A spread that satisfies all that was demanded, or None where none does."""
@@ -117,7 +133,6 @@ class _Model:
     def _add_capacity(self) -> None:
         """No node gives more than it has, and no port twice."""
         left = free(self._scene.cluster)
-        held = ports_taken(self._scene.cluster)
         pod_sets = list(self._request.root.pod_sets())
         for name, node in self._scene.nodes.items():
             counts = ((pods, self._counts[pods.name].get(name)) for pods in pod_sets)
@@ -129,9 +144,13 @@ class _Model:
                     (pods.resources[resource], count) for pods, count in here if resource in pods.resources
                 ]
                 self._at_most(name, asked, left[name].get(resource, 0))
-            for port in sorted({port for pods, _ in here for port in pods.host_ports}):
-                sharing = [(1, count) for pods, count in here if port in pods.host_ports]
-                self._at_most(name, sharing, 0 if held[name, port] else 1)
+            held = ports_held(self._scene.cluster, name)
+            for i, (pods, count) in enumerate(here):
+                if meet(pods.host_ports, held):
+                    self._at_most(name, [(1, count)], 0)
+                for other, others in here[:i]:
+                    if meet(pods.host_ports, other.host_ports):
+                        self._at_most(name, [(1, count), (1, others)], 1)
 
     def _at_most(self, node: str, terms: Sequence[tuple[int, Linear]], limit: int) -> None:
         if terms:
@@ -140,6 +159,99 @@ class _Model:
             total = sum(factor // unit * count for factor, count in terms)
             # Tying the limit to the node's use says nothing new, but lets sums bound the number of nodes.
             self._model.add(total <= max(limit, 0) // unit * self._uses[self._request.root.name][node])
+
+    # ---- rules among pods ----
+
+    def _add_neighbours(self) -> None:
+        pod_sets = list(self._request.root.pod_sets())
+        rules = {rule for pods in pod_sets for rule in pods.neighbour.rules if binding(rule)}
+        for pods in pod_sets:
+            for rule in pods.neighbour.rules:
+                if isinstance(rule, Apart) and binding(rule):
+                    self._add_apart(pods, rule)
+                elif isinstance(rule, SpreadRule) and rule.required:
+                    self._add_spread(pods, rule)
+        for held in self._scene.cluster.holdings:
+            for rule in held.neighbour.rules:
+                if isinstance(rule, Apart) and binding(rule) and held.pods:
+                    for nodes in domains_of(self._scene, rule.key).values():
+                        if held.node in nodes:
+                            self._bar((p for p in pod_sets if p.neighbour.selected(rule.selector)), nodes)
+        for near in rules:
+            if isinstance(near, Near):
+                self._add_near(near)
+
+    def _inside(self, pods: PodSet, nodes: Iterable[str]) -> Linear:
+        """New pods of a set on these nodes."""
+        counts = self._counts[pods.name]
+        return sum(counts[node] for node in nodes if node in counts)
+
+    def _bar(self, pod_sets: Iterable[PodSet], nodes: Iterable[str]) -> None:
+        barred = list(nodes)
+        for pods in pod_sets:
+            self._model.add(self._inside(pods, barred) + 0 * self._true == 0)
+
+    def _add_apart(self, pods: PodSet, rule: Apart) -> None:
+        running = running_pods(self._scene.cluster, rule.selector)
+        others = [p for p in self._request.root.pod_sets() if p.neighbour.selected(rule.selector)]
+        for nodes in domains_of(self._scene, rule.key).values():
+            if any(running.get(node) for node in nodes):
+                self._bar([pods], nodes)
+            there = self._model.new_bool_var("")
+            self._model.add(self._inside(pods, nodes) + 0 * self._true == 0).only_enforce_if(there.negated())
+            for other in others:
+                most = 1 if other is pods else 0
+                self._model.add(self._inside(other, nodes) + 0 * self._true <= most).only_enforce_if(there)
+
+    def _add_near(self, rule: Near) -> None:
+        subjects, hosts, running, leaders = company(self._scene, rule)
+        for key in rule.keys:
+            domains = domains_of(self._scene, key)
+            self._bar(
+                subjects, set(self._scene.nodes) - {node for nodes in domains.values() for node in nodes}
+            )
+            alone = []
+            for nodes in domains.values():
+                if any(running.get(node) for node in nodes):
+                    continue
+                # True where the domain may hold subjects although nobody gives them company.
+                alone.append(self._model.new_bool_var(""))
+                hosted = self._model.new_bool_var("")
+                led = sum(self._inside(p, nodes) for p in leaders)
+                self._model.add(led + 0 * self._true >= 1).only_enforce_if(alone[-1])
+                self._model.add(
+                    sum(self._inside(p, nodes) for p in hosts) + 0 * self._true >= 1
+                ).only_enforce_if(hosted)
+                for pods in subjects:
+                    self._model.add(self._inside(pods, nodes) + 0 * self._true == 0).only_enforce_if(
+                        [alone[-1].negated(), hosted.negated()]
+                    )
+            self._model.add(sum(alone) + 0 * self._true <= 1)
+
+    def _add_spread(self, pods: PodSet, rule: SpreadRule) -> None:
+        counted = counted_nodes(self._scene, pods, rule)
+        running = running_pods(self._scene.cluster, rule.selector)
+        self._bar([pods], set(self._scene.nodes) - counted)
+        others = [p for p in self._request.root.pod_sets() if p.neighbour.selected(rule.selector)]
+        domains = [
+            inside
+            for nodes in domains_of(self._scene, rule.key).values()
+            if (inside := [node for node in nodes if node in counted])
+        ]
+        totals = [
+            sum(running.get(node, 0) for node in nodes) + sum(self._inside(p, nodes) for p in others)
+            for nodes in domains
+        ]
+        few = rule.min_domains is not None and len(domains) < rule.min_domains
+        least: Linear = 0
+        if not few and totals:
+            least = self._model.new_int_var(0, 1 << 30, "")
+            for total in totals:
+                self._model.add(least <= total + 0 * self._true)
+        for nodes, total in zip(domains, totals, strict=True):
+            there = self._model.new_bool_var("")
+            self._model.add(self._inside(pods, nodes) + 0 * self._true == 0).only_enforce_if(there.negated())
+            self._model.add(total - least + 0 * self._true <= rule.skew).only_enforce_if(there)
 
     def _placed(self, pods: PodSet) -> Linear:
         return sum(self._counts[pods.name].values())

@@ -6,7 +6,6 @@ Time is simulated and nothing is random. Every decision is the engine's; only wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
@@ -17,7 +16,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.outcome import Placed
 from closeknit.hub.request import Request
 from closeknit.scheduler.needs import likeness
-from closeknit.scheduler.reservation import Leaving, Reservation, reserve
+from closeknit.scheduler.reservation import Leaving, Reservation, keeping, reserve
 
 
 class Rule(Enum):
@@ -114,12 +113,12 @@ class Simulation:
             if not blocked and self.rule is not Rule.GREEDY:
                 blocked = True
                 running = [each for some in leaving.values() for each in some]
-                kept = self._kept = reserve(engine, each.request, running, now, self._kept)
+                kept = self._kept = reserve(engine, each.request, running, now, before=self._kept)
 
     def _placed(self, engine: Engine, request: Request, kept: Reservation | None) -> list[Holding] | None:
         """What a unit holds from now on; None where it cannot start."""
         self.history.decisions += 1
-        with kept.kept(engine) if kept is not None else nullcontext():
+        with keeping(engine, [kept] if kept is not None else []):
             outcome = engine.decide(request)
         if not isinstance(outcome, Placed):
             return None

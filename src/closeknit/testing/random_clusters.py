@@ -23,7 +23,7 @@ POOL = "pool"
 GENERATION = "generation"
 POOLS = ("a", "b")
 DEDICATED = "dedicated"
-PORT = HostPort(7777)
+_PORTS = (HostPort(7777), HostPort(7777, address="10.0.0.1"), HostPort(7777, address="10.0.0.2"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def occupied(rng: Random, cluster: Cluster, *, share: float) -> Cluster:
             + ([here.get("pods", 0)] if "pods" in node.allocatable else [])
         )
         if most > 0 and pod:
-            ports = frozenset([PORT]) if rng.random() < 0.05 else frozenset()
+            ports = some_port(rng.random(), 0.05)
             count = 1 if ports else rng.randint(1, most)
             taken.append(Holding(rng.choice(("w1", "w2", "w3")), node.name, pod, count, ports))
     return replace(cluster, holdings=(*cluster.holdings, *taken))
@@ -149,3 +149,10 @@ def _marked(rng: Random, node: Node) -> Node:
         effect = rng.choice(tuple(Effect))
         return replace(node, taints=(Taint(DEDICATED, effect, rng.choice(POOLS)),))
     return node
+
+
+def some_port(drawn: float, share: float) -> frozenset[HostPort]:
+    """A host port, for this share of all numbers from 0 to 1; half of them at one address only."""
+    if drawn >= share:
+        return frozenset()
+    return frozenset([_PORTS[max(int(drawn / share * 4) - 1, 0)]])

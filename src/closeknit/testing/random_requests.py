@@ -18,7 +18,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
 from closeknit.testing.drawings import free
-from closeknit.testing.meaning import accepts, ports_taken
+from closeknit.testing.meaning import accepts, meet
 from closeknit.testing.random_clusters import (
     TOPOLOGY,
     USUAL,
@@ -27,6 +27,7 @@ from closeknit.testing.random_clusters import (
     overcommitted,
     random_cluster,
 )
+from closeknit.testing.random_neighbours import with_neighbours
 from closeknit.testing.random_trees import Draft, Grower, request
 
 WORKLOAD = "train"
@@ -58,7 +59,7 @@ def random_instance(rng: Random, size: Size = USUAL) -> tuple[Cluster, Request]:
     made = request(WORKLOAD, tree, running)
     if rng.random() < 0.3 and not any(group.required or group.preferred for group in tree.groups()):
         made = replace(made, topology=None)
-    return cluster, made
+    return with_neighbours(rng, cluster, made, planted)
 
 
 class _Planter:
@@ -72,7 +73,7 @@ class _Planter:
         self._nodes = {node.name: node for node in cluster.nodes}
         self._paths = {node.name: topology.path(node.labels) for node in cluster.nodes}
         self._left = free(cluster)
-        self._ports = set(ports_taken(cluster))
+        self._ports = {(each.node, port) for each in cluster.holdings for port in each.host_ports}
         self._pods_left = size.pods
         self._eager = rng.choice((3, 6, 12))
 
@@ -128,7 +129,7 @@ class _Planter:
             accepts(self._nodes[node], shape)
             and all(left.get(name, 0) >= units for name, units in shape.resources.items())
             and ("pods" not in self._nodes[node].allocatable or left.get("pods", 0) > 0)
-            and not any((node, port) in self._ports for port in shape.host_ports)
+            and not meet(shape.host_ports, [port for at, port in self._ports if at == node])
         )
 
     def _take(self, draft: Draft, node: str) -> None:

@@ -17,9 +17,9 @@ from closeknit.testing.random_clusters import (
     HALF_CORE,
     POOL,
     POOLS,
-    PORT,
     TOPOLOGY,
     Size,
+    some_port,
 )
 
 
@@ -155,7 +155,7 @@ class Grower:
             asked["memory"] = rng.choice((1, 2, 3)) * 2**29
         if rng.random() < 0.03:
             asked = {}
-        ports = frozenset([PORT]) if rng.random() < 0.08 else frozenset()
+        ports = some_port(rng.random(), 0.08)
         return PodSet("", 1, Resources(asked), filter=self._filter(), host_ports=ports)
 
     def _filter(self) -> NodeFilter:

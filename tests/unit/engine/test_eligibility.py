@@ -74,8 +74,8 @@ def takers(asked: PodSet) -> set[str]:
         ),
         pytest.param(
             NodeFilter(tolerations=(Toleration(),)),
-            OPEN | {"spot", "leaving"},
-            id="an empty toleration covers all taints",
+            OPEN | {"spot", "leaving", "cordoned"},
+            id="an empty toleration covers all taints, and a cordoned node",
         ),
         pytest.param(
             accepting(term("pool", Operator.IN, "a", "b")), {"old", "new"}, id="In takes any of its values"

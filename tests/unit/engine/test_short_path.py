@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from closeknit.engine import Budget, Engine, short_path
-from closeknit.engine.node_fits import PodShape
 from closeknit.hub.outcome import Outcome, Placed, Unplaceable
 from closeknit.hub.request import Request
 from closeknit.testing.builders import group, pods, request
@@ -39,7 +38,7 @@ def decided(asked: Request, budget: Budget = USUAL) -> Outcome | None:
     only = short_path.single_set(asked.root)
     if only is None:
         return None
-    table = engine._cache.table(PodShape.of(only), engine._tree(asked.topology))
+    (table,) = engine._tables(engine._requests.of(asked)).by_shape
     outcome = short_path.decide(asked, only, table, budget=budget, touched=0)
     if outcome is not None:
         assert outcome == engine._search(asked, engine._cache.touched)

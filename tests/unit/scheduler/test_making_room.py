@@ -19,7 +19,9 @@ from closeknit.hub.resources import Resources
 from closeknit.hub.workload import ObjectName, RunningPod, Workload
 from closeknit.scheduler.changes import NodeChanged
 from closeknit.scheduler.deciding import decide
-from closeknit.scheduler.making_room import LONGEST, PATIENCE, MakingRoom
+from closeknit.scheduler.kept_places import LONGEST
+from closeknit.scheduler.making_room import PATIENCE, MakingRoom
+from closeknit.scheduler.reservation import keeping
 from closeknit.testing.builders import pods, request
 from closeknit.testing.drawings import parse
 
@@ -68,7 +70,8 @@ class Scene:
         self.room.saw(workload.object.key, workload, since)
 
     def fail(self, workload: Workload) -> None:
-        verdict = decide(self.engine, self.topologies, workload)
+        with keeping(self.engine, self.room.kept_before(workload, self, 0.0)):
+            verdict = decide(self.engine, self.topologies, workload)
         assert not isinstance(verdict.outcome, Placed)
         self.room.failed(verdict)
 
@@ -76,9 +79,13 @@ class Scene:
         plan = self.room.consider(self, Accounts(), now)
         return [each.holder for each in plan.displacement.victims] if plan is not None else None
 
-    def free_behind_the_first(self) -> int:
-        """How many GPUs the others may have."""
-        with self.room.behind_the_first(self):
+    def delays(self, workload: Workload, now: float) -> bool:
+        """Whether it has to keep off a place."""
+        return bool(self.room.kept_before(workload, self, now))
+
+    def free_for(self, workload: Workload, now: float = 0.0) -> int:
+        """How many GPUs it may have."""
+        with keeping(self.engine, self.room.kept_before(workload, self, now)):
             return sum(self.engine.fits(pods("p", 1), node.name) for node in self.topologies.nodes)
 
 
@@ -93,12 +100,15 @@ def test_a_place_is_kept_for_a_unit_that_failed_until_it_is_placed() -> None:
     scene.run("c", "x4")
     scene.fail(unit(GANG))
     assert scene.consider(0.0) is None
-    assert scene.free_behind_the_first() == 6
-    assert scene.room.delays(unit(ONE), 0.0)
-    assert not scene.room.delays(unit(GANG), 0.0)
-    assert scene.room.placed_or_gone(unit(GANG).object.key) == [NodeChanged("x1"), NodeChanged("x2")]
-    assert scene.free_behind_the_first() == 13
-    assert not scene.room.delays(unit(ONE), 0.0)
+    assert scene.free_for(unit(ONE)) == 6
+    assert scene.delays(unit(ONE), 0.0)
+    assert not scene.delays(unit(GANG), 0.0)
+    assert scene.room.freed() == []
+    scene.room.placed_or_gone(unit(GANG).object.key)
+    assert scene.room.freed() == [NodeChanged("x1"), NodeChanged("x2")]
+    assert scene.room.freed() == []
+    assert scene.free_for(unit(ONE)) == 13
+    assert not scene.delays(unit(ONE), 0.0)
 
 
 def test_who_ends_in_time_does_not_delay_the_first() -> None:
@@ -107,8 +117,8 @@ def test_who_ends_in_time_does_not_delay_the_first() -> None:
     scene.run("b", "x3")
     scene.fail(unit(GANG))
     scene.consider(10.0)
-    assert not scene.room.delays(replace(unit(ONE), run_seconds=40.0), 10.0)
-    assert scene.room.delays(replace(unit(ONE), run_seconds=41.0), 10.0)
+    assert not scene.delays(replace(unit(ONE), run_seconds=40.0), 10.0)
+    assert scene.delays(replace(unit(ONE), run_seconds=41.0), 10.0)
 
 
 def test_the_first_in_the_queue_has_the_reservation_whoever_failed_first() -> None:
@@ -118,14 +128,14 @@ def test_the_first_in_the_queue_has_the_reservation_whoever_failed_first() -> No
     later, urgent = unit(replace(GANG, name="later")), unit(replace(GANG, name="urgent"), 5)
     scene.fail(later)
     scene.consider(0.0)
-    assert not scene.room.delays(urgent, 0.0)
+    assert not scene.delays(urgent, 0.0)
     scene.fail(urgent)
     scene.consider(1.0)
-    assert scene.room.delays(later, 1.0)
-    assert not scene.room.delays(urgent, 1.0)
+    assert scene.delays(later, 1.0)
+    assert not scene.delays(urgent, 1.0)
     scene.fail(later)
     scene.consider(2.0)
-    assert not scene.room.delays(urgent, 2.0)
+    assert not scene.delays(urgent, 2.0)
 
 
 def test_a_place_that_nobody_knows_the_end_of_is_given_up_for_a_while() -> None:
@@ -134,15 +144,18 @@ def test_a_place_that_nobody_knows_the_end_of_is_given_up_for_a_while() -> None:
     scene.run("b", "x3")
     scene.fail(unit(GANG))
     scene.consider(0.0)
-    assert scene.room.give_up(LONGEST - 1) == []
+    scene.fail(unit(GANG))
+    scene.consider(LONGEST - 1)
+    assert scene.room.freed() == []
     assert scene.room.next_time() == LONGEST
-    assert [change.node for change in scene.room.give_up(LONGEST)] == ["x1", "x2"]
+    scene.consider(LONGEST)
+    assert [change.node for change in scene.room.freed()] == ["x1", "x2"]
     scene.fail(unit(GANG))
     scene.consider(LONGEST + 1)
-    assert not scene.room.delays(unit(ONE), LONGEST + 1)
-    scene.fail(unit(GANG))
+    assert not scene.delays(unit(ONE), LONGEST + 1)
+    assert scene.room.next_time() == 2 * LONGEST
     scene.consider(2 * LONGEST)
-    assert scene.room.delays(unit(ONE), 2 * LONGEST)
+    assert scene.delays(unit(ONE), 2 * LONGEST)
 
 
 def test_others_are_displaced_once_and_their_place_is_kept() -> None:
@@ -152,7 +165,7 @@ def test_others_are_displaced_once_and_their_place_is_kept() -> None:
     urgent = unit(GANG, 5)
     scene.fail(urgent)
     assert scene.consider(0.0) == ["a"]
-    assert scene.free_behind_the_first() == 7
+    assert scene.free_for(unit(ONE)) == 7
     scene.fail(urgent)
     assert scene.consider(PATIENCE - 1) is None
     scene.fail(urgent)
@@ -242,7 +255,7 @@ def test_units_are_considered_one_at_a_time_with_pauses() -> None:
     assert scene.room.next_time() == then
 
 
-def test_a_reservation_of_nodes_that_have_gone_is_dropped() -> None:
+def test_a_reservation_of_nodes_that_have_gone_is_moved() -> None:
     scene = Scene()
     scene.run("a", "x1")
     scene.run("b", "x3")
@@ -251,7 +264,91 @@ def test_a_reservation_of_nodes_that_have_gone_is_dropped() -> None:
     scene.engine.remove_node("x2")
     left = tuple(node for node in scene.topologies.nodes if node.name != "x2")
     scene.topologies = replace(scene.topologies, nodes=left)
-    assert scene.free_behind_the_first() == 3 + 3 + 4
+    assert scene.free_for(unit(ONE)) == 3 + 3 + 4
+    assert NodeChanged("x1") in scene.room.freed()
+    scene.consider(1.0)
+    assert scene.free_for(unit(ONE)) == 3
+
+
+def test_the_next_in_the_queue_has_the_reservation_once_the_first_is_placed() -> None:
+    scene = Scene()
+    scene.run("a", "x1", priority=9)
+    scene.run("b", "x3", priority=9)
+    first, never, second, third = (
+        unit(replace(GANG, name="first"), 5),
+        unit(request("never", pods("p", 9), required="rack"), 4),
+        unit(replace(GANG, name="second"), 3),
+        unit(replace(GANG, name="third"), 2),
+    )
+    for time, each in enumerate((first, third, second, never)):
+        scene.fail(each)
+        scene.consider(float(time))
+    assert scene.delays(second, 4.0)
+    scene.room.placed_or_gone(first.object.key)
+    scene.consider(5.0)
+    assert not scene.delays(second, 5.0)
+    assert scene.room.next_time() is not None
+    scene.consider(6.0)
+    assert not scene.delays(second, 6.0)
+    assert scene.delays(third, 6.0)
+
+
+def test_one_that_never_fits_takes_no_reservation_away() -> None:
+    scene = Scene()
+    scene.run("a", "x1", priority=9)
+    scene.run("b", "x3", priority=9)
+    scene.fail(unit(GANG))
+    scene.consider(0.0)
+    scene.fail(unit(request("never", pods("p", 9), required="rack"), 5))
+    scene.consider(1.0)
+    assert scene.delays(unit(ONE), 1.0)
+
+
+def test_no_place_is_kept_for_pods_above_the_minimum() -> None:
+    scene = Scene()
+    scene.run("a", "x1")
+    scene.run("b", "x3")
+    scene.fail(unit(request("gang", pods("p", 16, minimum=8), required="rack")))
+    scene.consider(0.0)
+    assert scene.free_for(unit(ONE)) == 3 + 4
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "victims"),
+    [
+        pytest.param(
+            {"a": "x1"}, {"b": "x2", "c": "x3", "d": "x3", "e": "x4"}, None, id="in that place, nobody"
+        ),
+        pytest.param(
+            {"e": "x4"}, {"a": "x1", "c": "x3", "d": "x3"}, ["e"], id="beside it, though x2 is free"
+        ),
+    ],
+)
+def test_who_is_displaced_while_the_first_rack_is_kept_for_another(
+    low: dict[str, str], high: dict[str, str], victims: list[str] | None
+) -> None:
+    scene = Scene()
+    for priority, running in ((0, low), (9, high)):
+        for name, node in running.items():
+            scene.run(name, node, priority=priority)
+    scene.fail(unit(GANG, 5))
+    assert scene.consider(0.0) is None
+    scene.fail(unit(request("whole-node", pods("p", 1, gpus=4)), 5))
+    assert scene.consider(1.0) == victims
+    assert scene.delays(unit(ONE), 1.0)
+
+
+def test_each_who_displaces_others_keeps_a_place() -> None:
+    scene = Scene()
+    for name, node in (("a", "x1"), ("b", "x3")):
+        scene.run(name, node)
+    first, second = unit(replace(GANG, name="first"), 5), unit(replace(GANG, name="second"), 4)
+    for time, each, victim in ((0.0, first, "a"), (1.0, second, "b")):
+        scene.fail(each)
+        assert scene.consider(time) == [victim]
+    assert scene.free_for(unit(ONE), 2.0) == 0
+    scene.room.placed_or_gone(second.object.key)
+    assert scene.free_for(unit(ONE), 2.0) == 7
 
 
 def test_whoever_must_not_reserve_or_displace_does_neither() -> None:
@@ -260,4 +357,4 @@ def test_whoever_must_not_reserve_or_displace_does_neither() -> None:
     scene.run("b", "x3")
     scene.fail(unit(GANG, 5))
     assert scene.consider(0.0) is None
-    assert scene.free_behind_the_first() == 14
+    assert scene.free_for(unit(ONE)) == 14

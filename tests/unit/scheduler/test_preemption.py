@@ -17,7 +17,7 @@ from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import ObjectName, Workload
 from closeknit.scheduler.deciding import book
-from closeknit.scheduler.preemption import Displacement, Running, displacement
+from closeknit.scheduler.preemption import TRIALS, Displacement, Running, displacement
 from closeknit.testing.builders import pods, request
 from closeknit.testing.drawings import parse
 
@@ -70,7 +70,7 @@ def runs(
 
 
 def found(
-    asked: Workload, running: Sequence[Running], drawing: str = RACKS, **limits: int
+    asked: Workload, running: Sequence[Running], drawing: str = RACKS, trials: int = TRIALS
 ) -> Displacement | None:
     cluster = parse(drawing)
     engine, accounts = Engine(cluster), Accounts()
@@ -80,7 +80,7 @@ def found(
             for node in pod_set.bound:
                 engine.hold(Holding(each.holder, node, pod_set.resources))
         book(accounts, each.workload)
-    return displacement(engine, cluster, asked, running, accounts=accounts, now=NOW, **limits)
+    return displacement(engine, cluster, asked, running, accounts=accounts, now=NOW, trials=trials)
 
 
 def gone(plan: Displacement | None) -> list[str] | None:
@@ -184,6 +184,10 @@ LEFT, RIGHT = queue("left", 8), queue("right", 4)
                 ["a"],
             ),
             id="one of lower priority goes where the limit of the queue is what is short",
+        ),
+        pytest.param(
+            Case(replace(unit(GANG, 5), preempts=False), [runs("a", FULL_1), runs("b", FULL_2)], None),
+            id="nobody goes for one that does not preempt",
         ),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from math import inf
 
 import pytest
@@ -13,7 +12,7 @@ from closeknit.hub.drawing import GPU
 from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.request import Request
 from closeknit.hub.resources import Resources
-from closeknit.scheduler.reservation import Leaving, Reservation, reserve
+from closeknit.scheduler.reservation import Leaving, Reservation, keeping, reserve
 from closeknit.testing.builders import pods, request
 from closeknit.testing.drawings import parse
 
@@ -99,7 +98,7 @@ def test_a_reservation_stays_where_it_was_when_no_end_is_known() -> None:
     leaving = [runs("a", "x1", 2), runs("b", "x3", 1)]
     engine = full(*leaving)
     before = Reservation("gang", inf, frozenset({"x1", "x2"}), {}, {})
-    found = reserve(engine, GANG, leaving, 0.0, before)
+    found = reserve(engine, GANG, leaving, 0.0, before=before)
     assert found is not None
     assert found.nodes == {"x1", "x2"}
 
@@ -119,7 +118,7 @@ def test_who_may_pass(end: float, asked: Request, starts: bool) -> None:
     kept = reserve(engine, GANG, leaving, 0.0)
     assert kept is not None
     assert kept.at == 40
-    with kept.kept(engine) if kept.delayed_by(end) else nullcontext():
+    with keeping(engine, [kept] if kept.delayed_by(end) else []):
         assert isinstance(engine.decide(asked), Placed) == starts
     assert isinstance(engine.decide(request("all", pods("p", 8))), Placed)
 

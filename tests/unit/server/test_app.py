@@ -11,9 +11,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from closeknit.apis.closeknit_keys import OUTCOME
+from closeknit.dialects.kai.family import KAI
 from closeknit.server.access import Access
 from closeknit.server.app import MapServer
-from tests.unit.scheduler.objects import entry, node, pod
+from tests.unit.scheduler.objects import entry, node, pod, pod_group
 from tests.unit.server.shown import cluster_state, served
 
 API = "api/v1/"
@@ -90,6 +92,37 @@ async def test_a_pending_workload_is_explained(server: MapServer) -> None:
     assert answer["outcome"]["status"] == "unplaceable"
     assert answer["outcome"]["shortfalls"][0]["best"][0]["fits"] == 1
     assert answer["sentences"][0].startswith("default/waits needs room for 3 pods in one rack")
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "displaced"),
+    [
+        pytest.param(None, None, [], id="nothing yet"),
+        pytest.param("not JSON", None, [], id="something that somebody else wrote there"),
+        pytest.param('{"status": "unplaceable"}', {"status": "unplaceable"}, [], id="why it waits"),
+        pytest.param(
+            '{"plan": {"displaces": [{"workload": "default/runs"}, {"workload": "default/gone"}]}}',
+            {"plan": {"displaces": [{"workload": "default/runs"}, {"workload": "default/gone"}]}},
+            ["runs"],
+            id="who goes for it, as far as they are there",
+        ),
+    ],
+)
+async def test_what_the_scheduler_has_said_is_told_again(
+    said: str | None, outcome: Any, displaced: list[str]
+) -> None:
+    group = pod_group("waits", minMember=3)
+    group["metadata"]["annotations"] = {OUTCOME: said} if said is not None else {}
+    async with served(cluster_state()) as running:
+        (kind,) = (each for each in KAI.kinds if each.kind == "PodGroup")
+        running.live.announced.heard(kind, group["apiVersion"], entry(group).key, group)
+        _, told, _ = await asked(running, f"{WAITS}/outcome")
+        _, found, _ = await asked(running, WAITS)
+        _, rows, _ = await asked(running, f"{API}workloads")
+
+    names = {row["id"]: row["name"] for row in rows["items"]}
+    assert told == {"outcome": outcome}
+    assert [names[each] for each in found["displaces"]] == displaced
 
 
 @pytest.mark.parametrize(

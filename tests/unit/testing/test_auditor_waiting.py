@@ -12,6 +12,7 @@ from tests.unit.scheduler.objects import GPU, node, pod, pod_group, together, to
 
 NODES = [node(f"n{i}", 4, zone="z", rack=f"r{i // 2}") for i in range(4)]
 """Two racks of two nodes of four GPUs."""
+HIGH: dict[str, Any] = {"priorityClassName": "high"}
 RACK: dict[str, Any] = {"topologyConstraint": together("rack")}
 
 
@@ -42,6 +43,7 @@ def two_parts(name: str, number: int, gpus: int) -> list[dict[str, Any]]:
 
 
 BUSY = gang("busy", "n0", "n2")
+HALVES = gang("half", "n0", "n1", "n2", "n3", gpus=2)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,24 @@ def test_who_is_overlooked(objects: list[dict[str, Any]], names: list[str]) -> N
             [],
             id="who has its minimum comes after all who lack theirs",
         ),
+        pytest.param(
+            [*HALVES, *gang("a", ""), *gang("b", "", gpus=2)],
+            True,
+            ["b"],
+            id="not where it fits whichever node is kept",
+        ),
+        pytest.param(
+            [*HALVES, *gang("a", "", ""), *gang("b", *3 * [""], gpus=2)],
+            True,
+            [],
+            id="where it fits only on nodes that may be kept",
+        ),
+        pytest.param(
+            [*BUSY, *gang("never", *3 * [""], **RACK), *gang("b", "")],
+            True,
+            ["b"],
+            id="not after one that fits on no empty cluster, for which nothing is kept",
+        ),
     ],
 )
 def test_who_comes_after_one_that_is_blocked(
@@ -96,9 +116,25 @@ def test_who_comes_after_one_that_is_blocked(
 
 
 @pytest.mark.parametrize(
-    ("priority", "names"),
-    [pytest.param("high", ["g"], id="a higher one"), pytest.param("", [], id="an equal one")],
+    ("objects", "names"),
+    [
+        pytest.param([*BUSY, *gang("g", "", "", **HIGH, **RACK)], ["g"], id="one of higher priority"),
+        pytest.param([*BUSY, *gang("g", "", "", **RACK)], [], id="not one of equal priority"),
+        pytest.param([*BUSY, *gang("g", "", **HIGH)], [], id="not one for which there is room"),
+        pytest.param(
+            [*BUSY, *gang("a", "", "", **RACK), *gang("g", "")],
+            [],
+            id="not one that waits beside room that is kept, and nobody of lower priority runs",
+        ),
+        pytest.param(
+            [*HALVES, *gang("a", "", **HIGH), *gang("g", "", **HIGH)], ["a", "g"], id="two, each elsewhere"
+        ),
+        pytest.param(
+            [*HALVES, *gang("a", "", "", "", **HIGH), *gang("g", "", "", **HIGH)],
+            ["a"],
+            id="not one whose place may be kept for another before it",
+        ),
+    ],
 )
-def test_who_could_displace_others(priority: str, names: list[str]) -> None:
-    urgent = gang("g", "", "", priorityClassName=priority, **RACK)
-    assert list(waiting(*BUSY, *urgent).could_displace()) == names
+def test_who_could_displace_others(objects: list[dict[str, Any]], names: list[str]) -> None:
+    assert list(waiting(*objects).could_displace(reserving=True)) == names

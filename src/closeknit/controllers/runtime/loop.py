@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from math import inf
 from random import Random
 from typing import Any, NamedTuple
 
@@ -111,6 +112,16 @@ class ControllerLoop:
         if listening is None or not listening.drained:
             return False
         return not (len(self._queue) or self.state.has_news or self._wake.is_set())
+
+    @property
+    def untold(self) -> int:
+        """How many events are not written yet."""
+        return self._recorder.unwritten
+
+    @property
+    def rest(self) -> float:
+        """Seconds until something is looked at though nothing changes; infinite where nothing is."""
+        return min(self._due(), default=inf) - self._clock.monotonic()
 
     def stop(self) -> None:
         """Decide nothing more, and let what is under way end."""

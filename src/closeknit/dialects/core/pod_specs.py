@@ -6,7 +6,7 @@ from typing import Any
 
 from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Requirement, Term, Toleration
 from closeknit.hub.quantities import written
-from closeknit.hub.request import Member, PodSet
+from closeknit.hub.request import HostPort, Member, PodSet
 from closeknit.hub.resources import Resources
 
 IMAGE = "registry.k8s.io/pause:3.10"
@@ -27,11 +27,14 @@ def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
     if resources := _resources(pods.resources):
         container["resources"] = resources
     if pods.host_ports:
-        container["ports"] = [
-            {"containerPort": each.port, "hostPort": each.port, "protocol": each.protocol}
-            for each in sorted(pods.host_ports)
-        ]
+        container["ports"] = [port_object(each) for each in sorted(pods.host_ports)]
     return {"containers": [container], **_node_fields(pods.filter)}
+
+
+def port_object(port: HostPort) -> dict[str, Any]:
+    """A port of a container that is a port of its node, as Kubernetes writes it."""
+    at = {"hostIP": port.address} if port.address else {}
+    return {"containerPort": port.port, "hostPort": port.port, "protocol": port.protocol, **at}
 
 
 def _resources(asked: Resources) -> dict[str, Any]:

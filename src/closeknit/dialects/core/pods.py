@@ -27,6 +27,7 @@ MOST_PODS = 150_000
 
 _DIGITS = re.compile(r"([0-9]+)")
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
+_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 (nothing is bound here)
 
 
 class Stage(Enum):
@@ -201,7 +202,9 @@ def _host_ports(spec: core_v1.PodSpec, found: list[Problem]) -> frozenset[HostPo
                     )
                     found.append(wrong)
                 if port.host_port and (field == "containers" or container.restart_policy == "Always"):
-                    ports.add(HostPort(port.host_port, port.protocol))
+                    # Kubernetes writes all addresses in two ways.
+                    address = "" if port.host_ip == _ALL_ADDRESSES else port.host_ip
+                    ports.add(HostPort(port.host_port, port.protocol, address))
     return frozenset(ports)
 
 

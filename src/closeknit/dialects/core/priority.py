@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
+from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
@@ -44,15 +45,16 @@ def priority_of(
     """The priority of the class that stands at this path.
 
     ``also`` are classes that a family's installation brings. An unknown class counts as the default, and is
-    added to ``found`` unless the view is lenient.
+    added to ``found``, as a note where the view is lenient.
     """
     known = view.derive(priorities)
     if not name:
         return known.default
     classes = {**BUILT_IN, **(also or {}), **known.classes}
-    if name not in classes and not view.lenient:
+    if name not in classes:
         remedy = OneOf.among(name, classes)
-        found.append(sentences.NOT_FOUND.at(path, kind="PriorityClass", name=name, remedy=remedy))
+        unknown = sentences.NOT_FOUND.at(path, kind="PriorityClass", name=name, remedy=remedy)
+        found.append(tolerated(unknown, lenient=view.lenient))
     return classes.get(name, known.default)
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import msgspec
 
 from closeknit.apis.batch_v1 import Job
-from closeknit.apis.dynamo_keys import DEPLOYMENT
+from closeknit.apis.dynamo_keys import DEPLOYMENT, ENABLE_GROVE, KAI_QUEUE
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kueue_keys import QUEUE
+from closeknit.dialects.core.notes import binds
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.dynamo.deployments import Deployment, as_written, read_deployment
+from closeknit.dialects.dynamo.pathways import Pathway, is_for_grove, pathway
 from closeknit.dialects.dynamo.rules import rules, without_wrong_ones
 from closeknit.dialects.dynamo.to_pod_clique_set import of_deployment_fields, set_name, to_pod_clique_set
 from closeknit.dialects.dynamo.topologies import known_to_dynamo, meant_where_none_is_named
@@ -22,12 +24,13 @@ from closeknit.dialects.family import Compiled
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint
 from closeknit.dialects.grove.compile import with_request
 from closeknit.dialects.grove.owners import deployment_key, has_gangs_on_their_own, pods_made_for, set_key
+from closeknit.dialects.grove.to_pod_groups import is_for_kai, judged_queue
 from closeknit.dialects.grove.topologies import Known
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, parted
 from closeknit.hub.sentences import dynamo as sentences
 from closeknit.hub.workload import Workload
 
@@ -84,14 +87,17 @@ def drawn_deployment(view: View, key: Key) -> DrawnDeployment:
     # A deployment that stands in a cluster already has a set that does; what its topology lost is left out.
     metadata = msgspec.structs.replace(decoded.metadata, uid=deployment.metadata.uid)
     given = msgspec.structs.replace(decoded, metadata=metadata)
-    drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient)
+    drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient, binding=binds(view))
+    if pathway(view, deployment) is Pathway.GROVE and is_for_kai(given, view):
+        wrong = judged_queue(given, view)
+        found.extend(each.moved(lambda _: ("metadata", "annotations", KAI_QUEUE)) for each in wrong)
     reported = {problem.path for problem in found}
     # What is wrong in itself is wrong for Grove as well, and reported once.
     of_set = of_deployment_fields(drawn.problems, draft)
     found.extend(problem for problem in of_set if problem.path not in reported)
-    if found:
-        return DrawnDeployment(deployment, stored.namespace, given=given, problems=tuple(found))
-    notes = of_deployment_fields(drawn.notes, deployment)
+    problems, notes = parted((*found, *of_deployment_fields(drawn.notes, deployment)))
+    if problems:
+        return DrawnDeployment(deployment, stored.namespace, given=given, problems=problems, notes=notes)
     return DrawnDeployment(deployment, stored.namespace, made, given, drawn.blueprint, notes=notes)
 
 
@@ -139,5 +145,12 @@ def compile_deployment(stored: Stored[Any], view: View) -> Compiled:
     made = view.has(drawn.set_key) or has_gangs_on_their_own(view, drawn.set_key)
     if made or view.found(_BATCHES, stored.key):
         return Compiled(problems=tuple(own))
-    workload = Workload(stored.object, DIALECT, None, priority=priority, created=since, notes=drawn.notes)
+    notes = drawn.notes
+    if not is_for_grove(drawn.deployment):
+        notes = (sentences.WITHOUT_GANGS.at(("metadata", "annotations", ENABLE_GROVE)), *notes)
+    across = drawn.blueprint is not None and drawn.blueprint.holds_across_gangs
+    told = (sentences.ACROSS_REPLICAS.at(("spec", "topologyConstraint")),) if across else ()
+    workload = Workload(
+        stored.object, DIALECT, None, priority=priority, created=since, notes=notes, if_left_out=told
+    )
     return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, drawn.set_key))

@@ -20,7 +20,15 @@ _DEPLOYMENTS = (alpha.DynamoGraphDeployment, beta.DynamoGraphDeployment)
 DYNAMO = Family(
     name=DIALECT,
     kinds=(
-        Kind("nvidia.com", "DynamoGraphDeployment", ("v1beta1",), beta.DynamoGraphDeployment, workload=True),
+        # Whole, since a server that converts nothing hands out v1alpha1's services in it.
+        Kind(
+            "nvidia.com",
+            "DynamoGraphDeployment",
+            ("v1beta1",),
+            beta.DynamoGraphDeployment,
+            verbatim=True,
+            workload=True,
+        ),
         Kind(
             "nvidia.com", "DynamoGraphDeployment", ("v1alpha1",), alpha.DynamoGraphDeployment, workload=True
         ),

@@ -137,8 +137,8 @@ def rules(given: Deployment, *, lenient: bool = False) -> Iterator[Problem]:
     seen: dict[str, Component] = {}
     for component in given.components:
         yield from _component_problems(component)
-        if component.shared and not lenient:
-            yield sentences.SHARED_GPUS.at(component.shared)
+        if component.shared:
+            yield sentences.SHARED_GPUS.at(component.shared).as_note()
         first = seen.setdefault(component.key, component)
         if first is not component:
             path = (*component.path, "name")

@@ -10,6 +10,7 @@ from closeknit.apis import core_v1
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.core.assumed_pods import ONE_GPU
 from closeknit.dialects.core.levels import Levels
+from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.core.pods import MOST_PODS, Shape, read_template
 from closeknit.dialects.grove.constraints import SET, Constraints, constraints, of_clique, of_group
@@ -17,10 +18,10 @@ from closeknit.dialects.grove.names import clique_name, replica_name, scaled_nam
 from closeknit.dialects.grove.rules import rules
 from closeknit.dialects.grove.topologies import Known, known
 from closeknit.dialects.store.view import View
-from closeknit.dialects.wire.decoding import decode
+from closeknit.dialects.wire.decoding import decode, passed_over
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path, rebased, starts_with
-from closeknit.hub.problems import Field, Problem
+from closeknit.hub.problems import Field, Problem, parted
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import grove as sentences
 
@@ -69,6 +70,11 @@ class Blueprint:
     unavailable: tuple[str, ...] = ()
     """Domains that the topology has lost; the levels go without them."""
 
+    @property
+    def holds_across_gangs(self) -> bool:
+        """Whether the set requires something that Grove holds within each of several gangs by itself."""
+        return self.levels.required is not None and any(one.least < one.replicas for one in self.groups)
+
     def all_cliques(self) -> Iterator[Clique]:
         """Every clique, in the order of the template."""
         found = {clique.name: clique for clique in self.cliques}
@@ -90,37 +96,48 @@ def blueprint_of(view: View, key: Key) -> Drawn:
     """The blueprint of a PodCliqueSet in the store."""
     stored = view.get(key)
     assert stored is not None
-    return blueprint(stored.content, stored.namespace, view.derive(known), lenient=view.lenient)
+    return blueprint(
+        stored.content, stored.namespace, view.derive(known), lenient=view.lenient, binding=binds(view)
+    )
 
 
-def blueprint(given: wire.PodCliqueSet, namespace: str, topologies: Known, *, lenient: bool = False) -> Drawn:
+def blueprint(
+    given: wire.PodCliqueSet,
+    namespace: str,
+    topologies: Known,
+    *,
+    lenient: bool = False,
+    binding: bool = False,
+) -> Drawn:
     """The blueprint of a PodCliqueSet, or everything that is wrong with it.
 
     One that has a uid stands in a cluster already. Nothing can be refused any more then,
     so what its topology has lost is left out of its levels instead.
     """
     close = constraints(given, topologies, running=bool(given.metadata.uid))
-    unruly = list(rules(given))
+    unruly = list(rules(given, topologies))
     problems = [*unruly, *close.problems]
     cliques: dict[str, Clique] = {}
     for i, template in enumerate(given.spec.template.cliques):
         path = ("spec", "template", "cliques", i, "spec", "podSpec")
         raw = ASSUMED_POD if template.spec.pod_spec is None else template.spec.pod_spec
-        shape = _shape(raw, path, problems, lenient=lenient)
+        shape = _shape(raw, path, problems, lenient=lenient, binding=binding)
         replicas = template.spec.replicas or 1
         least = replicas if template.spec.min_available is None else template.spec.min_available
         levels = close.levels[of_clique(template.name)]
         cliques[template.name] = Clique(template.name, replicas, least, levels, shape, raw, template)
+    problems, notes = map(list, parted(problems))
+    notes = [*close.notes, *notes]
     if unruly:
         # What is made of a set depends on its names and numbers, so these must be in order first.
-        return Drawn(None, tuple(problems), close.notes)
+        return Drawn(None, tuple(problems), tuple(notes))
     made = _assembled(given, namespace, close, cliques)
     if (pods := _pods(made)) > MOST_PODS:
         where = ("spec", "replicas")
         problems.append(sentences.TOO_MANY_PODS.at(where, pods=pods, most=MOST_PODS, kind="PodCliqueSet"))
     else:
         problems.extend(_name_conflicts(made))
-    return Drawn(None if problems else made, tuple(problems), close.notes)
+    return Drawn(None if problems else made, tuple(problems), tuple(notes))
 
 
 def _assembled(
@@ -184,10 +201,12 @@ def _generated_names(made: Blueprint) -> Iterator[tuple[str, Path]]:
     yield from ((clique_name(replica_name(made.name, 0), one.name), paths[one.name]) for one in made.cliques)
 
 
-def _shape(raw: dict[str, Any], path: Path, problems: list[Problem], *, lenient: bool) -> Shape:
+def _shape(
+    raw: dict[str, Any], path: Path, problems: list[Problem], *, lenient: bool, binding: bool
+) -> Shape:
     """What a clique's pods ask of a node; everything that is wrong with them is added to ``problems``."""
-    spec, wrong = decode(core_v1.PodSpec, raw, lenient=lenient)
-    problems.extend(problem.under(*path) for problem in wrong)
+    spec, wrong = decode(core_v1.PodSpec, raw)
+    problems.extend(problem.under(*path) for problem in passed_over(wrong, lenient=lenient))
     if spec is None:
         return Shape(Resources())
     spread = (*path, "topologySpreadConstraints")
@@ -196,7 +215,7 @@ def _shape(raw: dict[str, Any], path: Path, problems: list[Problem], *, lenient:
     if spec.node_name:
         problems.append(sentences.NODE_NAMED.at((*path, "nodeName")))
     template = read_template(spec)
-    unsayable = () if lenient else template.unsayable
+    unsayable = left_out(template.unsayable, binding=binding)
     found = (
         each.moved(lambda own: rebased(own, ("spec",), path)) for each in (*template.problems, *unsayable)
     )

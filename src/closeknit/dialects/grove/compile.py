@@ -12,6 +12,7 @@ from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import assumed_pods
 from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.core.pods import ReadPod, Stage, pod_problems
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
@@ -19,13 +20,15 @@ from closeknit.dialects.grove.blueprint import Blueprint, blueprint_of
 from closeknit.dialects.grove.gang_rules import gang_constraints, gang_rules, size_problems
 from closeknit.dialects.grove.gang_to_request import gang_request, lacking, pods_by_group
 from closeknit.dialects.grove.owners import deployment_notes, is_handed_on, is_on_its_own, pods_made_for
+from closeknit.dialects.grove.to_pod_groups import is_for_kai, judged_queue
 from closeknit.dialects.grove.to_request import to_request
 from closeknit.dialects.kai.compile import PRIORITIES
 from closeknit.dialects.ownership import pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, parted
+from closeknit.hub.sentences import grove
 from closeknit.hub.workload import Workload
 
 DIALECT = "grove"
@@ -35,13 +38,19 @@ def compile_pod_clique_set(stored: Stored[PodCliqueSet], view: View) -> Compiled
     """The workload of a PodCliqueSet, unless PodGroups were made of it already."""
     drawn = view.derive(blueprint_of, stored.key)
     own = list(drawn.problems)
+    if is_for_kai(stored.content, view):
+        own.extend(judged_queue(stored.content, view))
     path = ("spec", "template", "priorityClassName")
     priority = priority_of(view, stored.content.spec.template.priority_class_name, path, own)
     since = created(stored, own)
     if is_handed_on(view, stored.key):
         return Compiled(problems=tuple(own))
     notes = (*drawn.notes, *deployment_notes(view, stored))
-    workload = Workload(stored.object, DIALECT, None, priority=priority, created=since, notes=notes)
+    across = drawn.blueprint is not None and drawn.blueprint.holds_across_gangs
+    told = (grove.ACROSS_GANGS.at(("spec", "template", "topologyConstraint")),) if across else ()
+    workload = Workload(
+        stored.object, DIALECT, None, priority=priority, created=since, notes=notes, if_left_out=told
+    )
     return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, stored.key))
 
 
@@ -53,9 +62,10 @@ def with_request(
     pods: Sequence[ReadPod],
 ) -> Compiled:
     """A workload with the request of a blueprint, unless something is wrong with its object or its pods."""
-    broken = (*stored.problems, *own, *pod_problems(pods))
+    broken, notes = parted((*stored.problems, *own, *pod_problems(pods)))
     request = None if broken or made is None else to_request(made, pods)
-    return Compiled((replace(workload, request=request, problems=broken),), tuple(own))
+    told = replace(workload, request=request, problems=broken, notes=(*workload.notes, *notes))
+    return Compiled((told,), tuple(own))
 
 
 def compile_pod_gang(stored: Stored[PodGang], view: View) -> Compiled:
@@ -81,19 +91,21 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     pods = _pods_of_gang(stored, view)
     of_pods: list[tuple[ReadPod, Problem]] = []
     members = pods_by_group(given, pods, of_pods)
-    if not view.lenient:
-        of_pods.extend((pod, each) for pod in pods if pod.stage is Stage.OPEN for each in pod.unsayable)
+    waiting = (pod for pod in pods if pod.stage is Stage.OPEN)
+    of_pods.extend((pod, each) for pod in waiting for each in left_out(pod.unsayable, binding=binds(view)))
     of_members = (problem.of("Pod", pod.name) for pod, problem in of_pods)
-    broken = (*stored.problems, *own, *pod_problems(pods), *of_members)
+    broken, notes = parted((*stored.problems, *own, *pod_problems(pods), *of_members))
     elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)
     request = None
     if not broken:
-        if stored.live and (notes := tuple(lacking(given, members))):
-            return Compiled((), tuple(own), elsewhere, notes=notes)
+        if stored.live and (awaited := tuple(lacking(given, members))):
+            return Compiled((), tuple(own), elsewhere, notes=awaited)
         name = workload_name(stored.namespace, stored.name)
         assumed = None if stored.live else not_there
         request = gang_request(given, name, close, members, not_there=assumed)
-    workload = Workload(stored.object, DIALECT, request, broken, priority, since, notes=close.notes)
+    workload = Workload(
+        stored.object, DIALECT, request, broken, priority, since, notes=(*close.notes, *notes)
+    )
     return Compiled((workload,), tuple(own), elsewhere)
 
 

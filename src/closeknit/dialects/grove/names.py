@@ -57,9 +57,14 @@ def own_name_problems(name: str, longest: int) -> Iterator[Problem]:
         yield sentences.NAME_IN_HOST_NAMES.at(("metadata", "name"), name=name, longest=longest, near=near)
 
 
+def is_dns_label(name: str) -> bool:
+    """Whether a part of an object can have this name."""
+    return len(name) <= 63 and _DNS_LABEL.fullmatch(name) is not None
+
+
 def part_name_problems(path: Path, name: str, seen: dict[str, Path]) -> Iterator[Problem]:
     """Why the part at this path cannot have this name; ``seen`` holds those before it, and then this one."""
-    if not _DNS_LABEL.fullmatch(name) or len(name) > 63:
+    if not is_dns_label(name):
         yield sentences.NOT_A_DNS_LABEL.at((*path, "name"), name=name)
     if (first := seen.setdefault(name, path)) != path:
         yield core.NAME_TAKEN.at((*path, "name"), name=name, field=Field(first))

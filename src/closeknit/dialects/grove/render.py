@@ -9,7 +9,7 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.dialects.compiling import topologies_of
-from closeknit.dialects.core.kinds import without_server_fields
+from closeknit.dialects.core.kinds import owner_references, without_server_fields
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint_of
 from closeknit.dialects.grove.compile import DIALECT, compiled_gang
@@ -17,7 +17,7 @@ from closeknit.dialects.grove.express import express, to_binding
 from closeknit.dialects.grove.gang_rules import topology_of
 from closeknit.dialects.grove.to_cliques import to_cliques
 from closeknit.dialects.grove.to_gangs import to_gangs
-from closeknit.dialects.grove.to_pod_groups import queue_named, queue_of, to_pod_group, to_pod_groups
+from closeknit.dialects.grove.to_pod_groups import judged_queue, queue_named, to_pod_group, to_pod_groups
 from closeknit.dialects.grove.to_pods import to_pods
 from closeknit.dialects.grove.topologies import MANAGED, kai_names, known
 from closeknit.dialects.kai.render import missing_pods
@@ -25,7 +25,7 @@ from closeknit.dialects.kai.to_pod_group import to_topology_object
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.problems import InvalidError
 from closeknit.hub.workload import Workload
 
 # ---------------------------------------------------------------------------------------- topologies
@@ -48,7 +48,13 @@ def kai_topology(
     stored: Stored[wire.ClusterTopology] | Stored[wire.ClusterTopologyBinding], view: View
 ) -> Rendered:
     """The Topology of KAI; none for one that is bound to a topology that somebody else looks after."""
-    return _kai_topology(stored.name, view)
+    made = _kai_topology(stored.name, view)
+    owner = owner_references(
+        stored.object.api_version, stored.object.kind, stored.name, stored.content.metadata.uid
+    )
+    return Rendered(
+        tuple({**each, "metadata": {**each["metadata"], **owner}} for each in made.objects), made.problems
+    )
 
 
 def configured_kai_topology(stored: Stored[OperatorConfiguration], view: View) -> Rendered:
@@ -86,8 +92,7 @@ pods_of_set = _of_set(to_pods)
 
 def pod_groups_of_set(stored: Stored[wire.PodCliqueSet], view: View) -> Rendered:
     """A PodGroup of KAI for each gang of a PodCliqueSet, all in one queue."""
-    found: list[Problem] = []
-    queue_of(stored.content, found)
+    found = judged_queue(stored.content, view)
     made = view.derive(blueprint_of, stored.key).blueprint
     if found or made is None:
         return Rendered(problems=tuple(found))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from closeknit.apis import grove_io_v1alpha1 as wire
+from closeknit.apis.grove_keys import MNNVL_GROUP
 from closeknit.dialects.grove.constraints import places
-from closeknit.dialects.grove.names import LONGEST, own_name_problems, part_name_problems
+from closeknit.dialects.grove.names import LONGEST, is_dns_label, own_name_problems, part_name_problems
+from closeknit.dialects.grove.topologies import Known
+from closeknit.dialects.kai.rules import seconds
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, Range, shown
 from closeknit.hub.sentences import core
@@ -20,7 +23,7 @@ _CLIQUES: Path = ("spec", "template", "cliques")
 _GROUPS: Path = ("spec", "template", "podCliqueScalingGroups")
 
 
-def rules(given: wire.PodCliqueSet) -> Iterator[Problem]:
+def rules(given: wire.PodCliqueSet, known: Known) -> Iterator[Problem]:
     """Everything that Grove would refuse, whatever the topology."""
     template = given.spec.template
     yield from own_name_problems(given.metadata.name, LONGEST - 1)
@@ -44,7 +47,11 @@ def rules(given: wire.PodCliqueSet) -> Iterator[Problem]:
         yield from _clique_problems((*path, "spec"), clique, names, startup, scaled=clique.name in grouped)
         if clique.name not in grouped:
             yield from _length((*path, "name"), given.metadata.name, clique.name)
-    yield from _scheduler_problems(given)
+    yield from _scheduler_problems(given, known)
+    delay = template.termination_delay
+    if delay and not (seconds(delay) or 0) > 0:
+        yield sentences.TERMINATION_DELAY.at(("spec", "template", "terminationDelay"), found=delay)
+    yield from _nvlink_problems(given)
     yield from _role_problems(template.cliques)
     yield from _circles(template.cliques)
     yield from _scaling_group_problems(given, names)
@@ -101,7 +108,25 @@ def _autoscaling(path: Path, given: wire.AutoScalingConfig, replicas: int, least
         )
 
 
-def _scheduler_problems(given: wire.PodCliqueSet) -> Iterator[Problem]:
+def _nvlink_problems(given: wire.PodCliqueSet) -> Iterator[Problem]:
+    """Groups of pods that share an NVLink domain, by annotation of the set and its parts."""
+    template = given.spec.template
+    where: list[tuple[Path, dict[str, str]]] = [(("metadata",), given.metadata.annotations)]
+    where += (((*_GROUPS, i), one.annotations) for i, one in enumerate(template.pod_clique_scaling_groups))
+    where += (((*_CLIQUES, i), one.annotations) for i, one in enumerate(template.cliques))
+    for path, given_there in where:
+        value = given_there.get(MNNVL_GROUP)
+        if value is not None and not is_dns_label(value):
+            yield sentences.NOT_AN_MNNVL_GROUP.at((*path, "annotations", MNNVL_GROUP), value=value)
+
+
+def scheduler_named(given: wire.PodCliqueSet, known: Known) -> str:
+    """The scheduler of a set's pods."""
+    named = ((clique.spec.pod_spec or {}).get("schedulerName") for clique in given.spec.template.cliques)
+    return next((name for name in named if isinstance(name, str) and name), known.scheduler)
+
+
+def _scheduler_problems(given: wire.PodCliqueSet, known: Known) -> Iterator[Problem]:
     """All pods of a set have one scheduler, and one that can keep them together if they ask for it."""
     named: dict[str, int] = {}
     for i, clique in enumerate(given.spec.template.cliques):
@@ -114,6 +139,9 @@ def _scheduler_problems(given: wire.PodCliqueSet) -> Iterator[Problem]:
         if name != first:
             where = Field((*_CLIQUES, named[first]))
             yield sentences.SCHEDULERS_DIFFER.at(path, name=name, first=first, field=where)
+        if known.schedulers and name not in known.schedulers:
+            remedy = OneOf.among(name, known.schedulers)
+            yield sentences.SCHEDULER_NOT_ENABLED.at(path, name=name, remedy=remedy)
         if name in _WITHOUT_TOPOLOGY and any(place.given is not None for place in places(given).values()):
             yield sentences.SCHEDULER_WITHOUT_TOPOLOGY.at(path, name=name)
 

@@ -10,13 +10,18 @@ import msgspec
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis import scheduling_run_ai_v2alpha2 as kai
 from closeknit.apis.grove_keys import TOPOLOGY_NAME
-from closeknit.apis.kai_keys import QUEUE, TOPOLOGY
+from closeknit.apis.kai_keys import QUEUE, SCHEDULER, TOPOLOGY
 from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang, TopologyConstraint
 from closeknit.dialects.core.kinds import owner_references
 from closeknit.dialects.core.levels import level_of_nodes
 from closeknit.dialects.grove.blueprint import Blueprint
+from closeknit.dialects.grove.rules import scheduler_named
 from closeknit.dialects.grove.to_gangs import to_gangs
+from closeknit.dialects.grove.topologies import known
+from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.to_pod_group import pod_group_object
+from closeknit.dialects.store.view import View
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.topology import Topology
@@ -81,6 +86,30 @@ def to_pod_group(
         **owner_references(gang.api_version, gang.kind, gang.metadata.name, gang.metadata.uid),
     }
     return pod_group_object(metadata, spec)
+
+
+def judged_queue(given: wire.PodCliqueSet, view: View) -> list[Problem]:
+    """What is wrong for KAI with the queue of a set."""
+    wrong: list[Problem] = []
+    queue = queue_of(given, wrong)
+    return wrong or list(queue_problems(view, queue, _queue_path(given)))
+
+
+def is_for_kai(given: wire.PodCliqueSet, view: View) -> bool:
+    """Whether KAI is the scheduler of a set."""
+    return scheduler_named(given, view.derive(known)) == SCHEDULER
+
+
+def _queue_path(given: wire.PodCliqueSet) -> Path:
+    """Where the queue of a set is named, or would be."""
+    places: list[tuple[Path, Mapping[str, str]]] = [
+        (("metadata", "labels"), given.metadata.labels),
+        (("metadata", "annotations"), given.metadata.annotations),
+    ]
+    for i, clique in enumerate(given.spec.template.cliques):
+        path: Path = ("spec", "template", "cliques", i)
+        places += (((*path, "labels"), clique.labels), ((*path, "annotations"), clique.annotations))
+    return next(((*path, QUEUE) for path, named in places if named.get(QUEUE)), ("metadata", "labels", QUEUE))
 
 
 def queue_of(given: wire.PodCliqueSet, found: list[Problem]) -> str:

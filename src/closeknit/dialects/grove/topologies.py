@@ -27,7 +27,8 @@ MANAGED = "grove-topology"
 DOMAINS = ("region", "zone", "datacenter", "block", "rack", "host", "numa")
 """The domains of v0.1.0-alpha.8 and before, by falling distance in the network."""
 
-_BACKENDS = (KAI_SCHEDULER, "default-scheduler", "volcano", "lpx-scheduler")
+KUBE_SCHEDULER = "default-scheduler"
+_BACKENDS = (KAI_SCHEDULER, KUBE_SCHEDULER, "volcano", "lpx-scheduler")
 _LEVELS: Path = ("spec", "levels")
 _CONFIGURED: Path = ("topologyAwareScheduling", "levels")
 
@@ -49,6 +50,10 @@ class Known:
     """Those that exist but have problems of their own."""
     enabled: bool = True
     """Whether topology aware scheduling is switched on."""
+    schedulers: tuple[str, ...] = ()
+    """The schedulers that are enabled; empty where nothing says so."""
+    scheduler: str = KAI_SCHEDULER
+    """The one that is meant where a set names none."""
 
 
 def known(view: View) -> Known:
@@ -60,7 +65,21 @@ def known(view: View) -> Known:
     switches = [one.content.topology_aware_scheduling for one in view.of(OperatorConfiguration)]
     if any(switch.levels is not None for switch in switches):
         names.add(MANAGED)
-    return Known(usable, names - usable.keys(), enabled=not switches or any(one.enabled for one in switches))
+    enabled = not switches or any(one.enabled for one in switches)
+    return Known(usable, names - usable.keys(), enabled, *_schedulers(view))
+
+
+def _schedulers(view: View) -> tuple[tuple[str, ...], str]:
+    """The schedulers that are enabled, and the one that is meant where none is named.
+
+    Kubernetes' own is always enabled. Where no profile is listed, nothing is known of either.
+    """
+    for each in view.of(OperatorConfiguration):
+        given = each.content.scheduler
+        if given.profiles:
+            names = dict.fromkeys([*(profile.name for profile in given.profiles), KUBE_SCHEDULER])
+            return tuple(names), given.default_profile_name or KUBE_SCHEDULER
+    return (), KAI_SCHEDULER
 
 
 def topologies(view: View) -> Described:

@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
 from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.notes import binds, left_out, tolerated
 from closeknit.dialects.core.pods import Shape, Stage, read_template
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kai.constraints import Constraints, constraints
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup
+from closeknit.dialects.kai.joining import expected_members
 from closeknit.dialects.kai.members import (
     DEFAULT,
     Members,
@@ -27,7 +30,8 @@ from closeknit.dialects.kai.members import (
     task_priority_problems,
     too_few_given,
 )
-from closeknit.dialects.kai.owners import as_owner, implicit_groups
+from closeknit.dialects.kai.node_pools import in_pool, unlabelled_nodes
+from closeknit.dialects.kai.owners import as_owner, check_joining, implicit_groups
 from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
@@ -72,10 +76,11 @@ def compile_pod_group(group: Stored[wire.PodGroup], view: View) -> Compiled:
 def compile_owner(stored: Stored[Any], view: View) -> Compiled:
     """What a Job, JobSet, LeaderWorkerSet or PyTorchJob asks for, if KAI groups its pods."""
     read = [each for _, each in view.derive(read_implicit_groups, stored.key)]
-    overruled = () if view.lenient else as_owner(stored).overruled()
+    overruled = (tolerated(each, lenient=view.lenient) for each in as_owner(stored).overruled())
     # One owner may have many PodGroups, and a problem of the owner is reported once.
     problems = dict.fromkeys(problem for each in read for problem in each.problems)
-    return Compiled(tuple(each.workload for each in read), (*overruled, *problems))
+    own = (*overruled, *check_joining(stored, view), *problems)
+    return Compiled(tuple(each.workload for each in read), own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +137,22 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     name = workload_name(stored.namespace, stored.name)
     found = list(terms.problems)
     subgroups, levels = terms.subgroups, terms.levels
-    present = members(pods_of(view, key, FAMILY), name, subgroups, lenient=view.lenient)
+    pods = pods_of(view, key, FAMILY)
+    present = members(pods, name, subgroups, binding=binds(view))
     found.extend(task_priority_problems(present))
     # A cluster that is only read leaves out a PodGroup without its pods, with a note.
     ours = view.schedulers is not None
     live = ours or stored.live
+    expected = {} if live else expected_members(view, key, pods, found)
     lacking = (pods_missing if ours else pods_not_there) if live else too_few_given
     awaited: list[Problem] = [] if live else found
     assumed = None if live else terms.assumed
-    groups = leaf_pods(name, terms.leaves, present, assumed, lacking=lacking, found=awaited)
+    groups = leaf_pods(name, terms.leaves, present, assumed, expected, lacking=lacking, found=awaited)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     lacks_pods = whole is None and not ours
+    pool = stored.content.metadata.labels.get(NODE_POOL, "")
+    found.extend(unlabelled_nodes(view, levels))
     read = _judged(
         stored,
         terms.workload,
@@ -154,7 +163,9 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
         request=lambda: (
             None
             if lacks_pods
-            else Request(name, _root(spec, name, whole or subgroups, levels, groups), levels.topology)
+            else Request(
+                name, in_pool(pool, _root(spec, name, whole or subgroups, levels, groups)), levels.topology
+            )
         ),
     )
     return replace(read, lacks_pods=lacks_pods and not read.workload.problems)
@@ -185,10 +196,11 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
     awaited: list[Problem] = [] if live else found
-    shapes = _shapes(made, found, lenient=view.lenient)
+    shapes = _shapes(made, found, binding=binds(view))
     groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
+    found.extend(unlabelled_nodes(view, levels))
     # The owner's own name, and behind a dot which of its PodGroups is meant if it has several.
     suffix = made.outline.suffix
     named = replace(made.owner, name=f"{made.owner.name}.{suffix[1:]}") if suffix else made.owner
@@ -206,7 +218,9 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
         wrong_queue=list(queue_problems(view, made.queue, made.queue_path)),
         present=present,
         root=name,
-        request=lambda: Request(name, _root(spec, name, whole or subgroups, levels, groups), levels.topology),
+        request=lambda: Request(
+            name, in_pool(made.pool, _root(spec, name, whole or subgroups, levels, groups)), levels.topology
+        ),
     )
 
 
@@ -221,14 +235,16 @@ def _judged(
     request: Callable[[], Request | None],
 ) -> ReadGroup:
     """The workload with its request, or with everything that is wrong with it."""
-    own, notes = parted(found)
-    broken = (*stored.problems, *own, *present.problems)
+    (own, notes), (of_pods, of_members), (of_queue, queue) = map(
+        parted, (found, present.problems, wrong_queue)
+    )
+    broken = (*stored.problems, *own, *of_pods)
     asked = None if broken else request()
     workload = replace(
         workload,
-        request=asked if not wrong_queue else None,
-        problems=(*broken, *wrong_queue),
-        notes=notes,
+        request=asked if not of_queue else None,
+        problems=(*broken, *of_queue),
+        notes=(*notes, *of_members, *queue),
         running=tuple(
             sorted(
                 RunningPod(leaf or root, pod.name)
@@ -238,7 +254,7 @@ def _judged(
             )
         ),
     )
-    return ReadGroup(workload, (*own, *wrong_queue), present.reported, asked)
+    return ReadGroup(workload, (*own, *of_queue), present.reported, asked)
 
 
 def _without_unformed(
@@ -275,7 +291,7 @@ def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path,
     return {leaf.name: (leaf.path, max(leaf.given.min_member or 0, 0)) for leaf in leaves}
 
 
-def _shapes(made: ImplicitGroup, found: list[Problem], *, lenient: bool) -> dict[Path, Shape]:
+def _shapes(made: ImplicitGroup, found: list[Problem], *, binding: bool) -> dict[Path, Shape]:
     """By path of the template, what each of its pods asks for."""
     shapes: dict[Path, Shape] = {}
     for leaf in made.leaves():
@@ -285,9 +301,8 @@ def _shapes(made: ImplicitGroup, found: list[Problem], *, lenient: bool) -> dict
         template = read_template(given.spec, path)
         shapes[path] = template.shape
         found.extend(template.problems)
-        if not lenient:
-            found.extend(template.unsayable)
-            found.extend(problem.under(*path) for problem in share_problems(given.metadata.annotations))
+        found.extend(left_out(template.unsayable, binding=binding))
+        found.extend(problem.under(*path) for problem in share_problems(given.metadata.annotations))
     return shapes
 
 

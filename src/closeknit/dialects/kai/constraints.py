@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.dialects.compiling import KnownTopologies
 from closeknit.dialects.core.levels import LevelField, Levels, PartFields, nested
+from closeknit.dialects.kai.joint_topologies import joint_name
 from closeknit.dialects.kai.subgroups import Tree
 from closeknit.dialects.kai.topologies import depths
 from closeknit.hub.paths import Path
@@ -60,7 +61,7 @@ def constraints(
     if topology is None:
         return Constraints(None, dict.fromkeys(given, Levels()))
     names = depths(topology)
-    parts = {name: _fields(parent, *given[name], topology) for name, parent in tree.walk()}
+    parts = {name: _fields(parent, *given[name], topology, topologies) for name, parent in tree.walk()}
     levels, unknown, coarser = nested(parts, topology, names, called="level")
     for each in unknown:
         remedy = OneOf.among(each.value, names)
@@ -72,15 +73,19 @@ def constraints(
 def _one_topology(
     given: Iterable[tuple[Fields, wire.TopologyConstraint]], known: KnownTopologies, found: list[Problem]
 ) -> Topology | None:
-    """The topology that all constraints name; a request cannot name two."""
+    """The topology that all constraints name, or the tree that several make together."""
     first: tuple[str, Path] | None = None
-    for fields, constraint in given:
+    every = list(given)
+    joint = known.usable.get(joint_name(each.topology for _, each in every if each.topology))
+    for fields, constraint in every:
         name, path = constraint.topology, fields.topology
+        if name and not (constraint.required_topology_level or constraint.preferred_topology_level):
+            found.append(sentences.TOPOLOGY_WITHOUT_LEVEL.at(path))
         if not name:
             if constraint.required_topology_level or constraint.preferred_topology_level:
                 found.append(core.TOPOLOGY_MISSING.at(path, allowed=OneOf.among("", known.usable)))
             continue
-        if first is not None and name != first[0]:
+        if first is not None and name != first[0] and joint is None:
             field = Field(first[1])
             found.append(sentences.TWO_TOPOLOGIES.at(path, topology=name, other=first[0], field=field))
         # A name that is wrong everywhere is reported once, where it stands first.
@@ -91,16 +96,24 @@ def _one_topology(
                 allowed = OneOf.among(name, known.usable)
                 found.append(sentences.TOPOLOGY_NOT_THERE.at(path, topology=name, allowed=allowed))
         first = first or (name, path)
-    return known.usable.get(first[0]) if first else None
+    return joint or (known.usable.get(first[0]) if first else None)
 
 
 def _fields(
-    parent: str | None, fields: Fields, constraint: wire.TopologyConstraint, topology: Topology
+    parent: str | None,
+    fields: Fields,
+    constraint: wire.TopologyConstraint,
+    topology: Topology,
+    known: KnownTopologies,
 ) -> PartFields:
-    if constraint.topology != topology.name:
+    own = known.usable.get(constraint.topology)
+    if own is None or constraint.topology not in topology.name.split("+"):
         return PartFields(parent)
+    # In a tree of several topologies, an alias means what it means in its own.
+    labels = {each.name: each.label for each in own.levels if each.name} if own is not topology else {}
+    required, preferred = constraint.required_topology_level, constraint.preferred_topology_level
     return PartFields(
         parent,
-        LevelField(fields.required, constraint.required_topology_level),
-        LevelField(fields.preferred, constraint.preferred_topology_level),
+        LevelField(fields.required, labels.get(required, required)),
+        LevelField(fields.preferred, labels.get(preferred, preferred)),
     )

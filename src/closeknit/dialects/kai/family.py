@@ -11,10 +11,12 @@ from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.scheduling_run_ai_v2 import Queue
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
 from closeknit.apis.wire import words
+from closeknit.dialects.core import pod_makers
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import render
 from closeknit.dialects.kai.compile import compile_owner, compile_pod_group
 from closeknit.dialects.kai.express import express
+from closeknit.dialects.kai.joining import joining_indexes
 from closeknit.dialects.kai.owners import GROUPS_BY_OWNER, OWNERS, check_pod, makes, owner_of
 from closeknit.dialects.kai.queues import check_queue
 from closeknit.dialects.kai.status import pod_group_status, pod_status
@@ -33,6 +35,7 @@ KAI = Family(
         Kind("jobset.x-k8s.io", "JobSet", ("v1alpha2",), JobSet, verbatim=True),
         Kind("leaderworkerset.x-k8s.io", "LeaderWorkerSet", ("v1",), LeaderWorkerSet, verbatim=True),
         Kind("kubeflow.org", "PyTorchJob", ("v1",), PyTorchJob, verbatim=True),
+        *pod_makers.KINDS,
     ),
     topologies=topologies,
     compile={PodGroup: compile_pod_group, **dict.fromkeys(OWNERS, compile_owner)},
@@ -50,12 +53,11 @@ KAI = Family(
     status={PodGroup: pod_group_status, Pod: pod_status},
     owner_of=owner_of,
     makes=makes,
-    indexes=(GROUPS_BY_OWNER,),
+    indexes=(GROUPS_BY_OWNER, *joining_indexes(tuple(OWNERS))),
     borrows=("grove",),
     passed_over={
         "scheduling.run.ai": words("BindRequest"),
         "kai.scheduler": words("Config SchedulingShard"),
-        "batch": words("CronJob"),
-        "kubeflow.org": words("JAXJob MPIJob Notebook PaddleJob ScheduledWorkflow TFJob Viewer XGBoostJob"),
+        "kubeflow.org": words("Notebook ScheduledWorkflow Viewer"),
     },
 )

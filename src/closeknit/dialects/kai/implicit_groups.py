@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.core_v1 import PodTemplateSpec
@@ -33,6 +34,8 @@ class Template:
 
     path: Path
     given: PodTemplateSpec
+    written: Mapping[str, Any] | None = field(default=None, compare=False)
+    """As a plain object, where it does not stand at the path."""
 
     @property
     def annotations(self) -> Path:
@@ -125,6 +128,8 @@ class ImplicitGroup:
     """What is wrong with the owner."""
     passed_on: Mapping[str, str]
     """Fields of the PodGroup that do not affect placement."""
+    pool: str = ""
+    """The pool of nodes that its pods are for; empty for all."""
 
     def leaves(self) -> list[Leaf]:
         """All that has pods."""

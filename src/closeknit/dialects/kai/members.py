@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from closeknit.apis.kai_keys import SUBGROUP_LABEL, TASK_PRIORITY
 from closeknit.dialects.core.assumed_pods import Assumed
 from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, equal_pods, pods_of_leaf
+from closeknit.dialects.core.notes import left_out
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, leaf_by_labels
 from closeknit.dialects.kai.rules import share_problems
@@ -38,8 +39,8 @@ class Members:
     """Of these, problems of pods as members, reported for the pods themselves."""
 
 
-def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, lenient: bool) -> Members:
-    """The pods of each leaf; pods that fit no leaf or ask for what no request can express are problems."""
+def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, binding: bool) -> Members:
+    """The pods of each leaf; one that fits none is a problem, what no request can say is left out."""
     by_leaf: dict[str, list[ReadPod]] = {}
     wrong: list[tuple[ReadPod, Problem]] = []
     for pod in pods:
@@ -51,9 +52,11 @@ def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, lenient: bool) -
             by_leaf.setdefault(leaf, []).append(pod)
         elif pod.stage in (Stage.OPEN, Stage.RUNNING):
             wrong.extend((pod, problem) for problem in misfits)
-        if pod.stage is Stage.OPEN and not lenient:
-            shares = share_problems(pod.stored.content.metadata.annotations)
-            wrong.extend((pod, problem) for problem in (*pod.unsayable, *shares))
+        if pod.stage is Stage.OPEN:
+            wrong.extend(
+                (pod, problem) for problem in share_problems(pod.stored.content.metadata.annotations)
+            )
+            wrong.extend((pod, note) for note in left_out(pod.unsayable, binding=binding))
     of_members = (problem.of("Pod", pod.name) for pod, problem in wrong)
     reported = tuple(pod.stored.report(problem) for pod, problem in wrong)
     return Members(by_leaf, (*pod_problems(pods), *of_members), reported)
@@ -104,21 +107,23 @@ def leaf_pods(
     leaves: Mapping[str, tuple[Path, int]],
     present: Members,
     assumed: Assumed | None,
+    expected: Mapping[str, Sequence[ExpectedPod]],
     *,
     lacking: Callable[[Path, int, int], Problem],
     found: list[Problem],
 ) -> dict[str, Group]:
     """Every leaf of a PodGroup, from its pods or, where it has none, assumed.
 
-    ``leaves`` gives the path of each, and how many of its pods must run at once. A leaf that lacks pods
-    is left out of the answer, and ``found`` gets what ``lacking`` makes of its field, minimum and pods.
+    ``leaves`` gives the path of each, and how many of its pods must run at once; ``expected`` are pods that
+    others will make. A leaf that lacks pods is left out of the answer, and ``found`` gets what ``lacking``
+    makes of its field, minimum and pods.
     """
     made: dict[str, Group] = {}
     left = MOST_PODS
     for leaf, (path, minimum) in leaves.items():
         where = (*path, "minMember")
-        if assumed is None or leaf in present.by_leaf:
-            there = present.by_leaf.get(leaf, ())
+        if assumed is None or leaf in present.by_leaf or leaf in expected:
+            there: list[Candidate] = [*present.by_leaf.get(leaf, ()), *expected.get(leaf, ())]
             given = _leaf(group, leaf, minimum, there, shrinks=assumed is not None)
             if isinstance(given, Group):
                 made[leaf] = given

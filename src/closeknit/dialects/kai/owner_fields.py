@@ -106,6 +106,7 @@ class Owner:
             outline=outline,
             problems=tuple(dict.fromkeys(problems)),
             passed_on=passed_on,
+            pool=_first([found for found, _ in self._each("labels")], keys.NODE_POOL),
         )
 
     def _queue(self) -> str:

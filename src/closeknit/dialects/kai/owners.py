@@ -11,11 +11,15 @@ from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kai_keys import GROUP_ANNOTATION
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
+from closeknit.apis.pod_makers import PodMaker
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects.core.pod_makers import speaks_for_itself
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, pod_group_key
 from closeknit.dialects.kai.jobs import job_groups, job_owner, job_set_groups, job_set_owner
+from closeknit.dialects.kai.joining import groups_joined, joins
 from closeknit.dialects.kai.leader_worker_sets import leader_worker_set_groups, leader_worker_set_owner
+from closeknit.dialects.kai.made_groups import NOT_GROUPED, maker_groups, maker_owner
 from closeknit.dialects.kai.owner_fields import Owner
 from closeknit.dialects.kai.pytorch_jobs import pytorch_job_groups, pytorch_job_owner
 from closeknit.dialects.kai.topologies import FAMILY
@@ -24,6 +28,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem
 from closeknit.hub.sentences import kai as sentences
 
@@ -34,6 +39,7 @@ OWNERS: Mapping[
     JobSet: (job_set_owner, job_set_groups),
     LeaderWorkerSet: (leader_worker_set_owner, leader_worker_set_groups),
     PyTorchJob: (pytorch_job_owner, pytorch_job_groups),
+    PodMaker: (maker_owner, maker_groups),
 }
 """What KAI groups by itself: how to read it, and the PodGroups that are made of it."""
 
@@ -63,8 +69,11 @@ def implicit_groups(view: View, key: Key) -> tuple[ImplicitGroup, ...]:
     stored = view.get(key)
     if stored is None:
         return ()
+    by_table = isinstance(stored.content, PodMaker)
+    if by_table and (key.kind in NOT_GROUPED or not speaks_for_itself(view, stored)):
+        return ()
     owner = as_owner(stored)
-    if not owner.is_grouped_by_kai:
+    if not owner.is_grouped_by_kai or joins(stored, view):
         return ()
     named = (stored.namespace, stored.object.kind, stored.name)
     owned = [group.name for group in view.found(GROUPS_BY_OWNER.name, named)]
@@ -93,12 +102,19 @@ def check_pod(pod: Stored[Pod], view: View) -> Iterator[Problem]:
     read = view.derive(pod_of, pod.key)
     if read is None or read.lost or read.stage in (Stage.SUCCEEDED, Stage.FAILED):
         return
+    yield _no_such_group(view, claim.key, ("metadata", "annotations", GROUP_ANNOTATION))
+
+
+def check_joining(stored: Stored[Any], view: View) -> Iterator[Problem]:
+    """An owner that leaves the grouping of its pods to a PodGroup which is not there."""
+    if view.schedulers is None and joins(stored, view) and not as_owner(stored).queues_in_kueue:
+        for group in dict.fromkeys(groups_joined(stored)):
+            if not exists(view, group):
+                yield _no_such_group(view, group, ("spec",))
+
+
+def _no_such_group(view: View, group: Key, path: Path) -> Problem:
     made = (key for family in view.families if family.makes is not None for key in view.derive(family.makes))
-    known = [key.name for key in (*view.keys(PodGroup), *made) if key.namespace == pod.namespace]
-    group = claim.key.name
-    yield sentences.NO_SUCH_POD_GROUP.at(
-        ("metadata", "annotations", GROUP_ANNOTATION),
-        group=group,
-        namespace=pod.namespace,
-        allowed=OneOf.among(group, known),
-    )
+    known = [key.name for key in (*view.keys(PodGroup), *made) if key.namespace == group.namespace]
+    code, allowed = sentences.NO_SUCH_POD_GROUP, OneOf.among(group.name, known)
+    return code.at(path, group=group.name, namespace=group.namespace, allowed=allowed)

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from closeknit.apis.scheduling_run_ai_v2 import Queue
+from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.kai.rules import value_problems
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -42,16 +43,18 @@ def queues(view: View) -> Queues:
 def queue_problems(view: View, name: str, path: Path) -> Iterator[Problem]:
     """What is wrong with naming this queue; nothing where no queue is known at all."""
     known = view.derive(queues)
-    if view.lenient or not known.parents or (name in known.parents and name not in known.with_children):
-        return
+    if known.parents and (name not in known.parents or name in known.with_children):
+        yield tolerated(_wrong_queue(known, name, path), lenient=view.lenient)
+
+
+def _wrong_queue(known: Queues, name: str, path: Path) -> Problem:
     leaves = [queue for queue in known.parents if queue not in known.with_children]
     if not name:
-        yield sentences.NO_QUEUE_NAMED.at(path, allowed=OneOf.among("", leaves))
-    elif name not in known.parents:
-        yield core.NOT_FOUND.at(path, kind="Queue", name=name, remedy=OneOf.among(name, leaves))
-    else:
-        below = OneOf.among("", [queue for queue in leaves if name in _above(queue, known.parents)])
-        yield sentences.QUEUE_WITH_CHILDREN.at(path, queue=name, allowed=below)
+        return sentences.NO_QUEUE_NAMED.at(path, allowed=OneOf.among("", leaves))
+    if name not in known.parents:
+        return core.NOT_FOUND.at(path, kind="Queue", name=name, remedy=OneOf.among(name, leaves))
+    below = OneOf.among("", [queue for queue in leaves if name in _above(queue, known.parents)])
+    return sentences.QUEUE_WITH_CHILDREN.at(path, queue=name, allowed=below)
 
 
 def check_queue(queue: Stored[Queue], view: View) -> Iterator[Problem]:

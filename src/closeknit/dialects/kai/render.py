@@ -99,7 +99,7 @@ def _pod_group(owner: Stored[Any], made: ImplicitGroup) -> Object:
 def _pods(owner: Stored[Any], made: ImplicitGroup) -> Iterator[Object]:
     """Every pod: the template of the manifest, with what its controller and KAI add."""
     for leaf in made.leaves():
-        template = value_at(owner.written, leaf.template.path)
+        template = leaf.template.written or value_at(owner.written, leaf.template.path)
         given = template.get("metadata") or {}
         spec = {**template.get("spec", {}), "schedulerName": SCHEDULER}
         labels = {**given.get("labels", {}), **made.outline.labels, **leaf.labels}

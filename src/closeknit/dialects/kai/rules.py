@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
+from closeknit.apis.kai_keys import GPU_FRACTION, GPU_MEMORY
 from closeknit.dialects.kai.subgroups import SubGroup, Tree, parent_problems
 from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.paths import Path
@@ -27,7 +28,7 @@ _DURATION = re.compile(
 _PARTS = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|ms|s|m|h)", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATIONS = ("preemptionDelay", "stalenessGracePeriod")
-_SHARES = ("gpu-fraction", "gpu-memory")
+_SHARES = (GPU_FRACTION, GPU_MEMORY)
 
 
 def minimum_problems(spec: wire.PodGroupSpec, tree: Tree, *, exists: bool = False) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from closeknit.apis import core_v1
 from closeknit.dialects.compiling import topologies_of
+from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.core.priority import created
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kueue import owners
@@ -20,6 +21,8 @@ from closeknit.dialects.kueue.flavor_assignment import (
     without_queue,
 )
 from closeknit.dialects.kueue.jobs import read_job, read_job_set
+from closeknit.dialects.kueue.made_workloads import KINDS as MADE_KINDS
+from closeknit.dialects.kueue.made_workloads import MADE, gang_keys, queues, read_gang, whole
 from closeknit.dialects.kueue.pod_groups import read_pod_group
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
 from closeknit.dialects.kueue.queues import Queue, priority_in_queue, queue_of
@@ -29,7 +32,7 @@ from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, parted
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.workload import Workload
 
@@ -52,22 +55,29 @@ class Nominated:
 
 
 def compile_queued(stored: Stored[Any], view: View) -> Compiled:
-    """What a Job, JobSet or Workload asks for, or the group whose first pod this is."""
-    nominated = nominated_as(stored, view)
-    if nominated is None:
-        return Compiled()
-    queued = nominated.queued
+    """What an object that queues asks for, each gang by itself, or the group whose first pod this is."""
+    every = nominations(stored, view)
     holdings = (
-        Holding(queued.name, node, pod_set.shape.resources, pods, pod_set.shape.host_ports)
-        for pod_set in queued.pod_sets
+        Holding(each.queued.name, node, pod_set.shape.resources, pods, pod_set.shape.host_ports)
+        for each in every
+        for pod_set in each.queued.pod_sets
         for node, pods in Counter(slot.node for slot in pod_set.slots if slot.held).items()
     )
     return Compiled(
-        workloads=(nominated.workload,),
-        problems=nominated.problems,
-        elsewhere=nominated.elsewhere,
+        workloads=tuple(each.workload for each in every),
+        problems=tuple(dict.fromkeys(problem for each in every for problem in each.problems)),
+        elsewhere=tuple(problem for each in every for problem in each.elsewhere),
         holdings=tuple(holdings),
     )
+
+
+def nominations(stored: Stored[Any], view: View) -> tuple[Nominated, ...]:
+    """All that queues as an object: itself, its gangs, or for the first pod of a group, the group."""
+    if stored.shape in MADE:
+        found = [view.derive(nominate, key) for key in gang_keys(stored, view)]
+    else:
+        found = [nominated_as(stored, view)]
+    return tuple(each for each in found if each is not None)
 
 
 def nominated_as(stored: Stored[Any], view: View) -> Nominated | None:
@@ -113,6 +123,14 @@ def queued_workload(view: View, key: Key) -> QueuedWorkload | None:
         ):
             return None
         return read_workload(workload, owners.pods_of_owner(view, owners.workload_owner(workload), key))
+    if key.kind in MADE_KINDS:
+        maker, number = whole(key)
+        made = view.get(maker)
+        if made is None or not queues(made, view):
+            return None
+        workload = owners.workload_of(view, key)
+        pods = owners.pods_of_owner(view, maker, workload.key if workload is not None else None)
+        return read_gang(made, number, pods)
     stored = owners.queued_object(view, key)
     if stored is None:
         return None
@@ -138,22 +156,24 @@ def _name_problems(queued: QueuedWorkload, view: View) -> Iterator[Problem]:
 
 def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominated:
     """All ways to run; ``own`` is what is wrong with it already."""
-    if not view.lenient:
-        own.extend(problem for pod_set in queued.pod_sets for problem in pod_set.unsayable)
+    for pod_set in queued.pod_sets:
+        own.extend(left_out(pod_set.unsayable, binding=binds(view)))
     priority = priority_in_queue(queued, view, own)
     since = created(queued.stored, own)
     queue = queue_of(queued, view, own)
     made: list[Admission] = []
-    if not own and not queued.stored.problems:
+    if not parted(own)[0] and not queued.stored.problems:
         if queue is not None:
-            made = admissions(queued, queue, view, own)
+            wrong: list[Problem] = []
+            made = admissions(queued, queue, view, wrong)
+            own.extend(wrong)
         else:
             made = without_queue(queued, view.derive(topologies_of, FAMILY))
             if not made:
                 own.append(sentences.NO_TOPOLOGY_FITS.at(queued.queue_path))
-    if own and queue is not None:
+    if parted(own)[0] and queue is not None:
         own.extend(apart_problems(queued, queue))
-    found = tuple(dict.fromkeys(own))
+    found, notes = parted(dict.fromkeys(own))
     problems = (*queued.stored.problems, *found)
     made = [] if problems else _running_on(made, queued, view)
     workload = Workload(
@@ -166,6 +186,7 @@ def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominat
         admitted=queued.flavors is not None,
         maker=queued.stored.key,
         options=tuple(each.option for each in made),
+        notes=notes,
     )
     return Nominated(queued, queue, tuple(made), workload, found)
 

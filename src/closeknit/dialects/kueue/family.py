@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
+from closeknit.apis.kubeflow_org_v1 import PyTorchJob
+from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
+from closeknit.dialects.core import pod_makers
 from closeknit.dialects.family import Family
 from closeknit.dialects.kueue import admitted, owners, queues, quotas, status, updates
 from closeknit.dialects.kueue.compile import compile_queued
 from closeknit.dialects.kueue.express import express
+from closeknit.dialects.kueue.made_workloads import MADE
 from closeknit.dialects.kueue.render import render_kueue, render_pods
 from closeknit.dialects.kueue.topologies import FAMILY, GROUP, topologies
 from closeknit.dialects.wire.kinds import Kind
 
 _VERSIONS = ("v1beta2", "v1beta1")
-_QUEUED = (Job, JobSet, Pod, wire.Workload)
+_QUEUED: tuple[type[Any], ...] = (Job, JobSet, *MADE, Pod, wire.Workload)
 """The shapes of what queues, in the order in which it is looked at and written."""
 
 KUEUE = Family(
@@ -31,6 +37,10 @@ KUEUE = Family(
         Kind(GROUP, "Workload", _VERSIONS, wire.Workload, verbatim=True),
         Kind("batch", "Job", ("v1",), Job, verbatim=True),
         Kind("jobset.x-k8s.io", "JobSet", ("v1alpha2",), JobSet, verbatim=True),
+        # What two families read, both declare in the same way.
+        Kind("leaderworkerset.x-k8s.io", "LeaderWorkerSet", ("v1",), LeaderWorkerSet, verbatim=True),
+        Kind("kubeflow.org", "PyTorchJob", ("v1",), PyTorchJob, verbatim=True),
+        *pod_makers.KINDS,
     ),
     topologies=topologies,
     compile=dict.fromkeys(_QUEUED, compile_queued),
@@ -43,7 +53,7 @@ KUEUE = Family(
     },
     render={
         "kueue": dict.fromkeys(_QUEUED, render_kueue),
-        "pods": dict.fromkeys((Job, JobSet, wire.Workload), render_pods),
+        "pods": {each: render_pods for each in _QUEUED if each is not Pod},
     },
     express=express,
     update={
@@ -67,6 +77,5 @@ KUEUE = Family(
     indexes=(*quotas.INDEXES, *owners.INDEXES, *admitted.INDEXES),
     passed_over={
         GROUP: frozenset({"MultiKueueCluster", "MultiKueueConfig", "ProvisioningRequestConfig"}),
-        "batch": frozenset({"CronJob"}),
     },
 )

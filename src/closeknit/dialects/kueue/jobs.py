@@ -130,7 +130,8 @@ def _pod_set(
     above = {key: outer[key] for key in keys.KEP_ANNOTATIONS if key in outer}
     annotations: Path = (*path, *_ANNOTATIONS)
     has_own = any(key in own for key in (*keys.KEP_ANNOTATIONS, *keys.POD_SET_ANNOTATIONS))
-    if above and has_own and not of_job_set:
+    # A template with which pods run repeats what the Job says, in today's words.
+    if above and has_own and not of_job_set and keys.WORKLOAD not in own:
         key = next(iter(above))
         found.append(sentences.TOPOLOGY_TWICE.at((*_ANNOTATIONS, key)))
     if above and not has_own:

@@ -16,6 +16,7 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.meta_v1 import ObjectMeta, OwnerReference
+from closeknit.dialects.core.pod_makers import GANGS
 from closeknit.dialects.core.pods import ReadPod, by_rank
 from closeknit.dialects.kueue.queued_workload import labels_of
 from closeknit.dialects.kueue.topologies import FAMILY, kueue_key
@@ -25,7 +26,17 @@ from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 
-_GROUPS = {"Job": "batch", "JobSet": "jobset.x-k8s.io", "Pod": ""}
+ONE_WORKLOAD = (
+    *("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob", "StatefulSet", "TrainJob"),
+    *("RayCluster", "RayJob", "RayService", "SparkApplication", "AppWrapper"),
+)
+"""Kinds of the table of pod makers that have one Workload each."""
+_GROUPS = {
+    "Job": "batch",
+    "JobSet": "jobset.x-k8s.io",
+    "Pod": "",
+    **{kind: group for group, kind in GANGS if kind in ONE_WORKLOAD},
+}
 """The API groups of the kinds that a Workload is made from."""
 _KIND = re.compile(r", Kind=(\w+)", re.ASCII)
 _BY_LABELS = "kueue pods by the labels of their maker"
@@ -74,7 +85,7 @@ def workload_owner(workload: Stored[wire.Workload]) -> Key:
         return queued_key("Pod", workload.namespace, workload.name)
     kind = _KIND.search(metadata.annotations.get(keys.OWNER_KIND, ""))
     name = metadata.annotations.get(keys.OWNER_NAME, "")
-    if not owners and kind is not None and kind[1] in ("Job", "JobSet") and name:
+    if not owners and kind is not None and kind[1] in _GROUPS and kind[1] != "Pod" and name:
         return queued_key(kind[1], workload.namespace, name)
     return workload.key
 
@@ -103,6 +114,8 @@ def queued_object(view: View, key: Key) -> Stored[Any] | None:
         group = view.derive(group_pods, key)
         return group[0].stored if group else None
     stored = view.get(key)
+    if key.kind in ONE_WORKLOAD:
+        return stored
     return stored if stored is not None and queues(stored.content) else None
 
 

@@ -51,7 +51,7 @@ def read_pod_group(
     given = workload.content.spec.pod_sets if workload is not None else []
     known = {each.name: read_template(each.template.spec).shape for each in given}
     kinds: dict[tuple[str, Shape, tuple[tuple[str, str], ...]], list[ReadPod]] = {}
-    for pod in pods:
+    for pod in sorted(pods, key=_number):
         if pod.stage in (Stage.OPEN, Stage.RUNNING):
             alike = [each for each, shape in known.items() if shape == pod.shape]
             label = labels_of(pod).get(keys.POD_SET, "")
@@ -124,9 +124,23 @@ def _pod_set(
         unsayable=tuple(problem for pod in pods if pod.stage is Stage.OPEN for problem in pod.unsayable),
         slots=slots,
         template={"spec": _spec(pods[0].stored.content)},
-        index_label=annotations.get(keys.POD_GROUP_INDEX_LABEL),
+        index_label=_index_label(pods[0]),
         priority_class=pods[0].stored.content.spec.priority_class_name,
     )
+
+
+def _index_label(pod: ReadPod) -> str | None:
+    """The label that holds a pod's number: one that it names, or Kueue's own where it has that."""
+    own = keys.POD_GROUP_INDEX in labels_of(pod) or keys.POD_GROUP_INDEX in _annotations(pod)
+    return _annotations(pod).get(keys.POD_GROUP_INDEX_LABEL) or (keys.POD_GROUP_INDEX if own else None)
+
+
+def _number(pod: ReadPod) -> int:
+    """The number of a pod in its group; those without one come last, in the order of their names."""
+    key = _index_label(pod) or ""
+    written = labels_of(pod).get(key) or _annotations(pod).get(key) or ""
+    number = whole_number(written)
+    return MOST_PODS if number is None else number
 
 
 def _made_up(name: str, pods: Sequence[ReadPod], count: int) -> Iterator[PodSlot]:

@@ -149,10 +149,15 @@ class QueuedWorkload:
 
 
 def queued_by_label(
-    stored: Stored[Any], pod_sets: Iterable[QueuedPodSet], found: Iterable[Problem], *, finished: bool
+    stored: Stored[Any],
+    pod_sets: Iterable[QueuedPodSet],
+    found: Iterable[Problem],
+    *,
+    finished: bool,
+    labels: Mapping[str, str] | None = None,
 ) -> QueuedWorkload:
-    """Something that says by its labels where it queues."""
-    labels = stored.content.metadata.labels
+    """Something that says by its labels where it queues: its own, unless others are given."""
+    labels = stored.content.metadata.labels if labels is None else labels
     return QueuedWorkload(
         stored=stored,
         object=stored.object,

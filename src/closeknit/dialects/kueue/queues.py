@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.priority import priority_of
 from closeknit.dialects.kueue import quotas
+from closeknit.dialects.kueue.namespaces import refusal
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
 from closeknit.dialects.kueue.quotas import Covered, Quota
 from closeknit.dialects.kueue.topologies import kueue_key
@@ -19,15 +21,18 @@ from closeknit.hub.problems import OneOf, Problem, shown, suggestion
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
 
-MULTI_KUEUE = "kueue.x-k8s.io/multikueue"
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
-CHECKS = {MULTI_KUEUE: "MultiKueue", PROVISIONING: "ProvisioningRequest"}
-"""The controllers of admission checks that Kueue brings, and what their checks are called."""
+CHECKS = {PROVISIONING: "ProvisioningRequest"}
+"""Controllers of admission checks that cannot be waited for with a topology, and what these are called."""
 STOPPED = ("Hold", "HoldAndDrain")
 _STOPS = ("None", *STOPPED)
 BROKEN = "it has problems of its own"
 """Why a ClusterQueue that could not be read in full is not active."""
 _STOP, _NEXT = "MayStopSearch", "TryNextFlavor"
+_STRATEGIES = ("StrictFIFO", "BestEffortFIFO")
+_NEVER = ("", "Never")
+_WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
+_RECLAIM = ("Never", "LowerPriority", "Any")
 _PREFERENCES = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 
 
@@ -40,6 +45,10 @@ class Queue:
     """Empty where it has none."""
     covered: tuple[Covered, ...]
     inactive: str = ""
+    namespaces: wire.LabelSelector | None = None
+    """Whose workloads it takes; nobody's where it has none."""
+    strict: bool = False
+    """Whether nobody may pass the first who waits (``StrictFIFO``)."""
     patient: bool = False
     """Whether the next flavors are tried before quota is borrowed."""
 
@@ -76,7 +85,8 @@ def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) 
     for flavor in (quota.flavor for group in covered for quota in group.quotas if quota.flavor.missing):
         inactive = f"there is no usable Topology {shown(flavor.missing)} for flavor {shown(flavor.name)}"
     patient = spec.flavor_fungibility.when_can_borrow == _NEXT
-    queue = Queue(stored.name, cohort, covered, inactive, patient)
+    strict = spec.queueing_strategy == "StrictFIFO"
+    queue = Queue(stored.name, cohort, covered, inactive, spec.namespace_selector, strict, patient)
     if any(quota.flavor.topology for quota in queue.quotas()):
         found.extend(_check_problems(spec, view))
     return replace(queue, inactive=BROKEN) if found or stored.problems else queue
@@ -84,15 +94,22 @@ def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) 
 
 def _word_problems(spec: wire.ClusterQueueSpec) -> Iterator[Problem]:
     """Words that are none of those that a field takes."""
-    fungibility = spec.flavor_fungibility
+    fungibility, displaced = spec.flavor_fungibility, spec.preemption
+    preemption, borrowing = ("spec", "preemption"), ("borrowWithinCohort", "policy")
     path = ("spec", "flavorFungibility")
     for where, found, allowed in (
         (("spec", "stopPolicy"), spec.stop_policy, _STOPS),
         ((*path, "whenCanBorrow"), fungibility.when_can_borrow, (_STOP, _NEXT, "Borrow")),
         ((*path, "whenCanPreempt"), fungibility.when_can_preempt, (_STOP, _NEXT, "Preempt")),
         ((*path, "preference"), fungibility.preference, _PREFERENCES),
+        (("spec", "queueingStrategy"), spec.queueing_strategy, _STRATEGIES),
+        ((*preemption, "withinClusterQueue"), displaced.within_cluster_queue, _WITHIN),
+        ((*preemption, "reclaimWithinCohort"), displaced.reclaim_within_cohort, _RECLAIM),
+        ((*preemption, *borrowing), displaced.borrow_within_cohort.policy, ("Never", "LowerPriority")),
     ):
         yield from _unknown_word(where, found, allowed)
+    if displaced.borrow_within_cohort.policy == "LowerPriority" and displaced.reclaim_within_cohort in _NEVER:
+        yield sentences.BORROWING_WITHOUT_RECLAIM.at((*preemption, *borrowing))
     both = (fungibility.when_can_borrow, fungibility.when_can_preempt or _NEXT)
     if fungibility.preference and both != (_NEXT, _NEXT):
         yield sentences.PREFERENCE_WITHOUT_EFFECT.at((*path, "preference"), word=_NEXT)
@@ -180,13 +197,12 @@ def queue_of(queued: QueuedWorkload, view: View, found: list[Problem]) -> Queue 
     if local is None:
         if name and view.has(key):
             found.append(sentences.LOCAL_QUEUE_UNUSABLE.at(path, queue=name))
-        elif not view.lenient:
-            found.append(_no_local_queue(queued, view))
+        else:
+            found.append(tolerated(_no_local_queue(queued, view), lenient=view.lenient))
         return None
     queue = view.derive(cluster_queue, local.content.spec.cluster_queue)
     if queue is None:
-        if not view.lenient:
-            found.append(sentences.LEADS_NOWHERE.at(path, queue=name))
+        found.append(tolerated(sentences.LEADS_NOWHERE.at(path, queue=name), lenient=view.lenient))
         return None
     stop = local.content.spec.stop_policy
     # Who is admitted already does not wait for the queue to go on.
@@ -196,6 +212,8 @@ def queue_of(queued: QueuedWorkload, view: View, found: list[Problem]) -> Queue 
     elif queued.flavors is None and queue.inactive:
         facts = {"kind": "ClusterQueue", "queue": queue.name, "reason": queue.inactive}
         found.append(sentences.QUEUE_NOT_ACTIVE.at(path, **facts))
+    elif queued.flavors is None and (reason := refusal(queue.namespaces, queued.object.namespace, None)):
+        found.append(sentences.NAMESPACE_NOT_TAKEN.at(path, queue=queue.name, reason=reason))
     return queue
 
 
@@ -232,8 +250,8 @@ def _workload_priority(queued: QueuedWorkload, view: View, found: list[Problem])
     path: Path = ("metadata", "labels", keys.PRIORITY_CLASS)
     if queued.object.kind == "Workload":
         path = ("spec", "priorityClassRef", "name")
-    if not view.lenient:
-        known = [each.name for each in view.of(wire.WorkloadPriorityClass)]
-        kind, remedy = "WorkloadPriorityClass", OneOf.among(name, known)
-        found.append(core.NOT_FOUND.at(path, kind=kind, name=name, remedy=remedy))
+    known = [each.name for each in view.of(wire.WorkloadPriorityClass)]
+    kind, remedy = "WorkloadPriorityClass", OneOf.among(name, known)
+    unknown = core.NOT_FOUND.at(path, kind=kind, name=name, remedy=remedy)
+    found.append(tolerated(unknown, lenient=view.lenient))
     return 0

@@ -17,8 +17,9 @@ from closeknit.dialects.core.pod_specs import toleration_object
 from closeknit.dialects.family import Object, Rendered
 from closeknit.dialects.kueue.admitted import domain_of
 from closeknit.dialects.kueue.assignments import Assigned, assigned, to_slices
-from closeknit.dialects.kueue.compile import Nominated, nominated_as
+from closeknit.dialects.kueue.compile import Nominated, nominations
 from closeknit.dialects.kueue.flavor_assignment import Admission
+from closeknit.dialects.kueue.made_workloads import MADE, suspended
 from closeknit.dialects.kueue.owners import owner_annotations, workload_owner
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
 from closeknit.dialects.kueue.quotas import Flavor
@@ -40,27 +41,26 @@ def render_kueue(stored: Stored[Any], view: View) -> Rendered:
     The flavor shown is the first that the queue offers; pods are gated, because nobody has
     placed them yet.
     """
-    nominated = _nominated(stored, view)
-    if nominated is None:
-        return Rendered()
-    made = [workload_object(nominated)]
-    if nominated.queued.object.kind in ("Job", "JobSet"):
-        suspended = started(nominated, nominated.admissions[0], {})
-        suspended["spec"]["suspend"] = True
-        made.append(suspended)
+    every = _nominated(stored, view)
+    made = [workload_object(each) for each in every]
+    if every and stored.shape in MADE:
+        made.append(suspended(stored))
+    elif every and every[0].queued.object.kind in ("Job", "JobSet"):
+        waiting = started(every[0], every[0].admissions[0], {})
+        waiting["spec"]["suspend"] = True
+        made.append(waiting)
     return Rendered(tuple(made))
 
 
 def render_pods(stored: Stored[Any], view: View) -> Rendered:
     """The pods of a Job, JobSet or Workload that do not run yet, gated."""
-    nominated = _nominated(stored, view)
-    return Rendered(tuple(_gated_pods(nominated, nominated.admissions[0]))) if nominated else Rendered()
+    every = _nominated(stored, view)
+    return Rendered(tuple(pod for each in every for pod in _gated_pods(each, each.admissions[0])))
 
 
-def _nominated(stored: Stored[Any], view: View) -> Nominated | None:
-    """What queues as an object, if it can be admitted."""
-    nominated = nominated_as(stored, view)
-    return nominated if nominated is not None and nominated.admissions else None
+def _nominated(stored: Stored[Any], view: View) -> list[Nominated]:
+    """What queues as an object, and can be admitted."""
+    return [each for each in nominations(stored, view) if each.admissions]
 
 
 def workload_object(nominated: Nominated) -> Object:

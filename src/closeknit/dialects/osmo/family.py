@@ -12,8 +12,8 @@ from closeknit.dialects.wire.kinds import Kind, OwnFile
 
 
 def _together(name: str) -> tuple[tuple[str, ...], ...]:
-    """Where OSMO keeps several: in answers of its server, in those about quota, in Helm values."""
-    return ((name,), ("node_sets", name), ("services", "configs", name))
+    """Where OSMO keeps several: answers of its server, also about quota; Helm values, old and new."""
+    return ((name,), ("node_sets", name), ("services", "configs", name), ("configuration", name))
 
 
 OSMO = Family(

@@ -15,7 +15,7 @@ from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.family import Described
 from closeknit.dialects.osmo.exit_actions import ExitActions, exit_actions
 from closeknit.dialects.osmo.naming import LONGEST, digest, marked, object_name
-from closeknit.dialects.osmo.rules import RESOURCES, key_problems, quantity
+from closeknit.dialects.osmo.rules import RESOURCES, key_problems, quantity, whole
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.decoding import found as worded
@@ -104,7 +104,10 @@ def _read(stored: Stored[wire.Pool], view: View) -> ReadPool:
         code = sentences.UNKNOWN_DEFAULT_PLATFORM
         path = ("spec", "default_platform")
         found.append(code.at(path, platform=file.default_platform, remedy=remedy))
-    found.extend(_share_problems(file.resources.gpu))
+    try:
+        share_of(file)
+    except InvalidError as error:
+        found.extend(error.problems)
     queue = _queue(stored.name, backend)
     return ReadPool(
         name=stored.name,
@@ -168,17 +171,27 @@ def _defaults(file: wire.PoolFile, found: list[Problem]) -> dict[str, str]:
     return read
 
 
-def _share_problems(share: wire.Countable) -> Iterator[Problem]:
-    for field, value, least in (
+def share_of(file: wire.PoolFile) -> dict[str, int]:
+    """How many GPUs a pool is sure of, may use at most, and its weight; raises ``InvalidError``."""
+    share, found = file.resources.gpu, list[Problem]()
+    numbers: dict[str, int] = {}
+    for field, written, least in (
         ("guarantee", share.guarantee, -1),
         ("maximum", share.maximum, -1),
         ("weight", share.weight, 0),
     ):
-        if value < least:
+        path = ("spec", "resources", "gpu", field)
+        try:
+            numbers[field] = whole(written)
+        except InvalidError as error:
+            found.extend(problem.under(*path) for problem in error.problems)
+            continue
+        if numbers[field] < least:
             allowed = "zero or more, or -1 for no limit" if least else "zero or more"
-            yield sentences.NEGATIVE_SHARE.at(
-                ("spec", "resources", "gpu", field), value=value, allowed=allowed
-            )
+            found.append(sentences.NEGATIVE_SHARE.at(path, value=numbers[field], allowed=allowed))
+    if found:
+        raise InvalidError(found)
+    return numbers
 
 
 def _queue(name: str, backend: wire.BackendFile) -> str:

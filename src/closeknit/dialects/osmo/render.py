@@ -17,7 +17,7 @@ from closeknit.dialects.family import Rendered
 from closeknit.dialects.kai.to_pod_group import to_topology_object
 from closeknit.dialects.osmo.compile import open_groups
 from closeknit.dialects.osmo.naming import PRIORITIES, PRIORITY_LABEL, TASK_LABEL, class_of, fitted
-from closeknit.dialects.osmo.pools import ReadPool, pool_named
+from closeknit.dialects.osmo.pools import ReadPool, pool_named, share_of
 from closeknit.dialects.osmo.tree import Subgroup
 from closeknit.dialects.osmo.workflows import ReadWorkflow, Task, TaskGroup, pod_name, workflow_of
 from closeknit.dialects.store.objects import Stored
@@ -71,8 +71,8 @@ def priority_class(workflow: ReadWorkflow, view: View) -> dict[str, Any] | None:
 
 def _queues(pool: ReadPool) -> tuple[dict[str, Any], dict[str, Any]]:
     """The queue of a pool, after the one that it hangs below, without which KAI lets nothing run in it."""
-    share = pool.file.resources.gpu
-    gpu = {"quota": share.guarantee, "limit": share.maximum, "overQuotaWeight": share.weight}
+    share = share_of(pool.file)
+    gpu = {"quota": share["guarantee"], "limit": share["maximum"], "overQuotaWeight": share["weight"]}
     above = queue_above(pool)
     open_to_all = {name: dict(_UNLIMITED) for name in ("gpu", "cpu", "memory")}
     return (
@@ -140,6 +140,8 @@ def to_pods(
     subgroups = group.tree.subgroup_of()
     pool = workflow.pool
     common = {
+        # What OSMO itself says of a pod goes before what its author says.
+        **workflow.stored.content.spec.workflow.labels,
         **_queue_label(pool),
         "osmo.workflow_id": fitted(workflow.stored.name),
         "osmo.group_name": fitted(group.name),

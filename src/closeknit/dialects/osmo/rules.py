@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from closeknit.apis.osmo_closeknit_dev_v1alpha1 import TaskSpec, TopologyKey, Workflow, WorkflowSpec
@@ -21,7 +21,10 @@ from closeknit.hub.topology import HOSTNAME
 
 MOST_KEYS = 16
 """As many levels as a KAI Topology has."""
+MOST_LABELS = 16
+"""As many as OSMO keeps of a workflow."""
 
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _KEYS: Path = ("spec", "topology_keys")
 _WORKFLOW: Path = ("spec", "workflow")
 _MOST_LOOKED_UP = 20
@@ -102,12 +105,17 @@ def whole_cpus(written: Quantity) -> str:
 
 def whole_gpus(written: Quantity) -> str:
     """The same for GPUs; OSMO reads a number in quotes as the number."""
+    return quantity("gpu", whole(written))
+
+
+def whole(written: Quantity) -> int:
+    """A whole number, in quotes or without; raises ``InvalidError``."""
     text = str(written).strip()
     if not _INTEGER.fullmatch(text):
         remedy = " It looks like a template. Fill it in first." if "{{" in text else ""
         facts = {"found": worded(written), "expected": "a whole number", "remedy": remedy}
         raise InvalidError([wire.WRONG_TYPE.at((), **facts)])
-    return quantity("gpu", int(float(text)))
+    return int(float(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +197,18 @@ def text_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:
 
 def _no_text(path: Path, value: object) -> Problem:
     return sentences.STRING_EXPECTED.at(path, found=worded(value))
+
+
+def label_problems(labels: Mapping[str, str]) -> Iterator[Problem]:
+    """The labels of a workflow, which its pods get, are such as Kubernetes allows, and not empty."""
+    path = (*_WORKFLOW, "labels")
+    if len(labels) > MOST_LABELS:
+        yield sentences.TOO_MANY_LABELS.at(path, count=len(labels), most=MOST_LABELS)
+    for key, value in labels.items():
+        if not is_label_key(key):
+            yield sentences.NOT_A_KEY.at((*path, key), value=key)
+        if not _LABEL_VALUE.fullmatch(value):
+            yield sentences.NOT_A_LABEL_VALUE.at((*path, key), value=value)
 
 
 def lead_problems(groups: Sequence[GivenGroup]) -> Iterator[Problem]:

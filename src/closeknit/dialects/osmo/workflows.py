@@ -93,6 +93,7 @@ def _read(stored: Stored[Workflow], view: View) -> ReadWorkflow:
     defined, again = resources(file, found)
     groups = tuple(rules.given_groups(file.workflow, found))
     found.extend(rules.name_problems(file.workflow, groups))
+    found.extend(rules.label_problems(file.workflow.labels))
     found.extend(rules.lead_problems(groups))
     found.extend(rules.text_problems(groups))
     found.extend(input_problems(groups))

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from closeknit.dialects.text import json, yaml
 from closeknit.hub.paths import Path, Verbatim
-from closeknit.hub.problems import Problem
+from closeknit.hub.problems import Problem, Severity
 from closeknit.hub.sentences import text as sentences
 from closeknit.hub.workload import ObjectName
 
@@ -45,6 +45,7 @@ def parse(source: Source | Served) -> Iterator[Document | Located]:
     if isinstance(source, Served):
         yield from (Document(source.name, None, each) for each in source.objects)
         return
+    yield from (Located(source.name, number, problem) for number, problem in source.told)
     text = _text(source.content)
     if isinstance(text, Problem):
         yield Located(source.name, 0, text)
@@ -84,6 +85,8 @@ class Source:
 
     name: str
     content: bytes
+    told: tuple[tuple[int, Problem], ...] = ()
+    """What was told of documents, by their number, when the text was made from a template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,11 @@ class Located:
     def live(self) -> bool:
         """Whether it is a problem of an object that a cluster holds, and of no file."""
         return self.document is None
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it is worth knowing, and no reason to refuse anything."""
+        return self.problem.severity is not Severity.PROBLEM
 
     def __str__(self) -> str:
         if self.document is not None:

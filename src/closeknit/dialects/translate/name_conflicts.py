@@ -103,9 +103,21 @@ def called(workload: Workload, name: str) -> Workload:
     """The same workload under another name. Its pods get new names too, because theirs may be taken."""
     request = workload.request
     assert request is not None
-    namespace, slash, _ = request.name.rpartition("/")
     root = request.root.mapped(pods=lambda pods: replace(pods, pods=()))
-    own = f"{namespace}{slash}{name}"
+    return _under(replace(workload, request=replace(request, root=root)), name)
+
+
+def plainly_named(workload: Workload) -> Workload:
+    """The same workload; that of a lone pod, whose request says its kind as well, without the kind."""
+    lone = workload.request is not None and " " in workload.request.name
+    return _under(workload, workload.object.name) if lone else workload
+
+
+def _under(workload: Workload, name: str) -> Workload:
+    request = workload.request
+    assert request is not None
+    namespace, slash, _ = request.name.rpartition("/")
+    own, root = f"{namespace.rpartition(' ')[2]}{slash}{name}", request.root
     root = replace(root, name=own) if root.name == request.name else root
     return replace(
         workload,

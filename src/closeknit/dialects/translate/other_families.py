@@ -18,6 +18,7 @@ from closeknit.dialects.translate.name_conflicts import (
     called,
     is_of_topology,
     other_names,
+    plainly_named,
 )
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
@@ -83,7 +84,7 @@ class Restating:
         topologies = dict(self._found.loaded.view.derive(topologies_of, workload.dialect))
         names = other_names(workload.object.name, workload.object.kind.lower())
         layout_names = other_names(layout or "", workload.dialect)
-        named = workload
+        named = plainly_named(workload)
         renamed: dict[str, Renamed] = {}
         while True:
             assert named.request is not None

@@ -42,6 +42,8 @@ class Translation:
     """Documents of kinds that nobody here reads."""
     noted: tuple[Workload, ...] = ()
     """The workloads of which something is worth knowing, in queue order."""
+    notes: tuple[Located, ...] = ()
+    """What is worth knowing about objects that ask for nothing, and what was passed over."""
     renamed: tuple[Renamed, ...] = ()
     """What is written under another name, because two of one name cannot stand side by side."""
 
@@ -73,6 +75,7 @@ def translate_with(
         unwritten=tuple(each for each in every if isinstance(each, ObjectName)),
         skipped=found.loaded.skipped,
         noted=tuple(noted),
+        notes=found.loaded.in_order(found.notes),
         renamed=tuple(each for each in every if isinstance(each, Renamed)),
     )
 

@@ -9,7 +9,7 @@ Twins and checkers are made per type, when they are first needed.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin
 
@@ -66,6 +66,13 @@ def decode(
     _checker(shape)(content, None, notes)
     value = msgspec.convert(content, shape) if notes.readable else None
     return value, tuple(notes.problems)
+
+
+def passed_over(problems: Iterable[Problem], *, lenient: bool) -> tuple[Problem, ...]:
+    """What a strict ``decode`` found, with unknown fields as notes where all is ``lenient``."""
+    return tuple(
+        each.as_note() if lenient and each.code is sentences.UNKNOWN_FIELD else each for each in problems
+    )
 
 
 def _fits(shape: type[msgspec.Struct], content: dict[str, Any]) -> bool:

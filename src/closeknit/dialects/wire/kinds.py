@@ -70,6 +70,8 @@ class Kind:
     """Whether an object needs a name. A configuration file has a kind, but nobody calls it by a name."""
     verbatim: bool = False
     """Whether its documents are kept as they were written, for those who write them again with changes."""
+    served: bool = True
+    """Whether it is read from clusters too, and not from files alone."""
     workload: bool = False
     """Whether every object of the kind is a workload, even one that cannot be read."""
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.dialects.text.documents import Document, Located
-from closeknit.dialects.wire.decoding import decode, found, is_slip
+from closeknit.dialects.wire.decoding import decode, found, is_slip, passed_over
 from closeknit.dialects.wire.kinds import (
     DEFAULT_NAMESPACE,
     UNNAMED,
@@ -23,7 +25,7 @@ from closeknit.dialects.wire.kinds import (
 )
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem, nearest
+from closeknit.hub.problems import OneOf, Problem, nearest, parted
 from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.workload import ObjectName
 
@@ -54,8 +56,10 @@ class Registry:
         self._known: dict[str, set[str]] = defaultdict(set)
         for group, names in (each for listed in passed_over for each in listed.items()):
             self._known[group] |= names
-        for group, name in self._kinds:
-            self._known[group].add(name)
+        for (group, name), listed in self._kinds.items():
+            # Of a group that is somebody else's, kinds may exist that are not listed here.
+            if any(kind.served for kind in listed):
+                self._known[group].add(name)
         every = itertools.chain.from_iterable(self._kinds.values())
         self._files = [(kind, kind.own_file) for kind in every if kind.own_file is not None]
 
@@ -68,8 +72,10 @@ class Registry:
         are no problem: its server knows them.
         """
         seen: dict[Key, Origin] = {}
+        generated: Counter[str] = Counter()
         for origin, whole in self.written(documents):
-            yield from self._object(origin, whole, seen, namespace, lenient=lenient or origin.live)
+            named = _named(whole, generated)
+            yield from self._object(origin, named, seen, namespace, lenient=lenient)
 
     def written(self, documents: Iterable[Document]) -> Iterator[tuple[Origin, Any]]:
         """Yield every object as it was written. Lists are taken apart; files of their own become objects."""
@@ -89,11 +95,8 @@ class Registry:
         if origin.live and name.key in seen:
             yield Replaced(name, seen[name.key])
             return
-        own_file = origin.own_file
         decoded, problems = (
-            (None, (kind,))
-            if isinstance(kind, Problem)
-            else _decoded(kind, content, own_file, lenient=lenient)
+            (None, (kind,)) if isinstance(kind, Problem) else _decoded(kind, content, origin, lenient=lenient)
         )
         key = name.key
         if not key.name:
@@ -107,6 +110,7 @@ class Registry:
             problems = (*problems, again)
         for problem in problems:
             yield origin.located(problem, name)
+        problems, _ = parted(problems)
         if isinstance(kind, Problem) or first is not origin:
             return
         yield Found(kind, key, name, origin, decoded, problems, content if kind.verbatim else {})
@@ -161,6 +165,8 @@ class Registry:
         return None
 
 
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""What servers end generated names with: no vowels, so that no words come about."""
 _EXAMPLES = {"apiVersion": "v1", "kind": "Node"}
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
@@ -193,6 +199,26 @@ def _unpacked(content: Any) -> Iterator[tuple[Path, Any]]:
         )
 
 
+def _named(content: Any, generated: Counter[str]) -> Any:
+    """An object that leaves its name to the server with one of the kind that a server would give.
+
+    The name follows from the content, so that the order of documents does not show; equal ones are counted.
+    """
+    metadata = content.get("metadata") if isinstance(content, dict) else None
+    if not isinstance(metadata, dict) or metadata.get("name"):
+        return content
+    stem = metadata.get("generateName")
+    if not isinstance(stem, str) or not stem:
+        return content
+    written = json.dumps(content, sort_keys=True, default=str)
+    digest = hashlib.sha256(f"{written}{generated[written] or ''}".encode()).digest()
+    generated[written] += 1
+    ending = "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:5])
+    kept = {key: value for key, value in metadata.items() if key != "generateName"}
+    # A server cuts a long beginning, so that the whole stays a name.
+    return {**content, "metadata": {**kept, "name": f"{stem[:248]}{ending}"}}
+
+
 def _identity(content: Any, kind: Kind | Problem | None, default_namespace: str) -> ObjectName:
     """What is known of an object's name, even where the object has problems."""
     fields = content if isinstance(content, dict) else {}
@@ -212,14 +238,14 @@ def _safe(text: Any) -> str:
     return text if text.isprintable() and len(text) <= 316 else ascii(text[:80])[1:-1]
 
 
-def _decoded(
-    kind: Kind, content: Any, own_file: OwnFile | None, *, lenient: bool
-) -> tuple[Any, tuple[Problem, ...]]:
+def _decoded(kind: Kind, content: Any, origin: Origin, *, lenient: bool) -> tuple[Any, tuple[Problem, ...]]:
     """The object if it has the right shape and a name that Kubernetes would accept.
 
     A name that was taken from a file of its own is judged by who knows such files, if they have a rule.
     """
-    decoded, problems = decode(kind.shape, content, lenient=lenient)
+    own_file = origin.own_file
+    decoded, wrong = decode(kind.shape, content, lenient=origin.live)
+    problems = passed_over(wrong, lenient=lenient)
     if decoded is None:
         return None, problems
     metadata = decoded.metadata
@@ -227,9 +253,9 @@ def _decoded(
         return decoded, problems
     if kind.named and not metadata.name:
         return None, (*problems, sentences.NAMELESS.at(("metadata", "name")))
-    wrong = tuple(_name_problems(metadata))
+    misnamed = tuple(_name_problems(metadata))
     # A file of its own is no object yet, so it is checked even if no object could have its name.
-    return None if wrong and own_file is None else decoded, (*problems, *wrong)
+    return None if misnamed and own_file is None else decoded, (*problems, *misnamed)
 
 
 def is_name(text: str) -> bool:

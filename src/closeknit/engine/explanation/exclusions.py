@@ -9,10 +9,10 @@ import numpy as np
 from closeknit.engine import eligibility
 from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.fit_tables import FitTable
-from closeknit.engine.ledger import Ledger, hard, port_resource
+from closeknit.engine.ledger import Ledger, hard, port_rows
 from closeknit.engine.node_fits import PodShape
 from closeknit.engine.tree import Flags, Ints
-from closeknit.hub.nodes import NodeFilter, Operator, Requirement, Term
+from closeknit.hub.nodes import CORDON, NodeFilter, Operator, Requirement, Term
 from closeknit.hub.outcome import Exclusion
 
 REASONS = ("unlabelled", "not ready", "unschedulable", "taint", "selector", "affinity", "resource", "port")
@@ -53,7 +53,7 @@ def exclusions(ledger: Ledger, compiled: CompiledRequest) -> tuple[Exclusion, ..
     slots = tree.slots[positions]
     tally = _Tally(len(positions))
     _note_unlabelled(compiled, positions, tally)
-    _note_unusable(ledger, slots, tally)
+    _note_unready(ledger, slots, tally)
     left = np.flatnonzero(tally.codes < 0)
     for table in tables:
         codes = _by_shape(ledger, table, slots[left], tally)
@@ -70,11 +70,10 @@ def _note_unlabelled(compiled: CompiledRequest, positions: Ints, tally: _Tally) 
             tally.codes[lacks] = tally.code("unlabelled", tree.labels[level])
 
 
-def _note_unusable(ledger: Ledger, slots: Ints, tally: _Tally) -> None:
-    for at in np.flatnonzero((tally.codes < 0) & ~ledger.usable[slots]).tolist():
-        node = ledger.nodes[int(slots[at])]
-        reason = "unschedulable" if node is not None and node.ready else "not ready"
-        tally.codes[at] = tally.code(reason, "")
+def _note_unready(ledger: Ledger, slots: Ints, tally: _Tally) -> None:
+    unready = (tally.codes < 0) & ~ledger.ready[slots]
+    if unready.any():
+        tally.codes[unready] = tally.code("not ready", "")
 
 
 def _by_shape(ledger: Ledger, table: FitTable, slots: Ints, tally: _Tally) -> Ints:
@@ -93,7 +92,8 @@ def _taints(ledger: Ledger, accepts: NodeFilter, tally: _Tally) -> Ints:
     for i, taints in enumerate(ledger.taint_sets):
         for taint in taints:
             if hard(taint) and not any(toleration.tolerates(taint) for toleration in accepts.tolerations):
-                codes[i] = tally.code("taint", str(taint))
+                cordoned = taint == CORDON
+                codes[i] = tally.code("unschedulable", "") if cordoned else tally.code("taint", str(taint))
                 break
     return codes
 
@@ -106,14 +106,15 @@ def _checks(
         yield "selector", f"{label}={value}", ~eligibility.affine(ledger, alone, slots)
     if key.filter.affinity is not None:
         yield "affinity", _affinity(key.filter.affinity), ~eligibility.affine(ledger, key.filter, slots)
-    ports = {port_resource(port): f"{port.port}/{port.protocol}" for port in key.host_ports}
+    ports = port_rows(key.host_ports)
     names = {row: name for name, row in ledger.resources.items()}
     # What only some machines have says more about a node than what all of them have, so it is named first.
     for row, units in sorted(demand, key=lambda each: ("/" not in names[each[0]], names[each[0]])):
         if names[row] not in ports:
             yield "resource", names[row], ledger.free[row, slots] < units
-    for name, shown in sorted(ports.items()):
-        yield "port", shown, ledger.free[ledger.resources[name], slots] < 1
+    for port in sorted(key.host_ports):
+        rows = [(ledger.resources[name], taken) for name, (taken, _) in port_rows(frozenset([port])).items()]
+        yield "port", str(port), np.any([ledger.free[row, slots] < taken for row, taken in rows], axis=0)
 
 
 def _affinity(terms: tuple[Term, ...]) -> str:

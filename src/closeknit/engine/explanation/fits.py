@@ -13,7 +13,7 @@ from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit, plain
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import FitTable
-from closeknit.engine.ledger import PODS, Ledger, port_resource
+from closeknit.engine.ledger import PODS, Ledger, port_rows
 from closeknit.engine.node_fits import MOST, PodShape, fits
 from closeknit.engine.score import Spread, new_pods
 from closeknit.engine.tree import Ints
@@ -96,7 +96,7 @@ class Survey:
             return ()
         compiled, level = culprit.compiled, culprit.level
         prospect = self.prospect(compiled)
-        if plain(compiled.root):
+        if plain(compiled.root) and compiled.neighbours is None:
             return tuple(
                 self._fit(culprit, level, int(prospect.domains[at]), int(prospect.room[at]), None)
                 for at in prospect.best(_SHOWN)
@@ -198,6 +198,6 @@ def largest_holders(
 
 def _units(holding: Holding, resource: str) -> int:
     """Units of a resource that each pod of a holding takes."""
-    if resource == PODS or any(port_resource(port) == resource for port in holding.host_ports):
+    if resource == PODS or resource in port_rows(holding.host_ports):
         return 1
     return holding.resources.get(resource, 0)

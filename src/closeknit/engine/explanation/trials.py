@@ -60,13 +60,18 @@ class Trials:
         if key not in self._known:
             if self.spent:
                 return None
-            found = self._run(self.compiled(root), improve=0)
+            compiled = self.compiled(root)
+            if compiled.neighbours is not None and not compiled.neighbours.kept_by_fewer:
+                compiled = self.compiled(root, Goal.ANY_PODS)
+            found = self._run(compiled, improve=0)
             self._known[key] = found.spread is not None or (False if found.complete else None)
         return self._known[key]
 
     def fills(self, root: Group) -> bool:
         """Whether a variant is placed by filling; False says nothing. Costs no question."""
         compiled = self.compiled(root)
+        if compiled.neighbours is not None:
+            return False
         spread = Fill(compiled, self.ledger.free).spread
         return all(new_pods(spread, pod_set) >= pod_set.need for pod_set in compiled.pod_sets)
 
@@ -76,6 +81,10 @@ class Trials:
         ``within`` is the level and domain that all of it has to stay in. Minimums of pod
         sets and groups are kept by what the search finds, and not heeded by the rest.
         """
+        if compiled.neighbours is not None:
+            # Filling knows nothing of rules among pods.
+            tried = None if self.spent else self._run(compiled, improve=_IMPROVE, within=within).spread
+            return [tried or {}]
         found = [Fill(compiled, self.ledger.free, within).spread]
         start, end = compiled.tree.bounds(*within)
         nested = any(group.required > within[0] for group in compiled.groups)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from closeknit.hub.problems import Code
 
 # fmt: off
+NOT_A_SETTING = Code("not-a-setting", "{setting} is no setting. Write key=value, such as --set gpus=8.")
 STDIN_TWICE = Code("stdin-twice", "Standard input is named twice, but can be read once. Name it once.")
 OLD_FROM_STDIN = Code("old-from-stdin", "Two versions cannot be compared where one is standard input. Name files.")
 UNREADABLE_DIRECTORY = Code("unreadable-directory", "The directory cannot be read: {reason:raw}.")

@@ -27,11 +27,18 @@ PREFERENCE_COARSER = Code("preference-coarser", "{level} is coarser than {bound}
 NO_CONTAINERS = Code("no-containers", "A pod needs at least one container.")
 POD_TOO_LARGE = Code("pod-too-large", "The pod asks for more {resource:raw} than can be counted. The most is {most}.")
 UNKNOWN_CHOICE = Code("unknown-choice", "{value} is not known. {remedy}")
-AFFINITY_NOT_COUNTED = Code("affinity-not-counted", "A required {field:raw} is not taken into account when pods are placed. Prefer it, or leave it out.")
-SPREAD_NOT_COUNTED = Code("spread-not-counted", "A strict spread is not taken into account when pods are placed. Use ScheduleAnyway, or leave it out.")
-CLAIM_NOT_COUNTED = Code("claim-not-counted", "A claim is not taken into account when pods are placed. Ask for the device as a resource.")
+AFFINITY_NOT_COUNTED = Code("affinity-not-counted", "A required {field:raw} is not taken into account when pods are placed.")
+SPREAD_NOT_COUNTED = Code("spread-not-counted", "A strict spread is not taken into account when pods are placed.")
+CLAIM_NOT_COUNTED = Code("claim-not-counted", "Claims are not taken into account when pods are placed.")
 PODS_NOT_THERE = Code("pods-not-there", "{needed:raw} must run at once, and {given:raw}. It is planned once they are.", Severity.NOTE)
-VOLUME_NOT_COUNTED = Code("volume-not-counted", "Where volume {name} can be reached from is not taken into account when pods are placed. Leave the claim out, or let another scheduler place the pod.")
+VOLUME_NOT_COUNTED = Code("volume-not-counted", "Where volume {name} can be reached from is not taken into account when pods are placed.")
+
+# Pods that the controllers of others make.
+NO_TEMPLATE = Code("no-template", "There is no pod template here. Give one.")
+MORE_PODS_THAN_COUNTED = Code("more-pods-than-counted", "It makes {pods} pods. The most that are counted is {most}.")
+MADE_ELSEWHERE = Code("made-elsewhere", "Its pods follow from another object, so they are not planned here.", Severity.NOTE)
+RUNTIME_NOT_READ = Code("runtime-not-read", "What the runtime adds to the pods is not taken into account.", Severity.NOTE)
+STEPS_APART = Code("steps-apart", "Each step is planned by itself, as if all ran at once.", Severity.NOTE)
 
 # Node filters.
 TAINT_WITHOUT_KEY = Code("taint-without-key", "A taint needs a key.")

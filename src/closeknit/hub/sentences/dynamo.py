@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code
+from closeknit.hub.problems import Code, Severity
 
 # fmt: off
 # -------------------------------------------------------------------------- services and components
@@ -16,7 +16,7 @@ TOO_MANY_COMPONENTS = Code("too-many-components", "There are {count} {listed:raw
 NOT_A_COMPONENT_NAME = Code("not-a-component-name", "{name} is not a valid name. Allowed are at most 63 letters, digits and dashes, with a letter or digit at both ends.")
 COMPONENT_NAME_TAKEN = Code("component-name-taken", "{name} is already the name of {first}, capitals aside. Give each its own.")
 NOT_SEVERAL_NODES = Code("not-several-nodes", "{nodes} is not several nodes. Write two or more, or leave multinode out.")
-SHARED_GPUS = Code("gpus-shared-by-pods", "GPUs that several pods share are not taken into account when pods are placed. Share them within a pod, or leave gpuMemoryService out.")
+SHARED_GPUS = Code("gpus-shared-by-pods", "GPUs that several pods share are not taken into account when pods are placed.")
 TOO_MANY_PODS = Code("too-many-pods-of-deployment", "These would be {pods} pods in all. At most {most} are placed for one DynamoGraphDeployment.")
 SPREAD_CONSTRAINTS = Code("spread-of-deployment", "A deployment's pods go where its constraints let them. Leave it out, and use topologyConstraint instead.")
 NODE_NAMED = Code("node-of-component", "A component's pods cannot name their node. Leave it out.")
@@ -38,6 +38,8 @@ SECOND_SETTINGS = Code("second-settings", "There are settings of the operator al
 NOT_A_LABEL_KEY = Code("not-a-mapped-label", "{label} is not a label key. Write one such as example.com/rack.")
 LABEL_TAKEN = Code("label-taken", "{label} is already the label of {first}. Each domain has its own.")
 
+WITHOUT_GANGS = Code("without-gangs", "The annotation says that the components are run one by one and not as a gang. They are placed together all the same.", Severity.NOTE)
+ACROSS_REPLICAS = Code("held-across-replicas", "The constraint of the deployment holds here for all its pods. Dynamo holds it for the replicas that it must start together, and for each further one by itself, so it may place pods in other domains that are left out here.", Severity.NOTE)
 NOT_FOR_GROVE = Code("not-for-grove", "Another framework runs the deployment, as its annotation says. Translate it to kueue, or remove the annotation.")
 
 # -------------------------------------------------------------------------- what Kueue cannot be told

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from closeknit.hub.problems import Code, Severity
 
+TOPOLOGY_WITHOUT_LEVEL = Code(
+    "topology-without-level",
+    "A topology without a level asks for nothing. Name a required or a preferred level.",
+    Severity.NOTE,
+)
+NODES_WITHOUT_LABEL = Code(
+    "nodes-without-label",
+    "{nodes:raw} {label}, a level of topology {topology}, and cannot be used where a level is required.",
+    Severity.NOTE,
+)
 # fmt: off
 # Topologies.
 ALIAS_IS_A_LABEL = Code("alias-is-a-label", "{alias} is the label of a level. An alias must be another word.")
@@ -36,7 +46,7 @@ NEGATIVE_DURATION = Code("negative-duration", "{value} is negative. Write zero o
 NOT_A_RUN_TIME = Code("not-a-run-time", "{value} is not a number of seconds above zero, so nobody knows when this ends. Write it as in '3600'.", Severity.NOTE)
 
 # Constraints.
-TWO_TOPOLOGIES = Code("two-topologies", "{topology} is not {other}, which {field} names. A PodGroup can speak of one topology only.")
+TWO_TOPOLOGIES = Code("two-topologies", "{topology} is not {other}, which {field} names. A PodGroup can speak of several only where their levels nest into one tree.")
 TOPOLOGY_NOT_THERE = Code("topology-not-there", "Topology {topology} is not there. {allowed}")
 
 # Pods of PodGroups.
@@ -46,7 +56,7 @@ POD_WITHOUT_SUBGROUP = Code("pod-without-subgroup", "PodGroup {group:raw} has su
 NO_SUCH_SUBGROUP = Code("no-such-subgroup", "PodGroup {group:raw} has no subgroup {subgroup}. {allowed}")
 POD_OF_A_PARENT = Code("pod-of-a-parent", "{subgroup} has subgroups, and so no pods of its own. {allowed}")
 NOT_A_TASK_PRIORITY = Code("not-a-task-priority", "{value} is not a whole number, so the pod comes after those that have one.", Severity.NOTE)
-SHARED_GPU = Code("shared-gpu", "Shared GPUs are not taken into account when pods are placed. Ask for whole ones.")
+SHARED_GPU = Code("shared-gpu", "Parts of a GPU cannot be placed here. Leave this pod to KAI, or ask for whole ones.", Severity.UNPLACED)
 TOO_FEW_PODS = Code("too-few-pods", "{minimum} pods must run at once, and {given:raw}. Give {missing} more, or none to have them assumed.")
 PODS_MISSING = Code("pods-missing", "{minimum} pods must run at once, and {given:raw} that may be scheduled. Waiting for {missing} more.")
 PODS_AWAITED = Code("pods-awaited", "{existing} of {minimum} pods exist, {gated} of them held back by gates.", Severity.NOTE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code
+from closeknit.hub.problems import Code, Severity
 
 # fmt: off
 # Pools and backends.
@@ -19,6 +19,10 @@ UNKNOWN_DEFAULT_PLATFORM = Code("osmo-unknown-default-platform", "There is no pl
 DEFAULT_NOT_A_QUANTITY = Code("osmo-default-not-a-quantity", "Found {found:raw} where a quantity is expected. Write 8 or 1.5Gi.")
 NEGATIVE_SHARE = Code("osmo-negative-share", "{value} is negative. Write {allowed:raw}.")
 
+# Templates.
+TEMPLATE_FAILED = Code("osmo-template-failed", "The template of the workflow cannot be filled in: {reason:raw} Values come from default-values and from --set key=value.")
+VALUE_MISSING = Code("osmo-value-missing", "There is no value for {name}, so its name stands in its place. Give it with --set, or in default-values.", Severity.NOTE)
+
 # Workflows.
 UNKNOWN_FILE_VERSION = Code("osmo-unknown-file-version", "{version:raw} is not a version that is read. Write {known}, or leave it out.")
 KEYS_WITHOUT_POOL = Code("osmo-keys-without-pool", "The workflow names topology keys, so it must name the pool that defines them. {remedy}")
@@ -32,6 +36,8 @@ NAME_TOO_LONG = Code("osmo-name-too-long", "The name has {length} characters. Al
 NOT_A_NAME = Code("osmo-not-a-name", "{name} is not a valid name. Allowed are letters, digits, '-' and '_', with a letter at the start and a letter or digit at the end.")
 UNDEFINED_RESOURCE = Code("osmo-undefined-resource", "There is no resource {resource}. Define it in resources.")
 STRING_EXPECTED = Code("osmo-string-expected", "Found {found:raw} where a string is expected.")
+TOO_MANY_LABELS = Code("osmo-too-many-labels", "There are {count} labels. Allowed are at most {most}.")
+NOT_A_LABEL_VALUE = Code("osmo-not-a-label-value", "{value} cannot be the value of a label. Write at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends.")
 TWO_LEADS = Code("osmo-two-leads", "{field} leads group {group} already. A group has one lead.")
 RESOURCE_TWICE = Code("osmo-resource-twice", "Resource {resource} stands in {field} as well. Keep one of the two.")
 FRACTION_OF_CPU = Code("osmo-fraction-of-cpu", "{value} is not whole. A task asks for whole CPUs; write 1 or more.")

@@ -161,16 +161,16 @@ async function pick(row) {
   const nodes = model.nodesOf(row.id);
   if (nodes.length) around(nodes);
   try {
-    const told = await panel.workload(row, ask);
-    if (told && picture.selected === row.id) mark(told.outcome);
+    const told = await panel.workload(row, ask, (id) => model.workloads.get(id));
+    if (told && picture.selected === row.id) mark(told.outcome, told.displaces);
   } catch (error) {
     panel.list(error.message, []);
   }
 }
 
-// Frames around the domains that came close, with how many pods each could take.
-function mark(outcome) {
-  marks = [];
+// Frames around the domains that came close, with how many pods each could take, and around who goes for it.
+function mark(outcome, displaced = []) {
+  marks = displaced.flatMap((id) => model.nodesOf(id)).map((node) => ({ x: layout.nodeX[node], y: layout.nodeY[node], w: layout.box.w, h: layout.box.h, text: "to go", dashed: true }));
   for (const short of outcome.shortfalls ?? [])
     for (const fit of short.best) {
       const domain = model.domainAt(fit.domain);

@@ -45,7 +45,7 @@ export class Panel {
     this.show(made("h2", title), items.length ? made("ul", "", ...items) : quiet("p", "Nothing here."), ...more);
   }
 
-  async workload(row, ask) {
+  async workload(row, ask, rowOf) {
     this.show(made("h2", titleOf(row)), quiet("p", "Asking"));
     if (row.foreign) {
       this.show(made("h2", titleOf(row)), quiet("p", `${row.kind || "Something"} with ${counted(row.pods ?? 0)} that others scheduled.`));
@@ -56,10 +56,12 @@ export class Panel {
     const parts = [made("h2", titleOf(row)), quiet("p", heading(row))];
     for (const owner of row.madeFor ?? []) parts.push(quiet("p", `made for ${owner}`));
     if (told) parts.push(made("h3", HEADINGS[row.state ?? "running"]), ...told.sentences.map((text) => made("p", text)));
+    const leaving = found.displaces.map(rowOf).filter(Boolean);
+    if (leaving.length) parts.push(made("h3", "About to go for it"), made("ul", "", ...leaving.map((each) => this.row(described(each), () => this.picked(each)))));
     if (found.groups.length) parts.push(made("h3", "Groups"), groupTree(found));
     parts.push(made("h3", `Pods (${found.pods.length})`), made("ul", "", ...found.pods.slice(0, 200).map((pod) => made("li", pod.node ? `${pod.name} on ${pod.node}` : `${pod.name}, no node yet`))));
     this.show(...parts);
-    return told;
+    return told && { outcome: told.outcome, displaces: found.displaces };
   }
 
   plan(send) {

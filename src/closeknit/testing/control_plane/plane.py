@@ -53,7 +53,7 @@ class ControlPlane:
         self.admin_pair = self._credentials.pair(
             "admin", common_name="admin-by-certificate", organizations=("system:masters",)
         )
-        self._server_pair = self._credentials.pair("kube-apiserver", common_name="kube-apiserver")
+        self.server_pair = self._credentials.pair("kube-apiserver", common_name="kube-apiserver")
         self._etcd_pair = self._credentials.pair("etcd", common_name="etcd")
         self._more_flags = tuple(api_server_flags)
         etcd, peers, api, controllers = free_ports(4)
@@ -131,8 +131,8 @@ class ControlPlane:
             "--advertise-address=127.0.0.1",
             f"--secure-port={self._api_port}",
             "--endpoint-reconciler-type=none",
-            f"--tls-cert-file={self._server_pair.certificate}",
-            f"--tls-private-key-file={self._server_pair.key}",
+            f"--tls-cert-file={self.server_pair.certificate}",
+            f"--tls-private-key-file={self.server_pair.key}",
             f"--client-ca-file={self.authority}",
             f"--token-auth-file={self._credentials.tokens}",
             "--authorization-mode=RBAC",
@@ -155,8 +155,8 @@ class ControlPlane:
             "--leader-elect=false",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._controllers_port}",
-            f"--tls-cert-file={self._server_pair.certificate}",
-            f"--tls-private-key-file={self._server_pair.key}",
+            f"--tls-cert-file={self.server_pair.certificate}",
+            f"--tls-private-key-file={self.server_pair.key}",
             f"--controllers={','.join(CONTROLLERS)}",
             # Tests wait for controllers, which would otherwise ask the server at a modest rate.
             "--kube-api-qps=500",

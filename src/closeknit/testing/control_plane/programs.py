@@ -78,6 +78,8 @@ class Release:
     """Variables that are set at link time."""
     unlisted: tuple[str, ...] = ()
     """Modules that Go's checksum database does not list."""
+    replaced: tuple[tuple[bytes, bytes], ...] = ()
+    """Texts that a program holds once, and others of the same length that are put in their place."""
 
     def definition(self) -> str:
         """The go.mod file."""
@@ -132,8 +134,10 @@ KUEUE = Release(
     version="v0.19.0",
     programs=(("kueue", "sigs.k8s.io/kueue/cmd/kueue"),),
     unlisted=("sigs.k8s.io/scheduler-library",),
+    # It reads the certificate of its metrics from a path that no setting names, and that is root's alone.
+    replaced=((b"/etc/kueue/metrics/certs", b"kueue-metrics-certs/././"),),
 )
-"""Kueue itself, beside which its dialect is measured."""
+"""Kueue itself, with which its dialect is compared. Only tests and benchmarks of their own start it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +211,33 @@ def _build(release: Release, go: str, place: Path, tell: Callable[[str], None]) 
         settings = " ".join(f"-X {variable}={value}" for variable, value in release.variables)
         command = [go, "build", "-ldflags", settings, "-o", str(partial / name), package]
         _go(command, source, release.unlisted)
+        _replace(partial / name, release.replaced)
         (partial / name).replace(place / "bin" / name)
     partial.rmdir()
 
 
-def _go(command: list[str], folder: Path, unlisted: tuple[str, ...] = ()) -> None:
-    """Run Go; a failure is told with the last of what it said."""
+def module_folder(release: Release) -> Path:
+    """The source of a release whose programs were built, as Go has downloaded it."""
+    go = shutil.which("go")
+    if go is None:
+        raise GoMissingError(f"There is no go on the PATH to find the source of {release.module} with.")
+    command = [go, "list", "-m", "-f", "{{.Dir}}", release.module]
+    built_from = cache() / release.name / release.version / "module"
+    return Path(_go(command, built_from, release.unlisted).strip())
+
+
+def _replace(program: Path, texts: tuple[tuple[bytes, bytes], ...]) -> None:
+    """Let a built program say something else, of the same length."""
+    content = program.read_bytes()
+    for text, instead in texts:
+        if content.count(text) != 1 or len(text) != len(instead):
+            raise ProgramError(f"{program.name} does not hold {text!r} once.")
+        content = content.replace(text, instead)
+    program.write_bytes(content)
+
+
+def _go(command: list[str], folder: Path, unlisted: tuple[str, ...] = ()) -> str:
+    """Run Go, and return what it wrote; a failure is told with the last of what it said."""
     # A workspace of the user's, or flags that forbid changes of go.mod, have no say here.
     environment = {**os.environ, "GOWORK": "off", "GOFLAGS": "-mod=mod -buildvcs=false"}
     if unlisted:
@@ -229,6 +254,7 @@ def _go(command: list[str], folder: Path, unlisted: tuple[str, ...] = ()) -> Non
     if done.returncode:
         last = "\n".join(done.stderr.splitlines()[-15:])
         raise ProgramError(f"`{' '.join(command[:2])}` failed in {folder}:\n{last}")
+    return done.stdout
 
 
 @contextmanager

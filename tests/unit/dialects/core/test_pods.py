@@ -97,7 +97,11 @@ def test_host_ports_are_those_of_containers_that_stay() -> None:
         ],
     }
 
-    assert read(spec).shape.host_ports == {HostPort(80), HostPort(53, "UDP"), HostPort(9, "SCTP")}
+    assert read(spec).shape.host_ports == {
+        HostPort(80),
+        HostPort(53, "UDP", "127.0.0.1"),
+        HostPort(9, "SCTP"),
+    }
 
 
 @pytest.mark.parametrize(

@@ -258,11 +258,12 @@ def test_10171_a_domain_finer_than_hosts_is_refused_where_the_topology_has_none(
     ids=["v1alpha1", "v1beta1"],
 )
 def test_gpus_that_pods_share_are_not_counted_twice_in_silence(text: str, path: str) -> None:
-    assert problems(topology(), text) == [
-        f"2:{path}: GPUs that several pods share are not taken into account when pods are placed."
-        " Share them within a pod, or leave gpuMemoryService out."
+    found = reading(topology(), text)
+
+    assert found.problems == ()
+    assert [str(note) for note in found.workloads[0].notes] == [
+        f"{path}: GPUs that several pods share are not taken into account when pods are placed."
     ]
-    assert problems(topology(), text, lenient=True) == []
 
 
 @pytest.mark.parametrize(

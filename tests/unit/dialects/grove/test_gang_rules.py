@@ -17,7 +17,6 @@ from tests.unit.dialects.grove.sets import (
     members,
     packed,
     pod_clique_set,
-    pod_spec,
     topology,
     translated,
 )
@@ -207,15 +206,6 @@ def test_a_configuration_without_pod_groups_says_nothing_whatever_it_asks_for() 
 
 def test_names_that_only_a_whole_cluster_resolves_are_passed_over_where_all_is_lenient() -> None:
     assert problems(gang(members("a"), priorityClassName="theirs"), lenient=True) == []
-
-
-def test_what_no_request_can_say_of_a_waiting_pod_is_told() -> None:
-    claims = made_pod("a-0", "gang", "a", spec=pod_spec(1, resourceClaims=[{"name": "gpu"}]))
-
-    assert problems(gang(members("a")), claims) == [
-        "2:spec.resourceClaims: A claim is not taken into account when pods are placed. Ask for the device as a resource."
-    ]
-    assert problems(gang(members("a")), claims, lenient=True) == []
 
 
 def test_a_gang_may_speak_of_a_topology_that_only_kai_knows() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -251,20 +252,6 @@ NESTED = {
             '2:spec.containers[0].resources.requests["nvidia.com/gpu"]: -1 is negative. Write zero or more.',
             id="a negative quantity is reported at its path",
         ),
-        pytest.param(
-            {},
-            pod("p", "g", topologySpreadConstraints=[{"whenUnsatisfiable": "DoNotSchedule"}]),
-            "2:spec.topologySpreadConstraints[0].whenUnsatisfiable: A strict spread is not taken into account"
-            " when pods are placed. Use ScheduleAnyway, or leave it out.",
-            id="a constraint that no request can say is reported",
-        ),
-        pytest.param(
-            {},
-            pod("p", "g").replace('"pod-group-name"', '"gpu-fraction": "0.5", "pod-group-name"'),
-            "2:metadata.annotations.gpu-fraction: Shared GPUs are not taken into account when pods are placed."
-            " Ask for whole ones.",
-            id="a part of a GPU is reported",
-        ),
     ],
 )
 def test_pods_that_do_not_fit_make_the_workload_invalid(spec: dict[str, Any], given: str, want: str) -> None:
@@ -338,3 +325,148 @@ def test_the_pods_of_a_pod_group_without_subgroups_are_called_as_kai_calls_them(
     (pods,) = sets(request(pod_group({}, annotations={"closeknit.dev/pod-resources": told}))).values()
 
     assert pods.resources == Resources({"nvidia.com/gpu": 8})
+
+
+def joining(name: str, count: int, group: str = "g", subgroup: str = "", gpus: int = 8) -> str:
+    metadata: dict[str, Any] = {"annotations": {"pod-group-name": group}}
+    if subgroup:
+        metadata["labels"] = {"kai.scheduler/subgroup-name": subgroup}
+    container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": gpus}}}
+    template = {
+        "metadata": metadata,
+        "spec": {"schedulerName": "kai-scheduler", "containers": [container]},
+    }
+    return json.dumps(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": name, "annotations": {"kai.scheduler/skip-podgrouper": "true"}},
+            "spec": {"parallelism": count, "completions": count, "template": template},
+        }
+    )
+
+
+def test_the_pods_of_a_job_that_joins_a_pod_group_are_its_members() -> None:
+    (pods,) = sets(request(pod_group({"minMember": 2}), joining("job", 4))).values()
+
+    assert pods == PodSet(
+        "default/1",
+        4,
+        Resources({"nvidia.com/gpu": 8}),
+        minimum=2,
+        pods=tuple(f"job-{i}" for i in range(4)),
+    )
+
+
+def test_pods_of_a_joining_job_that_exist_count_once() -> None:
+    made = json.loads(pod("job-x", "g", gpus=8))
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1", "controller": True}
+    made["metadata"]["ownerReferences"] = [owner]
+
+    (pods,) = sets(request(pod_group({}), joining("job", 3), json.dumps(made))).values()
+
+    assert pods.count == 3
+    assert "job-x" in pods.pods
+
+
+def test_jobs_join_the_subgroups_that_their_templates_name() -> None:
+    spec = {"subGroups": [{"name": "a", "minMember": 1}, {"name": "b", "minMember": 2}]}
+    found = sets(
+        request(pod_group(spec), joining("x", 1, subgroup="a"), joining("y", 2, subgroup="b", gpus=4))
+    )
+
+    assert {name: (pods.count, pods.resources["nvidia.com/gpu"]) for name, pods in found.items()} == {
+        "a/1": (1, 8),
+        "b/1": (2, 4),
+    }
+
+
+def test_a_job_that_joins_nothing_is_told() -> None:
+    assert problems(joining("job", 2)) == [
+        '1:spec: There is no PodGroup "g" in namespace "default". None is given; add it, or name none.'
+    ]
+
+
+def shared(name: str, fraction: str = "0.5", node_name: str = "n", **more: Any) -> str:
+    made = json.loads(pod(name, gpus=0, nodeName=node_name))
+    made["metadata"] |= {"annotations": {"gpu-fraction": fraction}, **more}
+    return json.dumps(made)
+
+
+@pytest.mark.parametrize(
+    ("pods", "gpus"),
+    [
+        pytest.param([shared("a"), shared("b")], 1, id="two halves are one GPU"),
+        pytest.param([shared("a"), shared("b", "0.6")], 2, id="what does not fit on one takes two"),
+        pytest.param(
+            [
+                shared("a", labels={"runai-gpu-group": "x"}),
+                shared("b", labels={"runai-gpu-group": "y"}),
+                shared("c", labels={"runai-gpu-group": "x"}),
+            ],
+            2,
+            id="pods that name their GPU share that one",
+        ),
+        pytest.param([shared("a", "some")], 1, id="what cannot be read is a whole GPU"),
+        pytest.param(
+            [shared("a"), shared("r", "1", namespace="kai-resource-reservation")],
+            0,
+            id="a reservation stands for the GPU itself",
+        ),
+    ],
+)
+def test_running_pods_that_share_a_gpu_hold_it(pods: list[str], gpus: int) -> None:
+    holdings = reading(node("n"), *pods).cluster.holdings
+
+    assert sum(each.resources.get("nvidia.com/gpu", 0) * each.pods for each in holdings) == gpus
+
+
+def test_a_pending_part_of_a_gpu_is_valid_and_not_placed() -> None:
+    made = json.loads(pod("p", schedulerName="kai-scheduler", gpus=0))
+    made["metadata"]["annotations"] = {"gpu-fraction": "0.5"}
+
+    found = reading(node("n"), json.dumps(made))
+
+    assert found.problems == ()
+    assert [workload.request for workload in found.workloads] == [None]
+    assert "Parts of a GPU cannot be placed here." in str(found.workloads[0].problems[0])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [pod_group({"minMember": 1}, labels={"kai.scheduler/node-pool": "a"})],
+        [
+            joining("job", 1, group="").replace(
+                '"annotations": {"kai.scheduler/skip-podgrouper": "true"}',
+                '"labels": {"kai.scheduler/node-pool": "a"}',
+            )
+        ],
+        [
+            pod("p", schedulerName="kai-scheduler").replace(
+                '"labels": {}', '"labels": {"kai.scheduler/node-pool": "a"}'
+            )
+        ],
+    ],
+    ids=["a PodGroup", "a Job", "a lone pod"],
+)
+def test_a_pool_of_nodes_limits_where_pods_go(texts: list[str]) -> None:
+    (pods,) = sets(request(*texts)).values()
+
+    assert ("kai.scheduler/node-pool", "a") in pods.filter.selector
+
+
+def test_what_is_worth_knowing_about_a_topology_is_noted() -> None:
+    spec = {
+        "minMember": 1,
+        "topologyConstraint": close("topology/rack"),
+        "subGroups": [{"name": "a", "minMember": 1, "topologyConstraint": {"topology": "tree"}}],
+    }
+    (workload,) = reading(TOPOLOGY, node("n"), pod_group(spec)).workloads
+
+    assert [str(note) for note in workload.notes] == [
+        "spec.subGroups[0].topologyConstraint.topology: A topology without a level asks for nothing."
+        " Name a required or a preferred level.",
+        'spec: 1 node lacks label "topology/zone", a level of topology "tree", and cannot be used where a level is'
+        " required.",
+    ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from closeknit.hub.request import Group
-from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, reading
+from tests.unit.dialects.kit import TOPOLOGY, close, node, pod_group, problems, reading
 
 
 @pytest.mark.parametrize(
@@ -150,9 +151,9 @@ def test_a_second_topology_is_a_problem_that_names_both() -> None:
 
     assert problems(TOPOLOGY, other, pod_group(spec)) == [
         '3:spec.subGroups[0].topologyConstraint.topology: "other" is not "tree",'
-        " which spec.topologyConstraint.topology names. A PodGroup can speak of one topology only.",
+        " which spec.topologyConstraint.topology names. A PodGroup can speak of several only where their levels nest into one tree.",
         '3:spec.subGroups[1].topologyConstraint.topology: "gone" is not "tree",'
-        " which spec.topologyConstraint.topology names. A PodGroup can speak of one topology only.",
+        " which spec.topologyConstraint.topology names. A PodGroup can speak of several only where their levels nest into one tree.",
         '3:spec.subGroups[1].topologyConstraint.topology: Topology "gone" is not there. Allowed: "other", "tree".',
     ]
 
@@ -176,3 +177,48 @@ def test_a_topology_with_problems_of_its_own_is_not_called_missing(broken: str) 
     assert problems(topology, pod_group({"topologyConstraint": close("topology/rack")}))[1:] == [
         '2:spec.topologyConstraint.topology: Topology "tree" has problems of its own. Correct them first.'
     ]
+
+
+@pytest.mark.parametrize(
+    ("racks", "nests"),
+    [
+        pytest.param(
+            {"a": ("z1", "r1"), "b": ("z1", "r2"), "c": ("z2", "r3")}, True, id="racks within zones"
+        ),
+        pytest.param(
+            {"a": ("z1", "r1"), "b": ("z2", "r1"), "c": ("z2", "r2")}, False, id="racks across zones"
+        ),
+        pytest.param({}, True, id="no node that says otherwise"),
+    ],
+)
+def test_topologies_whose_levels_nest_are_one_tree(racks: dict[str, tuple[str, str]], nests: bool) -> None:
+    def layout(name: str, label: str) -> str:
+        levels = [{"nodeLabel": label, "alias": "domain"}, {"nodeLabel": "kubernetes.io/hostname"}]
+        body = {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": name}}
+        return json.dumps({**body, "spec": {"levels": levels}})
+
+    nodes = []
+    for name, (zone, rack) in racks.items():
+        made = json.loads(node(name))
+        made["metadata"]["labels"] = {"zone": zone, "rack": rack, "kubernetes.io/hostname": name}
+        nodes.append(json.dumps(made))
+    parts = [
+        {"name": "a", "minMember": 1, "topologyConstraint": close("domain", topology="zones")},
+        {"name": "b", "minMember": 1, "topologyConstraint": close("domain", topology="racks")},
+    ]
+    texts = (layout("zones", "zone"), layout("racks", "rack"), *nodes, pod_group({"subGroups": parts}))
+    found = reading(*texts)
+
+    assert bool(found.problems) != nests
+    if nests:
+        (joint,) = (each for each in found.cluster.topologies if each.name == "racks+zones")
+        assert set(joint.labels) == {"zone", "rack", "kubernetes.io/hostname"}
+        assert joint.labels.index("zone") < joint.labels.index("rack") or not racks
+        (workload,) = found.workloads
+        assert workload.request is not None
+        groups = (member for member, _ in workload.request.root.walk() if isinstance(member, Group))
+        assert {group.name: group.required for group in groups} == {
+            "default/g": None,
+            "a": "zone",
+            "b": "rack",
+        }

@@ -115,18 +115,6 @@ WRONG_NUMBER = "is not possible. Write a whole number from"
             id="a grace period that is no duration",
         ),
         pytest.param(
-            written("batch/v1", "Job", {}, {"template": template(resourceClaims=[{"name": "gpu"}])}),
-            "2:spec.template.spec.resourceClaims: A claim is not taken into account when pods are placed."
-            " Ask for the device as a resource.",
-            id="a template that asks for what cannot be said",
-        ),
-        pytest.param(
-            written("batch/v1", "Job", {}, {"template": template(annotations={"gpu-fraction": "0.5"})}),
-            "2:spec.template.metadata.annotations.gpu-fraction:"
-            " Shared GPUs are not taken into account when pods are placed. Ask for whole ones.",
-            id="part of a GPU",
-        ),
-        pytest.param(
             changed(job(RACK), labels={"kueue.x-k8s.io/queue-name": "q"}),
             f'2:metadata: "{REQUIRED}" is not taken into account for what queues in Kueue.'
             " Ask for the level with Kueue's annotation, or leave out Kueue's label.",

@@ -46,6 +46,8 @@ def local_queue(name: str = "team", to: str = "research", **spec: Any) -> str:
 
 
 def written(kind: str, name: str, spec: Mapping[str, Any], version: str = "v1beta2", **metadata: Any) -> str:
+    if kind == "ClusterQueue":
+        spec = {"namespaceSelector": {}, **spec}
     return json.dumps(
         {
             "apiVersion": f"{K}{version}",

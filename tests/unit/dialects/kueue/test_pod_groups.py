@@ -9,7 +9,7 @@ import pytest
 
 from closeknit.hub.request import Group, Request
 from tests.unit.dialects.kit import reading
-from tests.unit.dialects.kueue.kit import QUEUES, RACK, K, node, queued_pod
+from tests.unit.dialects.kueue.kit import QUEUES, RACK, K, node, nominated, queued_pod, view_of
 
 HOST = node("n1", "b", "r")
 
@@ -96,3 +96,13 @@ def test_the_name_of_a_group_is_one_that_its_workload_can_have(group: str) -> No
         f'f:5:metadata.labels["{K}pod-group-name"]: "{group}" is not a valid name. Allowed are at most 253'
         " lower-case letters, digits, dashes and dots, with a letter or digit at both ends of each part."
     )
+
+
+def test_pods_are_ranked_by_the_number_that_they_carry() -> None:
+    numbers = {"a": 2, "b": 10, "c": 1}
+    texts = [queued_pod(name, "g", 3, pod_group_pod_index=str(number)) for name, number in numbers.items()]
+    (found,) = nominated(view_of(*QUEUES, *texts))
+
+    (pod_set,) = found.queued.pod_sets
+    assert [slot.name for slot in pod_set.slots] == ["c", "a", "b"]
+    assert pod_set.index_label == "kueue.x-k8s.io/pod-group-pod-index"

@@ -12,6 +12,7 @@ from tests.unit.dialects.kueue.kit import (
     K,
     cluster_queue,
     flavor,
+    job,
     local_queue,
     topology,
     written,
@@ -178,15 +179,53 @@ def limited(field: str) -> dict[str, Any]:
             id="a stop policy is a known one",
         ),
         pytest.param(
+            [flavor(over=None), cluster_queue(queueingStrategy="FIFO")],
+            'spec.queueingStrategy: "FIFO" is not known. Allowed: "BestEffortFIFO", "StrictFIFO".',
+            id="a queueing strategy is a known one",
+        ),
+        pytest.param(
+            [flavor(over=None), cluster_queue(preemption={"reclaimWithinCohort": "All"})],
+            'spec.preemption.reclaimWithinCohort: "All" is not known. Allowed: "Any", "LowerPriority", "Never".',
+            id="a word of preemption is a known one",
+        ),
+        pytest.param(
+            [
+                flavor(over=None),
+                cluster_queue(preemption={"borrowWithinCohort": {"policy": "LowerPriority"}}),
+            ],
+            "spec.preemption.borrowWithinCohort.policy: Who borrows may displace others only where"
+            " reclaimWithinCohort is not Never. Set it, or leave this out.",
+            id="who borrows displaces nobody where nothing is reclaimed",
+        ),
+        pytest.param(
+            [flavor(over=None), cluster_queue(namespaceSelector=None), local_queue(), job()],
+            'metadata.labels["kueue.x-k8s.io/queue-name"]: ClusterQueue "research" takes no workload of this namespace:'
+            " it has no namespaceSelector, so it takes workloads of no namespace; {} stands for all.",
+            id="a queue without a selector of namespaces takes nobody",
+        ),
+        pytest.param(
+            [
+                flavor(over=None),
+                cluster_queue(
+                    namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "others", "team": "a"}}
+                ),
+                local_queue(),
+                job(),
+            ],
+            'metadata.labels["kueue.x-k8s.io/queue-name"]: ClusterQueue "research" takes no workload of this namespace:'
+            " its namespaceSelector does not match namespace default.",
+            id="a queue takes the workloads of namespaces that it selects",
+        ),
+        pytest.param(
             [
                 topology(),
                 flavor(),
                 cluster_queue(admissionChecksStrategy={"admissionChecks": [{"name": "remote"}]}),
-                written("AdmissionCheck", "remote", {"controllerName": f"{K}multikueue"}),
+                written("AdmissionCheck", "remote", {"controllerName": f"{K}provisioning-request"}),
             ],
-            "spec.admissionChecksStrategy.admissionChecks[0].name: MultiKueue checks are not supported in a ClusterQueue"
+            "spec.admissionChecksStrategy.admissionChecks[0].name: ProvisioningRequest checks are not supported in a ClusterQueue"
             " with a topology. Use a queue of its own for them.",
-            id="a ClusterQueue with a TAS ResourceFlavor and a MultiKueue admission check is inactive",
+            id="a ClusterQueue with a TAS ResourceFlavor and a ProvisioningRequest admission check is inactive",
         ),
         pytest.param(
             [

@@ -75,9 +75,8 @@ NO = "Active=False"
         ),
         pytest.param(
             [topology(), flavor(), check("far", MULTI), cluster_queue(admissionChecks=["far"])],
-            f"{NO} NotSupportedWithTopologyAwareScheduling: Can't admit new workloads: TAS is not supported with"
-            " MultiKueue admission check.",
-            id="MultiKueue and a topology do not go together",
+            "Active=True Ready: Can admit new workloads",
+            id="MultiKueue and a topology go together since Kueue 0.15",
             marks=pytest.mark.requirement("K85"),
         ),
         pytest.param(

@@ -229,6 +229,17 @@ LABEL = (
             ],
             id="in an object the paths begin with spec, and both names must agree",
         ),
+        pytest.param(
+            [
+                "configuration:\n  pools:\n    p: {backend: b, resources: {gpu: {guarantee: '8', maximum: '-2', weight: x}}}\n"
+                "  backends:\n    b: {scheduler_settings: {scheduler_type: kai}}\n"
+            ],
+            [
+                "1:configuration.pools.p.resources.gpu.maximum: -2 is negative. Write zero or more, or -1 for no limit.",
+                '1:configuration.pools.p.resources.gpu.weight: Found "x", a string, where a whole number is expected.',
+            ],
+            id="pools and backends of the chart, and a share in quotes",
+        ),
     ],
 )
 def test_pools(texts: list[str], want: list[str]) -> None:

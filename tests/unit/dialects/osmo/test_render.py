@@ -170,6 +170,17 @@ def test_users_can_list_the_keys_of_a_pool() -> None:
     assert view.derive(pool_named, "q") is None
 
 
+def test_labels_of_a_workflow_go_to_its_pods_unless_osmo_says_otherwise() -> None:
+    labels = {"team": "robotics", "osmo.group_name": "mine"}
+    made = objects(pool(), workflow(["a"], {"default": {"gpu": 1}}, labels=labels))
+    (pod,) = (each for each in made if each["kind"] == "Pod")
+    assert (pod["metadata"]["labels"]["team"], pod["metadata"]["labels"]["osmo.group_name"]) == (
+        "robotics",
+        "g",
+    )
+    assert all("team" not in each["metadata"].get("labels", {}) for each in made if each["kind"] != "Pod")
+
+
 def test_a_pod_runs_what_the_task_says() -> None:
     task = {
         "name": "Train_1",

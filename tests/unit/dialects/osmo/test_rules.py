@@ -172,6 +172,20 @@ TASK = {"name": "a"}
             id="a template that was not filled in",
         ),
         pytest.param(
+            workflow(["a"], {"default": {}}, labels={"team": "robotics", "example.com/run": "r_42"}),
+            [],
+            id="labels of a workflow",
+        ),
+        pytest.param(
+            workflow(["a"], {"default": {}}, labels={"team": "", **{f"k{i}": "v" for i in range(16)}}),
+            [
+                "2:workflow.labels: There are 17 labels. Allowed are at most 16.",
+                "2:workflow.labels.team: \"\" cannot be the value of a label. Write at most 63 letters, digits, '-',"
+                " '_' and '.', with a letter or digit at both ends.",
+            ],
+            id="too many labels, and an empty one",
+        ),
+        pytest.param(
             workflow(["a"], {"default": {"topologies": []}}),
             [
                 '2:workflow.resources.default.topologies: There is no field "topologies" here. Did you mean "topology"?'

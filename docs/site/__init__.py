@@ -1,0 +1,1 @@
+"""How the documentation becomes a site."""

@@ -1,0 +1,28 @@
+"""What is said instead of refused: what no request can say, and what is passed over where all is lenient.
+
+One rule for all families. A file is planned without what cannot be counted, and a note says what was left out
+of account. Who binds pods must not: there the same is a problem, and the pod stays pending with that reason.
+What ``lenient`` passes over is told as a note with the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from closeknit.dialects.store.view import View
+from closeknit.hub.problems import Problem
+
+
+def binds(view: View) -> bool:
+    """Whether pods are bound by what the view says, so that nothing may be left out of account."""
+    return view.schedulers is not None and not view.lenient
+
+
+def left_out(unsayable: Iterable[Problem], *, binding: bool) -> tuple[Problem, ...]:
+    """What pods ask for and no request can say: problems where pods are bound, else notes."""
+    return tuple(problem if binding else problem.as_note() for problem in unsayable)
+
+
+def tolerated(problem: Problem, *, lenient: bool) -> Problem:
+    """A problem that is passed over where all is lenient: a note then."""
+    return problem.as_note() if lenient else problem

@@ -1,0 +1,427 @@
+"""What pods ask of the pods around them, as numbers.
+
+Pods that no rule tells apart have the same *role*: they take the same, ask the same, and are meant by the
+same selectors. What follows from running pods closes nodes to a role. That pods of some roles never share a
+node is a resource of which every node has one. What is left are rules among the pods of the request itself,
+which a layout has to keep: conflicts, company and balance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from closeknit.engine import eligibility
+from closeknit.engine.fit_tables import FitTable
+from closeknit.engine.ledger import Ledger
+from closeknit.engine.node_fits import WELCOME, NodeFits, PodShape
+from closeknit.engine.tree import Flags, Ints, Tree
+from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, PodSelector, Spread, binding
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Pods that no rule tells apart."""
+
+    shape: PodShape
+    neighbour: Neighbour
+    """That of one of them; the others are meant by the same selectors."""
+
+
+@dataclass(slots=True)
+class Conflict:
+    """Roles that never share a domain; one may be in conflict with itself."""
+
+    domains: Ints
+    """By position; -1 where a node lacks the label, and so shares nothing."""
+    foes: dict[int, set[int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Company:
+    """Roles that need company in their domain."""
+
+    domains: Ints
+    subjects: frozenset[int]
+    hosts: frozenset[int]
+    """Roles of the request that are company enough, and do not need the same themselves."""
+    hosted: Flags
+    """By domain, whether somebody runs there who is company enough."""
+    leaders: frozenset[int]
+    """Subjects of which one may go first, so that one domain needs no other company.
+
+    Those that are meant themselves, where nobody who is meant runs anywhere.
+    """
+
+
+@dataclass(slots=True)
+class Balance:
+    """A role that goes to no domain that has many more pods than the one with the fewest."""
+
+    domains: Ints
+    """By position; -1 where a node does not count."""
+    subject: int
+    counted: frozenset[int]
+    running: Ints
+    """By domain, the running pods that count."""
+    real: Flags
+    """By domain, whether any node of it counts."""
+    skew: int
+    few: bool
+    """Whether there are too few domains, so that the fewest pods count as none."""
+
+    def least(self, counts: Ints) -> int:
+        """The fewest pods of a domain."""
+        return 0 if self.few else int(counts[self.real].min(initial=0 if not self.real.any() else 1 << 60))
+
+
+@dataclass(slots=True)
+class NeighbourRules:
+    """The rules that a layout has to keep among the pods of one request."""
+
+    conflicts: list[Conflict]
+    company: list[Company]
+    balances: list[Balance]
+    _looks: dict[tuple[int, int], object] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.conflicts or self.company or self.balances)
+
+    def look(self, tree: Tree, position: int) -> tuple[object, ...]:
+        """Equal for nodes that no rule tells apart, given that domains of the tree around them are alike."""
+        rules: list[Conflict | Company | Balance] = [*self.conflicts, *self.company, *self.balances]
+        return tuple(self._seen_as(tree, i, rule, position) for i, rule in enumerate(rules))
+
+    def _seen_as(self, tree: Tree, i: int, rule: Conflict | Company | Balance, position: int) -> object:
+        domain = int(rule.domains[position])
+        if domain < 0:
+            return None
+        if (i, domain) not in self._looks:
+            inside = np.flatnonzero(rule.domains == domain)
+            # A domain that is one of the tree looks like any other with the same pods in it.
+            known: object = domain
+            for level, around in enumerate(tree.dom):
+                start, end = tree.bounds(level, int(around[inside[0]]))
+                if end - start == len(inside) and start == inside[0] and end == inside[-1] + 1:
+                    running: Ints | Flags | None = rule.hosted if isinstance(rule, Company) else None
+                    running = rule.running if isinstance(rule, Balance) else running
+                    known = ("whole", level, None if running is None else int(running[domain]))
+            self._looks[i, domain] = known
+        return self._looks[i, domain]
+
+    @property
+    def kept_by_fewer(self) -> bool:
+        """Whether what keeps them still does if pods are left out."""
+        return not self.company and not self.balances
+
+    def kept(self, takes: Sequence[tuple[int, Ints, Ints]]) -> bool:
+        """Whether pods keep them: for each entry, a role, positions and counts."""
+        return (
+            all(_no_conflict(rule, takes) for rule in self.conflicts)
+            and all(_in_company(rule, takes) for rule in self.company)
+            and all(_balanced(rule, takes) for rule in self.balances)
+        )
+
+
+def _no_conflict(rule: Conflict, takes: Sequence[tuple[int, Ints, Ints]]) -> bool:
+    present: dict[int, dict[int, int]] = {}
+    for role, positions, counts in takes:
+        if role in rule.foes:
+            mine = present.setdefault(role, {})
+            for domain, pods in zip(rule.domains[positions].tolist(), counts.tolist(), strict=True):
+                if domain >= 0:
+                    mine[domain] = mine.get(domain, 0) + pods
+    for role, mine in present.items():
+        for foe in rule.foes[role]:
+            if foe == role and any(pods > 1 for pods in mine.values()):
+                return False
+            if foe != role and not mine.keys().isdisjoint(present.get(foe, {})):
+                return False
+    return True
+
+
+def _in_company(rule: Company, takes: Sequence[tuple[int, Ints, Ints]]) -> bool:
+    used: set[int] = set()
+    led: set[int] = set()
+    hosted: set[int] = set()
+    for role, positions, _ in takes:
+        there = rule.domains[positions].tolist()
+        if role in rule.subjects:
+            used.update(there)
+        elif role in rule.hosts:
+            hosted.update(there)
+        if role in rule.leaders:
+            led.update(there)
+    alone = [domain for domain in used - hosted if domain < 0 or not rule.hosted[domain]]
+    return len(alone) <= bool(rule.leaders) and led.issuperset(alone) and -1 not in used
+
+
+def _balanced(rule: Balance, takes: Sequence[tuple[int, Ints, Ints]]) -> bool:
+    counts = rule.running.copy()
+    used: list[Ints] = []
+    for role, positions, pods in takes:
+        domains = rule.domains[positions]
+        if role in rule.counted:
+            counts += np.bincount(
+                domains[domains >= 0], weights=pods[domains >= 0], minlength=len(counts)
+            ).astype(np.int64)
+        if role == rule.subject:
+            used.append(domains)
+    if not used or not len(at := np.concatenate(used)):
+        return True
+    return bool(at.min() >= 0) and int(counts[at].max()) - rule.least(counts) <= rule.skew
+
+
+class RuledFits(NodeFits):
+    """How many pods of a role every slot takes: those of its shape, less what rules close."""
+
+    def __init__(
+        self, plain: NodeFits, fit: Ints, price: Ints | None, demand: tuple[tuple[int, int], ...]
+    ) -> None:
+        self.shape = plain.shape
+        self.demand = demand
+        self.fit, self.price = fit, price
+
+
+def roles_of(
+    ledger: Ledger, shape_of: Mapping[str, PodShape], neighbours: Mapping[str, Neighbour]
+) -> tuple[list[Role], dict[str, int]]:
+    """The roles of a request, each once, and the number of each pod set's."""
+    rules = sorted({rule for each in neighbours.values() for rule in each.rules}, key=repr)
+    running = ledger.holdings.neighbours
+    looks: dict[Neighbour, object] = {}
+    for each in set(neighbours.values()):
+        meant = tuple(i for i, rule in enumerate(rules) if each.selected(rule.selector))
+        kept_away = sorted(repr(rule) for rule, _ in running.against(each)) if running.keep_away else []
+        looks[each] = (repr(sorted(map(repr, each.rules))), meant, tuple(kept_away))
+    names: dict[tuple[PodShape, object], list[str]] = {}
+    for name, shape in shape_of.items():
+        names.setdefault((shape, looks[neighbours[name]]), []).append(name)
+    ordered = sorted(names.items(), key=lambda each: (order(each[0][0]), repr(each[0][1])))
+    roles = [Role(shape, neighbours[min(alike)]) for (shape, _), alike in ordered]
+    return roles, {name: number for number, (_, alike) in enumerate(ordered) for name in alike}
+
+
+def order(shape: PodShape) -> str:
+    """A key that sorts shapes."""
+    return repr((tuple(shape.resources.items()), shape.filter, sorted(shape.host_ports)))
+
+
+class RuleCompiler:
+    """Turns the rules of a request into closed nodes, resources and rules for layouts."""
+
+    def __init__(self, ledger: Ledger, tree: Tree, roles: Sequence[Role], tables: Sequence[FitTable]) -> None:
+        self._ledger = ledger
+        self._tree = tree
+        self._roles = roles
+        self._running = ledger.holdings.neighbours
+        self._columns: dict[str, Ints] = {}
+        size = len(tree)
+        self._open = [np.ones(size, dtype=np.bool_) for _ in roles]
+        """By role and position, whether rules leave the node open."""
+        self._welcome: list[Ints | None] = [None] * len(roles)
+        self._conflicts: dict[str, Conflict] = {}
+        self._company: dict[tuple[Near, str], Company] = {}
+        self._balances: list[Balance] = []
+        for number in range(len(roles)):
+            self._read(number)
+        demands, self._alone = self._rows()
+        self.tables = [self._table(number, table, demands[number]) for number, table in enumerate(tables)]
+        self._settle()
+        self.rules = NeighbourRules(
+            [each for each in self._conflicts.values() if each.foes],
+            list(self._company.values()),
+            self._balances,
+        )
+
+    # ---- reading ----
+
+    def _read(self, number: int) -> None:
+        role = self._roles[number].neighbour
+        for kept, slots in self._running.against(role) if self._running.keep_away else ():
+            column = self._ledger.labels.column(kept.key).codes[slots]
+            self._close(number, kept.key, np.unique(column[column >= 0]).astype(np.int64))
+        spreads = [rule for rule in role.rules if isinstance(rule, Spread) and binding(rule)]
+        for rule in role.rules:
+            if not binding(rule):
+                self._wish(number, rule)
+            elif isinstance(rule, Apart):
+                domains = self._domains(rule.key)
+                self._close(
+                    number, rule.key, np.flatnonzero(self._by_domain(rule.selector, domains, rule.key))
+                )
+                foes = [i for i, each in enumerate(self._roles) if each.neighbour.selected(rule.selector)]
+                if foes:
+                    conflict = self._conflicts.setdefault(rule.key, Conflict(domains))
+                    for foe in foes:
+                        conflict.foes.setdefault(number, set()).add(foe)
+                        conflict.foes.setdefault(foe, set()).add(number)
+            elif isinstance(rule, Near):
+                self._read_near(number, rule)
+            else:
+                self._read_spread(number, rule, spreads)
+
+    def _read_near(self, number: int, rule: Near) -> None:
+        meant = [i for i, each in enumerate(self._roles) if each.neighbour.selected(rule.selector)]
+        subjects = frozenset(i for i, each in enumerate(self._roles) if rule in each.neighbour.rules)
+        hosts = frozenset(meant) - subjects
+        running = {key: self._by_domain(rule.selector, self._domains(key), key) > 0 for key in rule.keys}
+        nobody = not any(hosted.any() for hosted in running.values())
+        leaders = subjects & frozenset(meant) if nobody else frozenset[int]()
+        for key, hosted in running.items():
+            domains = self._domains(key)
+            self._open[number] &= domains >= 0
+            if hosts or leaders:
+                self._company.setdefault((rule, key), Company(domains, subjects, hosts, hosted, leaders))
+            elif len(hosted):
+                self._open[number] &= hosted[domains]
+            else:
+                self._open[number][:] = False
+
+    def _read_spread(self, number: int, rule: Spread, spreads: Sequence[Spread]) -> None:
+        ledger, slots, accepts = self._ledger, self._tree.slots, self._roles[number].shape.filter
+        counts = np.all([self._domains(each.key) >= 0 for each in spreads], axis=0)
+        if rule.heeds_filter:
+            counts &= eligibility.selected(ledger, accepts, slots)
+        if rule.heeds_taints:
+            counts &= eligibility.tolerated(ledger, accepts, slots) & ledger.ready[slots]
+        domains = np.where(counts, self._domains(rule.key), -1)
+        self._open[number] &= domains >= 0
+        running = self._by_domain(rule.selector, domains, rule.key)
+        real = np.zeros(len(running), dtype=np.bool_)
+        real[domains[domains >= 0]] = True
+        few = rule.min_domains is not None and int(real.sum()) < rule.min_domains
+        counted = frozenset(i for i, each in enumerate(self._roles) if each.neighbour.selected(rule.selector))
+        made = Balance(domains, number, counted, running, real, rule.skew, few)
+        if counted:
+            self._balances.append(made)
+        elif len(running):
+            even = running - made.least(running) <= rule.skew
+            self._open[number] &= even[domains]
+
+    def _wish(self, number: int, rule: PodRule) -> None:
+        """Make nodes more or less welcome by the pods that run around them."""
+        key = rule.keys[0] if isinstance(rule, Near) else rule.key
+        domains = self._domains(key)
+        running = self._by_domain(rule.selector, domains, key)
+        if not running.any():
+            return
+        around = np.where(domains >= 0, running[domains], 0)
+        if isinstance(rule, Spread):
+            score = -np.where(domains >= 0, around * 100 // max(int(running.max()), 1), 100)
+        else:
+            assert rule.weight is not None
+            score = np.minimum(around, 1) * (rule.weight if isinstance(rule, Near) else -rule.weight)
+        before = self._welcome[number]
+        self._welcome[number] = score if before is None else before + score
+
+    def _domains(self, key: str) -> Ints:
+        """By position, the number of a label's value; -1 where the node lacks it."""
+        known = self._columns.get(key)
+        if known is None:
+            codes = self._ledger.labels.column(key).codes
+            known = self._columns[key] = codes[self._tree.slots].astype(np.int64)
+        return known
+
+    def _by_domain(self, selector: PodSelector, domains: Ints, key: str) -> Ints:
+        """By domain, how many running pods are meant."""
+        counts = self._running.counts(selector, len(self._ledger.nodes))[self._tree.slots]
+        inside = domains >= 0
+        size = len(self._ledger.labels.column(key).values)
+        return np.bincount(domains[inside], weights=counts[inside], minlength=size).astype(np.int64)
+
+    def _close(self, number: int, key: str, closed: Ints) -> None:
+        if len(closed):
+            self._open[number] &= ~np.isin(self._domains(key), closed)
+
+    # ---- never two on a node ----
+
+    def _rows(self) -> tuple[list[list[int]], list[set[int]]]:
+        """By role, the rows of which each of its pods takes the only one of a node; and whom that bars."""
+        foes: list[set[int]] = [set() for _ in self._roles]
+        for conflict in self._conflicts.values():
+            if bool((conflict.domains >= 0).all()):
+                for role, others in conflict.foes.items():
+                    foes[role] |= others
+        rows: list[list[int]] = [[] for _ in self._roles]
+        barred: list[set[int]] = [set() for _ in self._roles]
+        number = 0
+        for role, others in enumerate(foes):
+            for other in sorted(others):
+                if role not in others or other not in foes[other] or other in barred[role]:
+                    continue
+                together = [role] if other == role else [role, other]
+                for third in sorted(others):
+                    if third not in together and foes[third] >= {third, *together}:
+                        together.append(third)
+                row = self._ledger.alone_row(number)
+                number += 1
+                for each in together:
+                    rows[each].append(row)
+                    barred[each].update(together)
+        return rows, barred
+
+    def _table(self, number: int, table: FitTable, rows: list[int]) -> FitTable:
+        """What each node takes of a role."""
+        open_nodes, welcome = self._open[number], self._welcome[number]
+        fit = np.where(open_nodes, table.fit, 0)
+        for conflict in self._conflicts.values():
+            if number in conflict.foes.get(number, ()):
+                fit = np.where(conflict.domains >= 0, np.minimum(fit, 1), fit)
+        price = table.price
+        if welcome is not None:
+            price = -welcome * WELCOME if price is None else price - welcome * WELCOME
+        slots = self._tree.slots
+        size = int(slots.max(initial=-1)) + 1
+        by_slot = np.zeros(size, dtype=np.int64)
+        by_slot[slots] = fit
+        prices = None
+        if price is not None:
+            prices = np.zeros(size, dtype=np.int64)
+            prices[slots] = price
+        demand = tuple(sorted((*table.fits.demand, *((row, 1) for row in rows))))
+        return FitTable.made(RuledFits(table.fits, by_slot, prices, demand), self._tree)
+
+    def _settle(self) -> None:
+        """Drop what the tables say already."""
+        nowhere = {role for role, table in enumerate(self.tables) if not table.total}
+        for conflict in self._conflicts.values():
+            there = conflict.domains[conflict.domains >= 0]
+            single = len(np.unique(there)) == len(there)
+            left = {
+                # Whoever takes the same row as another never shares a node with it.
+                role: others - nowhere - (self._alone[role] if single else set())
+                for role, others in conflict.foes.items()
+                if role not in nowhere
+            }
+            conflict.foes = {role: others for role, others in left.items() if others}
+        live = [each for each in self._conflicts.values() if each.foes]
+        alone = len(self._roles) == 1 and not self._company and not self._balances
+        if alone and len(live) == 1 and self._one_node_each(live[0]):
+            live[0].foes = {}
+
+    def _one_node_each(self, conflict: Conflict) -> bool:
+        """Let one node stand for each domain that takes only one pod; False where that may lose a way.
+
+        Nothing is lost where all pods are equal, and every domain lies inside one domain of each level
+        or the other way round: then it does not matter which of its nodes is used.
+        """
+        table, tree = self.tables[0], self._tree
+        able = np.flatnonzero((table.fit > 0) & (conflict.domains >= 0))
+        domains = conflict.domains[able]
+        for level in range(tree.depth):
+            there = tree.dom[level][able]
+            pairs = len(np.unique(domains * len(tree) + there))
+            if pairs not in (len(np.unique(domains)), len(np.unique(there))):
+                return False
+        prices = table.price[able] if table.price is not None else np.zeros(len(able), dtype=np.int64)
+        ordered = able[np.argsort(prices, kind="stable")]
+        _, chosen = np.unique(conflict.domains[ordered], return_index=True)
+        fits = table.fits
+        fits.fit = fits.fit.copy()
+        fits.fit[tree.slots[able]] = 0
+        fits.fit[tree.slots[ordered[chosen]]] = 1
+        self.tables[0] = FitTable.made(fits, tree)
+        return True
