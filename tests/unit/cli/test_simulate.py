@@ -81,6 +81,20 @@ def test_wrong_usage_is_told_with_its_remedy(tmp_path: Path, options: tuple[str,
     assert not (tmp_path / "out").exists()
 
 
+def test_a_very_large_trace_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    trace = tmp_path / "huge.yaml"
+    with trace.open("wb") as file:
+        file.truncate(2 * 2**30)
+
+    result = run("simulate", "--trace", trace, *SHAPE, "--into", tmp_path / "out")
+
+    assert result.exit_code == 2
+    assert (
+        "A trace in YAML may have 67108864 bytes, and this one has 2147483648. Write it as CSV"
+        in result.stderr
+    )
+
+
 def test_manifests_bring_their_own_topology(tmp_path: Path) -> None:
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text(run("nodes", "--shape", "rack=2,host=2", "--topology", "dc").stdout)
