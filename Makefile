@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz peers bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ planted: $(READY) ## the same on N larger requests that are placeable by constru
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 	$(BIN)/python -m tests.trials.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
+peers: $(READY) ## read and translate manifests of other projects (ARGS="--to kai FOLDER ..."), which are fetched before
+	$(BIN)/python -m tests.trials.peers_run $(ARGS)
+
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
 
@@ -88,11 +91,16 @@ bench-readers: $(READY) ## measure the scheduler while 200 browsers look at its 
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
-	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long" tests/conformance tests/e2e tests/scenario $(ARGS)
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long and not kueue" tests/conformance tests/e2e tests/scenario $(ARGS)
+	@echo "Left out: tests beside Kueue itself, which takes many minutes to build. Run them with make e2e-kueue."
+
+e2e-kueue: $(READY) ## run the tests that ask Kueue itself on a real control plane (KUEUE_RECORD=1 records what it says)
+	-@$(BIN)/python -m closeknit.testing.control_plane --build-only --with-kueue
+	$(BIN)/python -m pytest -m "kueue" tests/scenario/test_kueue_itself.py $(ARGS)
 
 requirements: $(READY) ## run the tests that carry requirements, and make the page of the docs that lists them
 	rm -f build/requirements.json && mkdir -p build
-	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement and not long" --requirements build/requirements.json $(ARGS)
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement and not long and not kueue" --requirements build/requirements.json $(ARGS)
 	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
 
 docs: $(READY) ## build the documentation as a site in build/docs/site, without network

@@ -12,10 +12,10 @@ from closeknit.testing.control_plane.programs import Programs, programs
 
 
 @contextmanager
-def running_plane() -> Iterator[ControlPlane]:
+def running_plane(*api_server_flags: str) -> Iterator[ControlPlane]:
     """A control plane; where it would have to be built and there is no Go, the test is skipped, and says so."""
     try:
-        with control_plane() as running:
+        with control_plane(api_server_flags=api_server_flags) as running:
             yield running
     except GoMissingError as error:
         pytest.skip(str(error))

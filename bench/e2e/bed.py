@@ -143,16 +143,19 @@ def _processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / 100
 
 
-def all_processor_seconds(plane: ControlPlane) -> float:
+def processor_seconds(plane: ControlPlane) -> dict[str, float]:
     """What this process, and all that name the control plane's folder, have used of the processor so far.
 
-    On a machine that has other work this says more than how long something took.
+    By program. On a machine that has other work this says more than how long something took.
     """
-    used = time.process_time()
+    used = {"bench": time.process_time()}
     for entry in Path("/proc").iterdir():
         with suppress(OSError, ValueError):
-            if str(plane.folder).encode() in (entry / "cmdline").read_bytes():
-                used += _processor_seconds(int(entry.name))
+            command = (entry / "cmdline").read_bytes()
+            if str(plane.folder).encode() in command:
+                program = Path(command.split(b"\0")[0].decode()).name
+                name = "closeknit" if "python" in program else program
+                used[name] = used.get(name, 0.0) + _processor_seconds(int(entry.name))
     return used
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import kubernetes.client
 from jsonschema import Draft202012Validator
 
 from tests.contract import rules
@@ -31,9 +32,14 @@ def faults(written: dict[str, Any], earlier_grove: bool = False) -> Iterator[str
         project = earlier if earlier and published(group, kind, version, earlier) else None
         validator = strict_validator(group, kind, version, project)
         judged: Any = written
+    elif group == "scheduling.k8s.io":
+        validator, judged = _of_client(f"{version.capitalize()}{kind}"), written
     elif (group, kind) in (("", "Pod"), ("batch", "Job")):
         validator = _pod_or_job(kind)
-        judged = written["spec"]
+        # The definition is older than this field.
+        judged = {name: value for name, value in written["spec"].items() if name != "schedulingGroup"}
+        own = _of_client("V1PodSchedulingGroup").iter_errors(written["spec"].get("schedulingGroup", {}))
+        yield from (f"{who}: {error.message}" for error in own)
         yield from (f"{who}: there is no field {name}" for name in written.keys() - {*_TOP, "spec", "status"})
     else:
         yield f"{who}: nothing is published that could judge {written['apiVersion']}"
@@ -60,6 +66,27 @@ def _pod_or_job(kind: str) -> Draft202012Validator:
     if kind == "Pod":
         spec = spec["properties"]["template"]["properties"]["spec"]
     return Draft202012Validator(strict(spec))
+
+
+@cache
+def _of_client(model: str) -> Draft202012Validator:
+    """What Kubernetes' own client for Python publishes of a type."""
+    return Draft202012Validator(_schema(model))
+
+
+def _schema(name: str) -> dict[str, Any]:
+    plain = {"str": "string", "int": "integer", "bool": "boolean", "datetime": "string", "float": "number"}
+    if name in plain:
+        return {"type": plain[name]}
+    if name == "object":
+        return {}
+    if inner := re.fullmatch(r"list\[(.+)\]", name):
+        return {"type": "array", "items": _schema(inner[1])}
+    if inner := re.fullmatch(r"dict[\[(]str, (.+)[\])]", name):
+        return {"type": "object", "additionalProperties": _schema(inner[1])}
+    model = getattr(kubernetes.client, name)
+    fields = {model.attribute_map[field]: _schema(kind) for field, kind in model.openapi_types.items()}
+    return {"type": "object", "properties": fields, "additionalProperties": False}
 
 
 def _metadata_faults(metadata: dict[str, Any]) -> Iterator[str]:

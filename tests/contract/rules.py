@@ -33,7 +33,7 @@ def broken(written: dict[str, Any], *, earlier_grove: bool = False) -> Iterator[
             yield from _tolerations(spec.get("tolerations", []))
         case "ClusterQueue" | "Cohort":
             yield from _quotas(spec, lone=written["kind"] == "ClusterQueue" and "cohortName" not in spec)
-        case "Workload":
+        case "Workload" if "podSets" in spec:
             yield from _workload(spec)
         case "JobSet":
             if spec.get("startupPolicy", {}).get("startupPolicyOrder") == "InOrder":

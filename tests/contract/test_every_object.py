@@ -124,8 +124,8 @@ def check_requests(way: str, seeds: range) -> None:
         written = said(way, workload, topologies)
         assert refused(written, way) == [], f"seed {workload.object.name}"
         seen += bool(written)
-    # Kueue knows no trees, so it has words for about half of them.
-    assert seen >= len(seeds) * (0.45 if way == "kueue" else 0.5), f"{seen} of {len(seeds)}"
+    # Kueue and Kubernetes' gangs know no trees, so they have words for about half of them.
+    assert seen >= len(seeds) * (0.45 if way in ("kueue", "kubernetes") else 0.5), f"{seen} of {len(seeds)}"
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -56,7 +56,7 @@ async def test_a_job_is_admitted_let_go_stopped_and_started_again(real: Kubernet
         (workload,) = await cluster.names("Workload")
         await cluster.patch("Workload", workload, {"spec": {"active": False}})
         await cluster.until(lambda: _is(cluster.every("Pod"), []))
-        await cluster.until(lambda: _is(condition(cluster, "QuotaReserved"), "False Pending"))
+        await cluster.until(lambda: _is(condition(cluster, "QuotaReserved"), "False Deactivated"))
         await cluster.until(lambda: _is(_template_selector(cluster), {}))
         await cluster.patch("Workload", workload, {"spec": {"active": True}})
         await cluster.until(lambda: _is(selected(cluster), wanted))

@@ -81,6 +81,22 @@ async def test_a_gang_of_higher_priority_displaces_one_whole_gang_and_gets_its_r
         assert await bound(live) == {"urgent", "young", "other"}
 
 
+async def test_a_gang_that_is_made_again_at_once_does_not_keep_the_one_it_was_displaced_for_asleep() -> None:
+    heard = Heard()
+    old = gang("old", 2)
+    async with living([*racks(1), priority("high", 60), *old], reporter=heard) as live:
+        await live.create(*gang("urgent", 2, priorityClassName="high"))
+        while not heard.displaced_for:
+            await live.clock.advance(0.01)
+        # Both ask for the same. The scheduler sees all of this in one look, while the urgent one backs off.
+        for i in range(2):
+            await gone(live, f"old-{i}")
+        await live.cluster.delete(POD_GROUPS, "old", namespace="default")
+        await live.create(*old)
+        await live.settle(15)
+        assert await bound(live) == {"urgent"}
+
+
 class Watched:
     """Passes calls on; at every eviction it notes what the API says of the gang that makes others go."""
 

@@ -14,9 +14,10 @@ from typing import Any
 from closeknit.admission.defaults import defaulted
 from closeknit.admission.requests import Request, Review
 from closeknit.admission.review import review
+from closeknit.admission.reviewed import REVIEWED
 from closeknit.dialects import DIALECTS
 from closeknit.dialects.family import Family
-from closeknit.dialects.ownership import pods_by_claim
+from closeknit.dialects.ownership import indexes_of
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
@@ -26,7 +27,7 @@ from closeknit.kube.port import KubernetesApi, pages
 from closeknit.kube.resources import Resource
 from closeknit.live.entries import entry_of, key_of, safely
 
-FAMILIES: Mapping[str, Family] = {family.name: family for family in DIALECTS if family.kinds}
+FAMILIES: Mapping[str, Family] = {family.name: family for family in DIALECTS if family.name in REVIEWED}
 """Those that can be managed."""
 
 
@@ -49,7 +50,7 @@ class Reviewer:
         self._api = api
         self.families = tuple(name for name in FAMILIES if name in families)
         self._operators = frozenset(operators)
-        indexes = [pods_by_claim(DIALECTS), *(index for family in DIALECTS for index in family.indexes)]
+        indexes = indexes_of(DIALECTS)
         self._view = View(Store(indexes), DIALECTS, lenient=True)
         for entry in settings:
             self._view.put(entry)

@@ -30,6 +30,7 @@ _FILES = (
     "grove.yaml",
     "dynamo.yaml",
     "kueue.yaml",
+    "kubernetes.yaml",
     "osmo-pool.json",
     "osmo.yaml",
 )

@@ -32,6 +32,8 @@ _DIALECTS = {
 """By the kind of a workload; what is made of one belongs to it."""
 _SCALED = ("PodCliqueSet", "summaries", "inference")
 _KAI = "kai.yaml"
+_WITHOUT_OPERATOR = ("kubernetes.yaml",)
+"""What no operator looks after is planned, and not shown here."""
 _PATIENCE = 20.0
 _REST, _BRIEFLY = 1.0, 0.3
 """Seconds without a change after which nothing more is expected, and after which the next may come."""
@@ -60,7 +62,7 @@ async def run(sources: Sequence[Source]) -> None:
     work = asyncio.create_task(workers.run(stop, [run_standins(cluster)]))
     try:
         shown = _Demo(cluster, workers, {each.kind: each for each in reversed(await cluster.resources())})
-        for each in sources:
+        for each in (one for one in sources if one.name not in _WITHOUT_OPERATOR):
             refused = await load(cluster, [*_objects([each]), *_pods(sources if each.name == _KAI else ())])
             assert not refused, refused
             await shown.settled(_BRIEFLY)

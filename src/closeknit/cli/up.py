@@ -35,6 +35,7 @@ from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import cli as sentences
+from closeknit.kube.resources import POD_GROUPS
 from closeknit.scheduler.wording import counted, printable
 
 if TYPE_CHECKING:
@@ -78,6 +79,12 @@ def up(
         int | None,
         typer.Option(min=0, max=65535, metavar="N", help="The port of the live map. Left out: a free one."),
     ] = None,
+    gang_api: Annotated[
+        bool,
+        typer.Option(
+            "--gang-api", help="Serve Kubernetes' own PodGroups and Workloads; so do files that hold some."
+        ),
+    ] = False,
     scheduler: Scheduling = True,
     controllers: Controlling = True,
     external: External = [],  # noqa: B006 (Typer copies it)
@@ -124,6 +131,7 @@ def up(
             (port, map_port or 0),
             workers,
             admission=lambda cluster: _admission(cluster, managed, configured),
+            gang_api=gang_api or any(each.get("apiVersion") == POD_GROUPS.api_version for each in given),
         )
         status = asyncio.run(work)
     finally:
@@ -171,6 +179,7 @@ async def _serve(
     started: Callable[[EmbeddedCluster], Workers],
     *,
     admission: Callable[[EmbeddedCluster], AbstractAsyncContextManager[None]],
+    gang_api: bool = False,
 ) -> ExitStatus:
     from closeknit.kube.embedded.cluster import EmbeddedCluster
     from closeknit.kube.embedded.loading import load
@@ -182,7 +191,7 @@ async def _serve(
     except StateFileError as error:
         complain([sentences.UNUSABLE_STATE.at((Verbatim("--state"),), reason=str(error))])
         return ExitStatus.INVALID
-    cluster = EmbeddedCluster(definitions, keeper=keeper)
+    cluster = EmbeddedCluster(definitions, keeper=keeper, gang_api=gang_api)
     async with admission(cluster):
         refused = await load(cluster, sorted(objects, key=lambda one: one.get("kind") not in DESCRIBING))
         if refused:

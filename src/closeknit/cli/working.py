@@ -53,8 +53,8 @@ OperatorConfig = Annotated[
     typer.Option(
         "--operator-config",
         metavar="FILE",
-        help="A file with an OperatorConfiguration of Grove or Dynamo, as its operator is installed with."
-        " May repeat.",
+        help="A file with an OperatorConfiguration of Grove or Dynamo, or a Configuration of Kueue, as its"
+        " operator is installed with. May repeat.",
     ),
 ]
 

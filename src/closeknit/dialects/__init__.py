@@ -31,13 +31,14 @@ from closeknit.dialects.inspection import (
     update_between,
 )
 from closeknit.dialects.kai import KAI
+from closeknit.dialects.kubernetes import KUBERNETES
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.lone_pods import LONE_PODS
 from closeknit.dialects.osmo import OSMO
 from closeknit.dialects.osmo.templates import Filled, Template, Value, filled, templates_in, value_of
 from closeknit.dialects.reading import Reading, kinds_of, load, reading_of, registry_of
 from closeknit.dialects.text.documents import Located, Served, Source, parse
-from closeknit.dialects.translate.other_families import TARGETS
+from closeknit.dialects.translate.other_families import targets_of
 from closeknit.dialects.translate.translation import Translation, translate_with
 from closeknit.dialects.wire.kinds import Kind, Origin, Replaced, Skipped
 from closeknit.hub.keys import Key
@@ -77,10 +78,12 @@ __all__ = [
     "written",
 ]
 
-DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE, LONE_PODS)
+DIALECTS: tuple[Family, ...] = (KAI, GROVE, DYNAMO, OSMO, KUEUE, KUBERNETES, LONE_PODS)
 """All families, in the order in which they claim a pod; see ``ownership``."""
 KINDS: tuple[Kind, ...] = tuple(kinds_of(DIALECTS))
 """Every kind that is read."""
+TARGETS = targets_of(DIALECTS)
+"""What can be translated to."""
 
 
 def read(

@@ -98,4 +98,8 @@ class Workloads:
         if name not in self._shared:
             return name
         namespace, _, own = name.rpartition("/")
-        return lone_holder(workload.object.kind, namespace, own)
+        kind = workload.object.kind
+        # Two families may have kinds of one name.
+        if sum(each.object.kind == kind for each in self._shared[name]) > 1:
+            kind = f"{workload.dialect} {kind}"
+        return lone_holder(kind, namespace, own)

@@ -15,6 +15,7 @@ from closeknit.dialects import DIALECTS
 from closeknit.dialects.core.kinds import KINDS
 from closeknit.dialects.definitions import FAMILIES as DEFINITIONS
 from closeknit.dialects.wire.kinds import Kind
+from closeknit.scheduler.conditions import STATUSES
 
 
 class Component(Enum):
@@ -65,7 +66,18 @@ _PLURALS: Final[Mapping[tuple[str, str], str]] = {
     ("batch", "Job"): "jobs",
     ("kubeflow.org", "PyTorchJob"): "pytorchjobs",
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): "leaderworkersets",
+    ("", "PersistentVolume"): "persistentvolumes",
+    ("", "PersistentVolumeClaim"): "persistentvolumeclaims",
+    ("resource.k8s.io", "DeviceClass"): "deviceclasses",
+    ("resource.k8s.io", "ResourceClaim"): "resourceclaims",
+    ("resource.k8s.io", "ResourceClaimTemplate"): "resourceclaimtemplates",
+    ("resource.k8s.io", "ResourceSlice"): "resourceslices",
+    ("resource.nvidia.com", "ComputeDomain"): "computedomains",
+    ("scheduling.k8s.io", "PodGroup"): "podgroups",
     ("scheduling.k8s.io", "PriorityClass"): "priorityclasses",
+    ("scheduling.k8s.io", "Workload"): "workloads",
+    ("storage.k8s.io", "CSINode"): "csinodes",
+    ("storage.k8s.io", "StorageClass"): "storageclasses",
     **{
         (each["spec"]["group"], each["spec"]["names"]["kind"]): each["spec"]["names"]["plural"]
         for family in DEFINITIONS.values()
@@ -123,7 +135,7 @@ GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
         *_of_kinds(_ALL_KINDS, READ),
         # Why something waits is written on it.
         *_of_kinds(_WORKLOADS, ("patch",)),
-        Grant("scheduling.run.ai", ("podgroups/status",), ("patch",)),
+        *(Grant(group, (f"{_PLURALS[group, kind]}/status",), ("patch",)) for group, kind in STATUSES),
         Grant("", ("pods",), ("patch",)),
         Grant("", ("pods/status",), ("patch",)),
         Grant("", ("pods/binding", "pods/eviction"), ("create",)),

@@ -69,6 +69,8 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 PRIORITY_CLASSES = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False, short_names=("pc",)
 )
+POD_GROUPS = Resource("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", subresources=("status",))
+WORKLOADS = Resource("scheduling.k8s.io", "v1alpha2", "workloads", "Workload")
 JOBS = Resource("batch", "v1", "jobs", "Job", categories=("all",), subresources=("status",))
 JOB_SETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", subresources=("status",))
 CUSTOM_RESOURCE_DEFINITIONS = Resource(

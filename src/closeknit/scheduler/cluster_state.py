@@ -7,20 +7,24 @@ it was made of. Nothing here does I/O or knows the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from closeknit.apis import core_v1
-from closeknit.dialects.compiling import compile_object, topologies_of
-from closeknit.dialects.core.node_filters import hub_node
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.apis.storage_k8s_io_v1 import CsiNode
+from closeknit.dialects.compiling import place_object, topologies_of
+from closeknit.dialects.core.claims import held_by, node_of
 from closeknit.dialects.core.pods import Stage, read_pod
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import KAI
+from closeknit.dialects.kubernetes import KUBERNETES
 from closeknit.dialects.lone_pods import LONE_PODS, SCHEDULERS
-from closeknit.dialects.ownership import CLAIM, Claim, pods_by_claim
+from closeknit.dialects.ownership import CLAIM, Claim, indexes_of
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
@@ -31,13 +35,18 @@ from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
+from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.live.entries import entry_of, safely
 from closeknit.scheduler.changes import Change
+from closeknit.scheduler.promised_places import ADMITTED, PromisedPlaces, places_given
 from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 
-FAMILIES: tuple[Family, ...] = (KAI, LONE_PODS)
-"""The families whose workloads are scheduled."""
+FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS, ADMITTED)
+"""The families whose workloads are scheduled, and those that keep places for pods to come."""
+
+_CLAIMED = frozenset({core_v1.PersistentVolume, core_v1.PersistentVolumeClaim, CsiNode})
+"""What decides how much pods hold that claim volumes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +65,16 @@ class ClusterState:
     def __init__(
         self, families: Sequence[Family] = FAMILIES, schedulers: frozenset[str] = SCHEDULERS
     ) -> None:
-        indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
+        indexes = indexes_of(families)
         self._store = Store(indexes)
         self.view = View(self._store, families, schedulers=schedulers)
         self._schedulers = schedulers
         self._families = {family.name: family for family in families}
+        self._apart = frozenset(each.name for each in families[1:] if each.owner_of is not None)
+        """Families whose names are told apart from those of the first."""
+        self._kept: dict[str, Topology] = {}
         self._tracked = TrackedEngine()
+        self._promised = PromisedPlaces(self._tracked)
         self._asking: dict[type[Any], list[Family]] = {}
         """By wire type, the families whose objects of this type may be units."""
         for family in families:
@@ -77,6 +90,9 @@ class ClusterState:
         self._said: dict[Key, Stored[core_v1.Pod]] = {}
         """Of pods that are assumed to be bound, what the server says of them."""
         self._told: list[Key] = []
+        self._claiming: dict[Key, None] = {}
+        """Pods with a node that claim something, which may come to something else when the claim changes."""
+        self._claims_changed = False
 
     # ------------------------------------------------------------------------------------- questions
 
@@ -141,6 +157,14 @@ class ClusterState:
         """What these pods hold."""
         return [held for pod in pods if (held := self._tracked.holding(pod)) is not None]
 
+    def deciding(self, unit: Workload) -> AbstractContextManager[None]:
+        """While a unit is decided: places that are kept for it are free, and for nobody else."""
+        return self._promised.open_to(self.pod(unit.object.key))
+
+    def has_place(self, unit: Workload) -> bool:
+        """Whether a place is kept for a unit that no other can have."""
+        return bool(self._promised.kept_for(self.pod(unit.object.key)))
+
     # --------------------------------------------------------------------------------------- changes
 
     def heard(self, kind: Kind, api_version: str, key: Key, obj: Any | None) -> None:
@@ -168,6 +192,10 @@ class ClusterState:
             self._tracked.set_node(key.name, None)
         elif entry.shape is core_v1.Pod:
             self._tracked.set_pod(key, None)
+            self._promised.set_pod(key, None)
+            self._claiming.pop(key, None)
+        elif entry.shape is wire.Workload:
+            self._promised.give(key, {})
         for family in self._asking.get(entry.shape, ()):
             self._new[family, key] = None
             # Its pods have nobody to speak for them any more, which is for each of them to say.
@@ -205,14 +233,17 @@ class ClusterState:
             return
         self.view.put(entry)
         if entry.shape is core_v1.Node:
-            self._tracked.set_node(
-                key.name, hub_node(entry.content, []) if isinstance(entry, Stored) else None
-            )
+            self._tracked.set_node(key.name, self.view.derive(node_of, key))
         elif entry.shape is core_v1.Pod:
             self._tracked.set_pod(key, self._holding(entry) if isinstance(entry, Stored) else None)
+            self._promised.set_pod(key, entry if isinstance(entry, Stored) else None)
             if isinstance(entry, Stored) and self._may_be_alone(entry):
                 self._new[LONE_PODS, key] = None
+        elif entry.shape in _CLAIMED:
+            self._claims_changed = True
         else:
+            if entry.shape is wire.Workload and known is None:
+                self._promised.give(key, self.view.derive(places_given, key))
             for family in self._asking.get(entry.shape, ()):
                 # What was compiled before is stale by itself when the object changes.
                 readable = isinstance(entry, Stored) and isinstance(known, Stored)
@@ -241,14 +272,17 @@ class ClusterState:
             return None
         (claim, *_) = self._store.values(CLAIM, pod.key)
         assert isinstance(claim, Claim)
-        return Holding(claim.holder, read.node, read.shape.resources, 1, read.shape.host_ports)
+        if read.shape.claims:
+            self._claiming[pod.key] = None
+        holder = self._named(claim.family, claim.holder)
+        return Holding(holder, read.node, held_by(self.view, read), 1, read.shape.host_ports)
 
     # ------------------------------------------------------------------------------------------ news
 
     def is_stale(self, unit: Workload) -> bool:
         """Whether something that a unit is made of has changed since the last call of ``news``."""
         family = self._families[unit.dialect]
-        return (family, unit.key) in self._new or self.view.is_stale(compile_object, family, unit.key)
+        return (family, unit.key) in self._new or self.view.is_stale(place_object, family, unit.key)
 
     def told(self) -> list[Key]:
         """Pods that were assumed to be bound, and of which the server has told since the last call."""
@@ -261,9 +295,18 @@ class ClusterState:
         Units whose pods are being bound stay as they were until that is settled: what changes about them
         meanwhile is mostly our own doing, and they are not decided before.
         """
-        self._tracked.set_topologies(self.view.derive(topologies_of, KAI.name).values())
+        self._tracked.set_topologies(self._topologies())
+        for (node,) in list(self.view.stale(node_of)):
+            self._tracked.set_node(node.name, self.view.derive(node_of, node))
+        if self._claims_changed:
+            self._claims_changed = False
+            for key in list(self._claiming):
+                pod = self.pod(key)
+                self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
+        for (key,) in list(self.view.stale(places_given)):
+            self._promised.give(key, self.view.derive(places_given, key))
         units: dict[Key, Workload | None] = {}
-        looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(compile_object)])
+        looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(place_object)])
         self._new, self._broken = {}, {}
         for family, key in looked_at:
             made = self._made.get((family, key), ())
@@ -276,6 +319,30 @@ class ClusterState:
             else:
                 self._renew(family, key, units)
         return News(self._tracked.changes(), units)
+
+    def _topologies(self) -> Iterator[Topology]:
+        """The topologies of all families, under names of their own.
+
+        A topology that comes and goes with its workloads stays, because the engine is made anew for each.
+        """
+        yield from self.view.derive(topologies_of, KAI.name).values()
+        for name in self._apart:
+            for each in self.view.derive(self._families[name].topologies).topologies.values():
+                own = self._named(name, each.name)
+                self._kept[own] = replace(each, name=own)
+        yield from self._kept.values()
+
+    def _told_apart(self, unit: Workload) -> Workload:
+        request = unit.request
+        if request is None:
+            return unit
+        topology = self._named(unit.dialect, request.topology) if request.topology is not None else None
+        named = replace(request, name=self._named(unit.dialect, request.name), topology=topology)
+        return replace(unit, request=named)
+
+    def _named(self, family: str, name: str) -> str:
+        """A name that no other family has; no name of an object holds a space."""
+        return f"{family} {name}" if family in self._apart else name
 
     def _renew(self, family: Family, key: Key, units: dict[Key, Workload | None]) -> None:
         made = self._compiled(family, key)
@@ -300,7 +367,8 @@ class ClusterState:
                 return ()
             return (Workload(entry.object, family.name, None, entry.problems, maker=key),)
         try:
-            return self.view.derive(compile_object, family, key).workloads
+            made = self.view.derive(place_object, family, key)
+            return tuple(map(self._told_apart, made)) if family.name in self._apart else made
         except Exception as error:  # noqa: BLE001 (one object that breaks a rule of ours must not stop the others)
             self._broken[family, key] = None
             problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")
@@ -308,9 +376,10 @@ class ClusterState:
 
 
 def _without_details(pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:
-    """The pod with no more of its status than its phase: what else changes there decides nothing."""
+    """The pod with no more of its status than its phase and its claims, because nothing else decides."""
     status = pod.content.status
-    if status == (bare := core_v1.PodStatus(phase=status.phase)):
+    made = status.resource_claim_statuses
+    if status == (bare := core_v1.PodStatus(phase=status.phase, resource_claim_statuses=made)):
         return pod
     return replace(pod, content=msgspec.structs.replace(pod.content, status=bare))
 

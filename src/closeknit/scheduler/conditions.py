@@ -1,4 +1,4 @@
-"""Reports as conditions: of a PodGroup in the shape that KAI gives them, and of a pod that waits."""
+"""Reports as conditions: of PodGroups as KAI and Kubernetes have them, and of a pod that waits."""
 
 from __future__ import annotations
 
@@ -26,6 +26,23 @@ def pod_group_status(told: Report, status: Mapping[str, Any], now: str) -> Json 
     here = _scheduling_conditions(here_before, told, now)
     lists = {"conditions": (before, after), "schedulingConditions": (here_before, here)}
     return {name: new for name, (old, new) in lists.items() if new != old} or None
+
+
+def gang_status(told: Report, status: Mapping[str, Any], now: str) -> Json | None:
+    """The conditions of a PodGroup of Kubernetes' own, where they should be others; None for none."""
+    before = list(status.get("conditions") or ())
+    after = [
+        {key: value for key, value in each.items() if key != "transitionID"}
+        for each in _with(before, "PodGroupScheduled", told.state is State.SCHEDULED, told, now)
+    ]
+    return {"conditions": after} if after != before else None
+
+
+STATUSES: Mapping[tuple[str, str], Callable[[Report, Mapping[str, Any], str], Json | None]] = {
+    ("scheduling.run.ai", "PodGroup"): pod_group_status,
+    ("scheduling.k8s.io", "PodGroup"): gang_status,
+}
+"""By group and kind, what is told in the status of a unit."""
 
 
 def pod_condition(told: Report, owner: str, now: str) -> Json:

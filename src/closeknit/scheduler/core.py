@@ -128,12 +128,13 @@ class Core:
             workload_now = self.state.units.get(key)
             changes.extend(self._book(key, workload_now))
             self._room.saw(key, workload_now, now)
-            self._look_at(key, workload_now, now)
+        # Before anybody comes: who asks for the same does not overtake those who are woken.
+        self.queue.wake(changes, self.state.engine)
+        for key in again:
+            self._look_at(key, self.state.units.get(key), now)
             if not self._lacks_room(key):
                 self._room.placed_or_gone(key)
                 self._planned.pop(key, None)
-        if changes:
-            self.queue.wake(changes, self.state.engine)
         self._make_room(now)
 
     def _settle(self, settled: Settled, now: float) -> None:
@@ -212,7 +213,7 @@ class Core:
         else:
             verdict = self._decided(workload)
             kept = self._room.kept_before(workload, self.state, now)
-            if isinstance(verdict.outcome, Placed) and kept:
+            if isinstance(verdict.outcome, Placed) and kept and not self.state.has_place(workload):
                 with keeping(self.state.engine, kept):
                     verdict = self._decided(workload)
             contended = self.queue.ready(now) and not satisfied(workload.request.root)
@@ -233,14 +234,15 @@ class Core:
 
     def _decided(self, workload: Workload) -> Verdict:
         try:
-            return decide(
-                self.state.engine,
-                self.state.topologies,
-                workload,
-                self.accounts,
-                explained=self._explaining,
-                failures=self.failures,
-            )
+            with self.state.deciding(workload):
+                return decide(
+                    self.state.engine,
+                    self.state.topologies,
+                    workload,
+                    self.accounts,
+                    explained=self._explaining,
+                    failures=self.failures,
+                )
         except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
             wrong = sentences.NOT_UNDERSTOOD.at(
                 (), kind=workload.object.kind, error=f"{type(error).__name__}: {error}"

@@ -10,7 +10,7 @@ from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.hub.keys import Key
 from closeknit.kube.port import KubernetesApi, MergePatch, StrategicMergePatch
 from closeknit.kube.resources import PODS, Resource
-from closeknit.scheduler.conditions import pod_condition, pod_group_status
+from closeknit.scheduler.conditions import STATUSES, pod_condition
 from closeknit.scheduler.reports import Report
 
 FIELD_MANAGER = "closeknit-scheduler"
@@ -24,9 +24,9 @@ async def write_unit(
     # The server does not write a patch that changes nothing, and answers with the whole object all the same.
     patch = MergePatch({"metadata": {"uid": meta.uid, "annotations": {OUTCOME: told.outcome}}})
     found = await api.patch(resource, meta.name, patch, namespace=namespace, field_manager=FIELD_MANAGER)
-    if resource.kind != "PodGroup" or resource.group != "scheduling.run.ai":
+    if (status_of := STATUSES.get((resource.group, resource.kind))) is None:
         return
-    status = pod_group_status(told, found.get("status") or {}, now)
+    status = status_of(told, found.get("status") or {}, now)
     if status is None:
         return
     # Lists of conditions are replaced as a whole, so nobody may have written in between.

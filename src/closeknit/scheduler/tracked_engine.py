@@ -15,7 +15,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import InvalidError, Problem
-from closeknit.hub.resources import amount_problems
+from closeknit.hub.resources import Resources, amount_problems
 from closeknit.hub.topology import Topology
 from closeknit.scheduler.changes import Change, Freed, NodeChanged, TopologiesChanged
 
@@ -73,6 +73,16 @@ class TrackedEngine:
     def holding(self, pod: Key) -> Holding | None:
         """What a pod holds, or would hold if its node were there."""
         return self._pods.get(pod)
+
+    def is_overfull(self, name: str) -> bool:
+        """Whether pods on a node hold more than it offers."""
+        node = self._nodes.get(name)
+        if node is None:
+            return False
+        held = [self._pods[pod] for pod in self._on.get(name, ())]
+        used = sum((each.resources * each.pods for each in held), Resources())
+        used += Resources({"pods": sum(each.pods for each in held)})
+        return any(used.get(resource, 0) > amount for resource, amount in node.allocatable.items())
 
     def set_topologies(self, topologies: Iterable[Topology]) -> None:
         """All topologies, in any order."""

@@ -6,7 +6,8 @@ priority, age and name; among those that want more, the least satisfied first.
 A unit that was tried and failed sleeps until a change can help it. No unit sleeps through such a change:
 what ``needs`` says of a request holds for every placement, so a change that meets none of its needs leaves it
 unplaceable. Units that ask for the same share one sleep and one back-off, and while they are
-asleep only the first of them is tried again: where it finds no place, neither does any other.
+asleep only the first of them is tried again: where it finds no place, neither does any behind it. That
+one behind finds none says nothing of the first, for which a place may be kept.
 
 Time and dice come in as arguments.
 """
@@ -144,11 +145,14 @@ class WaitingQueue:
         if unit is None:
             return
         alike = unit.alike
+        first = self._units[alike.members[0][1]]
         # A newcomer that fails like the others before it says nothing new about how long to wait.
         if not (unit.fresh and alike.tried):
             alike.not_before = now + alike.backoff.wait()
         unit.fresh = unit.taken = False
-        alike.awake, alike.tried = False, True
+        # One before it that was woken meanwhile is still to be tried.
+        alike.awake = alike.awake and alike.tried and first is not unit and not first.taken
+        alike.tried = True
         self._wakers.note(alike, unit.workload, outcome)
 
     def wake(self, changes: Iterable[Change], engine: Engine) -> int:

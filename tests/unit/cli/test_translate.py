@@ -35,7 +35,7 @@ POD = json.dumps(
             f"{GROUP}\n{POD}",
             "pods",
             "note: PodGroup default/train: nothing is left to write for pods."
-            " Other targets: kai, grove, podgang, kueue.\n",
+            " Other targets: kai, grove, podgang, kueue, kubernetes.\n",
             id="a workload of which nothing is left is named",
         ),
         pytest.param(

@@ -322,6 +322,16 @@ def test_a_newcomer_that_asks_for_the_same_does_not_overtake_who_was_woken() -> 
     assert taken(waiting, 0.0) == ["old", "new"]
 
 
+def test_a_newcomer_that_fails_does_not_let_who_was_woken_before_it_sleep_again() -> None:
+    waiting = asleep(unit(ONE, name="urgent", priority=9))
+    waiting.put(unit(ONE, name="late"))
+    waiting.wake([NodeChanged("x1")], Engine(parse("x1: 1\n")))
+    assert waiting.next_time(0.5) == 0.5
+    assert taken(waiting, 0.5) == ["late"]
+    waiting.failed(unit(ONE, name="late").object.key, NONE, 0.5)
+    assert taken(waiting, 1.0) == ["urgent", "late"]
+
+
 def test_newcomers_that_fail_do_not_lengthen_the_back_off_of_the_others() -> None:
     waiting = asleep(*(unit(GANG, name=f"gang-{i}") for i in range(50)))
     waiting.wake([TopologiesChanged()], full())

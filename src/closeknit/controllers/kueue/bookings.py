@@ -8,8 +8,8 @@ from typing import Any
 from closeknit.apis import core_v1
 from closeknit.controllers.kueue import daemons
 from closeknit.controllers.kueue.reservations import Reservation, pod_holding
+from closeknit.dialects.core.claims import node_of
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.store.view import View
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Holding
@@ -33,6 +33,8 @@ class Bookings:
         self._changes: list[Change] = []
         self.leaving: dict[Key, Holding] = {}
         """What pods hold that are going."""
+        self._taken: dict[str, None] = {}
+        """Nodes on which others have taken something, until they are found to have enough."""
 
     def held(self, key: Key) -> Mapping[Key, Holding]:
         """What is held for a Workload."""
@@ -43,17 +45,20 @@ class Bookings:
         found, self._changes = [*self.tracked.changes(), *self._changes], []
         return found
 
+    def overfull(self) -> list[str]:
+        """Nodes that hold more than they offer since others have taken some of it."""
+        self._taken = {name: None for name in self._taken if self.tracked.is_overfull(name)}
+        return list(self._taken)
+
     def follow(self, view: View, changed: Mapping[Key, type[Any]]) -> None:
         """Take in what has changed about nodes, and what pods and DaemonSets hold on them."""
         pods: dict[Key, None] = {key: None for key, shape in changed.items() if shape is core_v1.Pod}
         pods.update((key, None) for (key,) in view.stale(pod_holding))
         nodes: dict[str, None] = {}
-        for key, shape in changed.items():
-            if shape is core_v1.Node:
-                stored = view.get(key)
-                node = hub_node(stored.content, []) if stored is not None else None
-                self.tracked.set_node(key.name, node)
-                nodes[key.name] = None
+        seen = dict.fromkeys(key for key, shape in changed.items() if shape is core_v1.Node)
+        for key in (*seen, *(key for (key,) in view.stale(node_of) if key not in seen)):
+            self.tracked.set_node(key.name, view.derive(node_of, key))
+            nodes[key.name] = None
         nodes.update((name, None) for (name,) in view.stale(daemons.owed))
         for name in nodes:
             owed = view.derive(daemons.owed, name)
@@ -62,6 +67,8 @@ class Bookings:
             )
         for key in pods:
             held = view.derive(pod_holding, key)
+            if held is not None and held != self.tracked.holding(key):
+                self._taken[held.node] = None
             self.tracked.set_pod(key, held)
             stored = view.get(key)
             self.leaving.pop(key, None)

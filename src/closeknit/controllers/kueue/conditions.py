@@ -19,6 +19,12 @@ NO_RESERVATION = Condition(ADMITTED, "False", "NoReservation", "The workload has
 IS_ADMITTED = Condition(ADMITTED, "True", "Admitted", "The workload is admitted")
 _REQUEUED_AFTER = ("Preempted", "NodeFailures")
 """Reasons of an eviction after which a Workload queues again at once."""
+_AFTER = {
+    "Deactivated": "Deactivated",
+    "ClusterQueueStopped": "Suspended",
+    "LocalQueueStopped": "Suspended",
+}
+"""By the reason of an eviction, why a Workload has no quota after it."""
 
 
 class Found(NamedTuple):
@@ -86,8 +92,9 @@ def reserved(workload: Stored[wire.Workload], queue: str) -> list[Condition]:
 def released(why: Found) -> list[Condition]:
     """A Workload that was evicted has given back its quota."""
     again = why.reason in _REQUEUED_AFTER
+    reason = _AFTER.get(why.reason, "PendingEvaluation")
     return [
-        Condition(QUOTA_RESERVED, "False", "Pending", why.message),
+        Condition(QUOTA_RESERVED, "False", reason, why.message),
         NO_RESERVATION,
         Condition(REQUEUED, "True" if again else "False", why.reason, why.message),
     ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.core_v1 import Pod
@@ -11,27 +9,20 @@ from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.controllers.kueue import daemons, jobs, pod_groups, reservations, ungating
 from closeknit.controllers.kueue import queue_status as queues
 from closeknit.controllers.kueue.planner import AdmissionPlanner
-from closeknit.controllers.kueue.workload_status import ReadyWithin
 from closeknit.controllers.runtime.controller import Controller, Operator
 from closeknit.dialects.kueue.topologies import FAMILY
 
-
-def kueue_operator(ready_within: ReadyWithin | None = None) -> Operator:
-    """Kueue's controllers; ``ready_within`` is what Kueue calls ``waitForPodsReady``, and off by default."""
-    return Operator(
-        FAMILY,
-        (
-            Controller("kueue-job", Job, jobs.observe, jobs.decide),
-            Controller("kueue-jobset", JobSet, jobs.observe, jobs.decide),
-            Controller("kueue-pod", Pod, pod_groups.observe, pod_groups.decide),
-            Controller("kueue-clusterqueue", wire.ClusterQueue, queues.observe_cluster_queue, queues.decide),
-            Controller("kueue-localqueue", wire.LocalQueue, queues.observe_local_queue, queues.decide),
-            Controller("kueue-ungater", wire.Workload, ungating.observe, ungating.decide),
-        ),
-        kinds=daemons.KINDS,
-        indexes=(*reservations.INDEXES, *daemons.INDEXES, *queues.INDEXES),
-        planner=partial(AdmissionPlanner, ready_within=ready_within),
-    )
-
-
-KUEUE = kueue_operator()
+KUEUE = Operator(
+    FAMILY,
+    (
+        Controller("kueue-job", Job, jobs.observe, jobs.decide),
+        Controller("kueue-jobset", JobSet, jobs.observe, jobs.decide),
+        Controller("kueue-pod", Pod, pod_groups.observe, pod_groups.decide),
+        Controller("kueue-clusterqueue", wire.ClusterQueue, queues.observe_cluster_queue, queues.decide),
+        Controller("kueue-localqueue", wire.LocalQueue, queues.observe_local_queue, queues.decide),
+        Controller("kueue-ungater", wire.Workload, ungating.observe, ungating.decide),
+    ),
+    kinds=daemons.KINDS,
+    indexes=(*reservations.INDEXES, *daemons.INDEXES, *queues.INDEXES),
+    planner=AdmissionPlanner,
+)

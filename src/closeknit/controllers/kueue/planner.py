@@ -21,7 +21,6 @@ from closeknit.controllers.kueue.workload_status import (
     Intent,
     Observed,
     Pend,
-    ReadyWithin,
     decided,
     observe,
 )
@@ -34,8 +33,10 @@ from closeknit.dialects.kueue.status import pending
 from closeknit.dialects.kueue.topologies import FAMILY, kueue_key
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.accounts import Accounts
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed
+from closeknit.hub.quantities import written
 from closeknit.hub.quota import lacks_quota
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import ObjectName, Workload
@@ -60,8 +61,7 @@ class _Policy:
 class AdmissionPlanner:
     """All Workloads and what is known of the nodes."""
 
-    def __init__(self, random: Any, ready_within: ReadyWithin | None = None) -> None:
-        self._ready_within = ready_within
+    def __init__(self, random: Any) -> None:
         self.controller: Controller[Any] = Controller("kueue-workload", wire.Workload, observe, self._decide)
         self._books = Bookings()
         self._queue = WaitingQueue(random)
@@ -104,6 +104,8 @@ class AdmissionPlanner:
             # Where an assignment leaves a choice of nodes, pods that run have made theirs.
             if isinstance(found := self._units.get(key), Reservation):
                 self._settle(view, found)
+        for node in self._books.overfull():
+            self._make_way(view, node)
         if changes := self._books.changes():
             self._queue.wake(changes, self._books.tracked.engine)
         self._try_preemptors()
@@ -112,7 +114,7 @@ class AdmissionPlanner:
         return self._told
 
     def _decide(self, observed: Observed, now: datetime) -> Decision:
-        return decided(observed, self._intents.get(observed.key), now, self._ready_within)
+        return decided(observed, self._intents.get(observed.key), now)
 
     # -------------------------------------------------------------------------------------- taking in
 
@@ -150,7 +152,8 @@ class AdmissionPlanner:
         if waiting.queue is None or not waiting.admissions:
             self._leave_queue(key)
             for reason, message in pending(waiting, view):
-                self._intents[key] = Pend(reason, message)
+                looked = reason == "NoMatchingFlavor"
+                self._intents[key] = Pend(reason, message, _requests(waiting) if looked else None)
             return
         name = waiting.queue.name
         if not _policy(view, name).strict:
@@ -224,12 +227,14 @@ class AdmissionPlanner:
         told = report(verdict).message
         reason = "Misconfigured" if verdict.outcome is None else "TopologyPlacementFailed"
         if verdict.outcome is not None and lacks_quota(verdict.outcome):
-            reason = "WaitingForQuota"
+            all_free = Accounts()
+            ever = any(all_free.affordable(each) is not None for each in waiting.workload.options)
+            reason = "WaitingForQuota" if ever else "ExceedsMaxQuota"
         victims = self._preempt(view, key, waiting, now) if verdict.outcome is not None else 0
         if victims:
             reason = "WaitingForPreemptedWorkloads"
             told += f" Pending the preemption of {victims} workload(s)"
-        return Pend(reason, told)
+        return Pend(reason, told, _requests(waiting))
 
     # ------------------------------------------------------------------------------------- preempting
 
@@ -352,6 +357,25 @@ class AdmissionPlanner:
         admission = admission_object(found, way, verdict.outcome, view)
         self._intents[lost.key] = Admit(found.queue.name, admission)
 
+    def _make_way(self, view: View, node: str) -> None:
+        """Evict those, the last first, who were given a place that others have taken before their pods came.
+
+        Who binds pods decides by itself, and two may give away the same place before each sees the other's.
+        """
+        mine = [
+            each
+            for each in self._units.values()
+            if isinstance(each, Reservation) and not each.evicted and each.whole
+            if sum(held.pods for held in each.holdings if held.node == node) > _bound(view, each.key, node)
+        ]
+        for last in sorted(mine, key=lambda each: (each.since, each.created, each.name), reverse=True):
+            if not self._books.tracked.is_overfull(node):
+                return
+            message = f"Workload was evicted as other pods have taken its place on node {node}"
+            self._intents[last.key] = Evict("NodeFailures", message)
+            self._books.hold(last.key, {})
+            self._told[last.key] = None
+
     def _settle(self, view: View, reservation: Reservation) -> None:
         """Hold a place for every pod of an assignment that leaves a choice of nodes."""
         found = view.derive(continued, reservation.key)
@@ -362,6 +386,20 @@ class AdmissionPlanner:
         verdict = self._decided(found.workload)
         if isinstance(verdict.outcome, Placed):
             self._books.hold_placed(reservation.key, verdict)
+
+
+def _bound(view: View, workload: Key, node: str) -> int:
+    """How many pods of a Workload are on a node, or have been."""
+    return sum(pod.content.spec.node_name == node for pod in view.found(BY_WORKLOAD, workload))
+
+
+def _requests(waiting: Nominated) -> tuple[Mapping[str, Any], ...]:
+    """By pod set, what it asks for."""
+    asked = ((each.name, each.shape.resources * each.count) for each in waiting.queued.pod_sets)
+    return tuple(
+        {"name": name, "resources": {each: written(each, amount) for each, amount in resources.items()}}
+        for name, resources in asked
+    )
 
 
 def _policy(view: View, name: str) -> _Policy:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
@@ -17,7 +17,6 @@ from closeknit.controllers.kueue.conditions import (
     FINISHED,
     IS_ADMITTED,
     NO_RESERVATION,
-    PODS_READY,
     PREEMPTED,
     QUOTA_RESERVED,
     REQUEUED,
@@ -32,6 +31,7 @@ from closeknit.controllers.kueue.conditions import (
     with_conditions,
 )
 from closeknit.controllers.kueue.owners import Owner, owner_of
+from closeknit.controllers.kueue.readiness import ReadyWithin, late, readiness, ready_within
 from closeknit.controllers.runtime.writes import NOTHING, Decision, Patch, SetStatus, Tell, Write
 from closeknit.dialects.family import Condition
 from closeknit.dialects.kueue.topologies import kueue_key
@@ -55,6 +55,8 @@ class Pend:
 
     reason: str
     message: str
+    requests: tuple[Mapping[str, Any], ...] | None = None
+    """By pod set, what it asks for; None where nobody has looked for room for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +72,6 @@ class Evict:
 Intent: TypeAlias = Admit | Pend | Evict
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyWithin:
-    """How long the pods of an admitted Workload may take to be ready (``waitForPodsReady``)."""
-
-    start: timedelta = timedelta(minutes=5)
-    """For the first time."""
-    recovery: timedelta | None = None
-    """Again, after a pod was lost; counted from the moment when not all were ready. None for no limit."""
-    pause: timedelta = timedelta(seconds=60)
-    """Before it queues again; twice as long each time."""
-    longest_pause: timedelta = timedelta(hours=1)
-    attempts: int | None = None
-    """After so many it is set not to run; None for no limit."""
-
-
 class Observed(NamedTuple):
     """A Workload with what decides about its status."""
 
@@ -93,31 +80,31 @@ class Observed(NamedTuple):
     owner: Owner | None
     stopped: tuple[str, str] | None
     """The queue that lets nobody run, as reason and message of an eviction."""
+    ready_within: ReadyWithin | None
 
 
 def observe(view: View, key: Key) -> Observed:
     """A Workload, its owner, and whether its queues are stopped."""
     stored = view.get(key)
     if stored is None:
-        return Observed(key, None, None, None)
-    return Observed(key, stored, view.derive(owner_of, key), _stopped(view, stored))
+        return Observed(key, None, None, None, None)
+    owner, stopped = view.derive(owner_of, key), _stopped(view, stored)
+    return Observed(key, stored, owner, stopped, view.derive(ready_within))
 
 
 def _stopped(view: View, workload: Stored[wire.Workload]) -> tuple[str, str] | None:
     admission = workload.content.status.admission
-    if admission is not None:
-        queue = view.get(kueue_key("ClusterQueue", admission.cluster_queue))
-        if queue is not None and queue.content.spec.stop_policy == "HoldAndDrain":
-            return "ClusterQueueStopped", "The ClusterQueue is stopped"
     local = view.get(kueue_key("LocalQueue", workload.content.spec.queue_name, workload.namespace))
+    name = local.content.spec.cluster_queue if local is not None else ""
+    queue = view.get(kueue_key("ClusterQueue", admission.cluster_queue if admission is not None else name))
+    if queue is not None and queue.content.spec.stop_policy == "HoldAndDrain":
+        return "ClusterQueueStopped", "The ClusterQueue is stopped"
     if local is not None and local.content.spec.stop_policy == "HoldAndDrain":
         return "LocalQueueStopped", "The LocalQueue is stopped"
     return None
 
 
-def decided(
-    observed: Observed, intent: Intent | None, now: datetime, ready_within: ReadyWithin | None = None
-) -> Decision:
+def decided(observed: Observed, intent: Intent | None, now: datetime) -> Decision:
     """What is written of a Workload now."""
     workload, owner = observed.workload, observed.owner
     if workload is None or workload.content.metadata.deletion_timestamp or holds(workload, FINISHED):
@@ -128,7 +115,7 @@ def decided(
     if holds(workload, EVICTED) and reserves(workload):
         return _release(workload, owner, now)
     if reserves(workload):
-        return _running(observed, workload, intent, now, ready_within)
+        return _running(observed, workload, intent, now)
     return _waiting(observed, workload, intent, now)
 
 
@@ -138,16 +125,17 @@ def _release(workload: Stored[wire.Workload], owner: Owner | None, now: datetime
     assert why is not None
     if owner is not None and (owner.active or not owner.suspended):
         return NOTHING
-    fields = {"admission": None, "unhealthyNodes": None, "reclaimablePods": None}
+    fields: dict[str, Any] = {"admission": None, "unhealthyNodes": None, "reclaimablePods": None}
+    admitted = condition(workload, ADMITTED)
+    if admitted is not None and admitted.status == "True" and admitted.since is not None:
+        before = int(status_of(workload).get("accumulatedPastExecutionTimeSeconds") or 0)
+        ran = max(int((now - admitted.since).total_seconds()), 0)
+        fields["accumulatedPastExecutionTimeSeconds"] = before + ran
     return _write(workload, released(why), now, fields)
 
 
 def _running(
-    observed: Observed,
-    workload: Stored[wire.Workload],
-    intent: Intent | None,
-    now: datetime,
-    ready_within: ReadyWithin | None,
+    observed: Observed, workload: Stored[wire.Workload], intent: Intent | None, now: datetime
 ) -> Decision:
     """What has quota, and keeps it unless something speaks against it."""
     if not workload.content.spec.active:
@@ -167,11 +155,12 @@ def _running(
         if spare != (status_of(workload).get("reclaimablePods") or []):
             fields["reclaimablePods"] = spare
     again = None
-    if ready_within is not None and runs(workload) and observed.owner is not None:
-        ready = _readiness(workload, observed.owner)
-        late, again = _late(workload, ready, ready_within, now)
-        if late:
-            return _too_late(workload, ready_within, now)
+    if observed.ready_within is not None and observed.owner is not None:
+        ready = readiness(workload, observed.owner)
+        if runs(workload):
+            too_late, again = late(workload, ready, observed.ready_within, now)
+            if too_late:
+                return _too_late(workload, observed.ready_within, now)
         wanted.append(ready)
     made = _write(workload, wanted, now, fields) if wanted or fields else NOTHING
     return Decision(made.writes, again)
@@ -181,21 +170,24 @@ def _waiting(
     observed: Observed, workload: Stored[wire.Workload], intent: Intent | None, now: datetime
 ) -> Decision:
     """What has no quota."""
+    ready = []
+    if observed.ready_within is not None and observed.owner is not None:
+        ready = [readiness(workload, observed.owner)]
     requeued = condition(workload, REQUEUED)
     if requeued is not None and requeued.status == "False":
         return _requeue(observed, workload, requeued, now)
     if isinstance(intent, Admit):
-        wanted = [*reserved(workload, intent.queue), IS_ADMITTED]
-        fields = {"admission": dict(intent.admission)}
+        wanted = [*reserved(workload, intent.queue), IS_ADMITTED, *ready]
+        fields = {"admission": dict(intent.admission), "resourceRequests": None}
         told = Tell(workload.key, "QuotaReserved", f"Quota reserved in ClusterQueue {intent.queue}")
         return _write(workload, wanted, now, fields, told)
     if isinstance(intent, Pend):
-        wanted = [Condition(QUOTA_RESERVED, "False", intent.reason, intent.message)]
-        if condition(workload, ADMITTED) is not None:
-            wanted.append(NO_RESERVATION)
+        unreserved = Condition(QUOTA_RESERVED, "False", intent.reason, intent.message)
+        wanted = [unreserved, NO_RESERVATION, *ready]
         told = Tell(workload.key, "Pending", intent.message, warning=True)
-        return _write(workload, wanted, now, {}, told)
-    return NOTHING
+        requests = [dict(each) for each in intent.requests] if intent.requests is not None else None
+        return _write(workload, wanted, now, {"resourceRequests": requests}, told)
+    return _write(workload, ready, now) if ready else NOTHING
 
 
 def _requeue(observed: Observed, workload: Stored[wire.Workload], why: Found, now: datetime) -> Decision:
@@ -230,36 +222,20 @@ def _evict(
     if why.preempted:
         wanted.append(Condition(PREEMPTED, "True", why.preempted, why.message))
     told = Tell(workload.key, f"EvictedDueTo{why.reason}", why.message)
-    return _write(workload, wanted, now, fields or {}, told)
+    counted = {"schedulingStats": {"evictions": _evictions(workload, why.reason)}}
+    return _write(workload, wanted, now, {**counted, **(fields or {})}, told)
 
 
-def _readiness(workload: Stored[wire.Workload], owner: Owner) -> Condition:
-    before = condition(workload, PODS_READY)
-    again = before is not None and before.reason in ("WaitForRecovery", "Recovered")
-    if owner.ready >= owner.pods:
-        reason = "Recovered" if again else "Started"
-        return Condition(PODS_READY, "True", reason, "All pods reached readiness and the workload is running")
-    if before is not None and (before.status == "True" or before.reason == "WaitForRecovery"):
-        message = "At least one pod has failed, waiting for recovery"
-        return Condition(PODS_READY, "False", "WaitForRecovery", message)
-    return Condition(PODS_READY, "False", "WaitForStart", "Not all pods are ready or succeeded")
-
-
-def _late(
-    workload: Stored[wire.Workload], ready: Condition, within: ReadyWithin, now: datetime
-) -> tuple[bool, datetime | None]:
-    """Whether pods have not become ready in time, or when that will be."""
-    if ready.status == "True":
-        return False, None
-    limit, since = within.start, condition(workload, ADMITTED)
-    if ready.reason == "WaitForRecovery":
-        before = condition(workload, PODS_READY)
-        if within.recovery is None:
-            return False, None
-        # The time runs from the last moment when all were ready.
-        limit, since = within.recovery, before if before and before.status == "False" else None
-    until = (since.since if since is not None and since.since is not None else now) + limit
-    return now >= until, until
+def _evictions(workload: Stored[wire.Workload], reason: str) -> list[dict[str, Any]]:
+    """How often it was evicted for each reason, with one more for this."""
+    counts = [
+        dict(each) for each in (status_of(workload).get("schedulingStats") or {}).get("evictions") or ()
+    ]
+    found = next((each for each in counts if each["reason"] == reason), None)
+    if found is None:
+        return [*counts, {"reason": reason, "underlyingCause": "", "count": 1}]
+    found["count"] += 1
+    return counts
 
 
 def _too_late(workload: Stored[wire.Workload], within: ReadyWithin, now: datetime) -> Decision:

@@ -28,7 +28,23 @@ def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
         container["resources"] = resources
     if pods.host_ports:
         container["ports"] = [port_object(each) for each in sorted(pods.host_ports)]
-    return {"containers": [container], **_node_fields(pods.filter)}
+    claims, volumes = [], []
+    for i, each in enumerate(pods.claims):
+        match each.kind:
+            case "ResourceClaim" | "ResourceClaimTemplate":
+                claims.append({"name": f"claim-{i}", f"{each.kind[0].lower()}{each.kind[1:]}Name": each.name})
+            case "PersistentVolumeClaim":
+                claim = {"claimName": each.name}
+                volumes.append({"name": f"volume-{i}", "persistentVolumeClaim": claim})
+            case _:
+                # A volume of a class is made anew for every pod, and what is in it is not known.
+                pass
+    if claims:
+        used = [{"name": each["name"]} for each in claims]
+        container["resources"] = {**container.get("resources", {}), "claims": used}
+    named = (("resourceClaims", claims), ("volumes", volumes))
+    more = {field: listed for field, listed in named if listed}
+    return {"containers": [container], **more, **_node_fields(pods.filter)}
 
 
 def port_object(port: HostPort) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from typing import TypeAlias
 import msgspec
 
 from closeknit.apis import core_v1
+from closeknit.dialects.core.claims import references
 from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, Range
-from closeknit.hub.request import HostPort, PodSet
+from closeknit.hub.request import HostPort, PodSet, Reference
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
 
@@ -52,6 +53,7 @@ class Shape:
     resources: Resources
     filter: NodeFilter = NodeFilter()
     host_ports: frozenset[HostPort] = frozenset()
+    claims: tuple[Reference, ...] = ()
 
     def pod_set(
         self, name: str, *, bound: Sequence[str] = (), waiting: Sequence[str] = (), least: int | None = None
@@ -67,6 +69,7 @@ class Shape:
             host_ports=self.host_ports,
             bound=tuple(bound),
             pods=tuple(waiting),
+            claims=self.claims,
         )
 
 
@@ -128,14 +131,16 @@ def _read_template(written: bytes) -> ReadTemplate:
     found: list[Problem] = []
     if not spec.containers:
         found.append(sentences.NO_CONTAINERS.at(("spec", "containers")))
-    shape = Shape(pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found))
+    shape = Shape(
+        pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found), references(spec)
+    )
     return ReadTemplate(shape, tuple(found), tuple(_unsayable(spec)))
 
 
 def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
     """Read one pod, with every problem in it."""
     pod = stored.content
-    read = read_template(pod.spec)
+    read = read_template(_with_own_claims(pod))
     return ReadPod(
         stored=stored,
         shape=read.shape,
@@ -144,6 +149,20 @@ def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
         problems=read.problems,
         unsayable=read.unsayable,
     )
+
+
+def _with_own_claims(pod: core_v1.Pod) -> core_v1.PodSpec:
+    """What a pod is made of, with the claims that were made for it instead of their templates."""
+    made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    if not made:
+        return pod.spec
+    claims = [
+        core_v1.PodResourceClaim(name=each.name, resource_claim_name=made[each.name])
+        if made.get(each.name)
+        else each
+        for each in pod.spec.resource_claims
+    ]
+    return msgspec.structs.replace(pod.spec, resource_claims=claims)
 
 
 def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:
@@ -221,8 +240,3 @@ def _unsayable(spec: core_v1.PodSpec) -> Iterator[Problem]:
             yield sentences.SPREAD_NOT_COUNTED.at(
                 ("spec", "topologySpreadConstraints", i, "whenUnsatisfiable")
             )
-    for i, volume in enumerate(spec.volumes):
-        if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
-            yield sentences.VOLUME_NOT_COUNTED.at(("spec", "volumes", i), name=volume.name)
-    if spec.resource_claims:
-        yield sentences.CLAIM_NOT_COUNTED.at(("spec", "resourceClaims"))

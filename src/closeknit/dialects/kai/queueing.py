@@ -20,8 +20,9 @@ from closeknit.apis.batch_v1 import Job
 from closeknit.apis.closeknit_keys import RUN_SECONDS
 from closeknit.apis.scheduling_run_ai_v2 import Queue, QueueResource, QueueSpec
 from closeknit.apis.wire import Number
+from closeknit.dialects.core.durations import seconds
 from closeknit.dialects.kai.queues import UNLIMITED, circular, queues
-from closeknit.dialects.kai.rules import PREEMPTIBILITIES, seconds
+from closeknit.dialects.kai.rules import PREEMPTIBILITIES
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key

@@ -5,12 +5,12 @@ The author of a Job writes some of these fields as labels and annotations, from 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.kai_keys import GPU_FRACTION, GPU_MEMORY
+from closeknit.dialects.core.durations import duration_problems
 from closeknit.dialects.kai.subgroups import SubGroup, Tree, parent_problems
 from closeknit.dialects.wire.decoding import found as worded
 from closeknit.hub.paths import Path
@@ -21,12 +21,6 @@ from closeknit.hub.sentences import wire as wire_sentences
 
 PREEMPTIBILITIES = ("preemptible", "non-preemptible")
 BACKOFFS = (-1, 1)
-_DURATION = re.compile(
-    r"(?P<sign>[-+]?)(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+)",
-    re.ASCII,
-)
-_PARTS = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|ms|s|m|h)", re.ASCII)
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATIONS = ("preemptionDelay", "stalenessGracePeriod")
 _SHARES = (GPU_FRACTION, GPU_MEMORY)
 
@@ -117,20 +111,8 @@ def value_problems(field: str, value: str, path: Path) -> Iterator[Problem]:
         if value not in PREEMPTIBILITIES:
             yield core.UNKNOWN_CHOICE.at(path, value=value, remedy=OneOf(value, PREEMPTIBILITIES))
         return
-    duration = _DURATION.fullmatch(value)
-    if duration is None:
-        yield sentences.NOT_A_DURATION.at(path, value=value)
     # Less than no time stands for never, which only the grace period can be.
-    elif duration["sign"] == "-" and field != "stalenessGracePeriod":
-        yield sentences.NEGATIVE_DURATION.at(path, value=value)
-
-
-def seconds(duration: str) -> float | None:
-    """How long a duration is; None where there is none, or where it is not one."""
-    if not duration or _DURATION.fullmatch(duration) is None:
-        return None
-    long = sum(float(number) * _SECONDS[unit] for number, unit in _PARTS.findall(duration))
-    return -long if duration.startswith("-") else long
+    yield from duration_problems(path, value, negative=field == "stalenessGracePeriod")
 
 
 def share_problems(annotations: Mapping[str, str]) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from closeknit.apis import kueue_keys as keys
+from closeknit.apis.closeknit_keys import LEFT_OUT
 from closeknit.dialects.core.kinds import ANY_NODE, indexed_job, new_object, resource_group
 from closeknit.dialects.core.levels import down_to_nodes
 from closeknit.dialects.core.naming import plain_name, shortened
@@ -20,9 +21,6 @@ from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import kueue as sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
-
-LEFT_OUT = "closeknit.dev/left-out"
-"""An annotation that lists the preferences for which Kueue has no words."""
 
 _LONGEST_SET, _LONGEST_JOB = 28, 18
 """So that a pod's name, which holds both and two numbers, keeps within 63 characters."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.batch_v1 import Job
+from closeknit.apis.config_kueue_x_k8s_io_v1beta2 import Configuration
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kubeflow_org_v1 import PyTorchJob
@@ -14,6 +15,7 @@ from closeknit.dialects.core import pod_makers
 from closeknit.dialects.family import Family
 from closeknit.dialects.kueue import admitted, owners, queues, quotas, status, updates
 from closeknit.dialects.kueue.compile import compile_queued
+from closeknit.dialects.kueue.configuration import configuration_problems
 from closeknit.dialects.kueue.express import express
 from closeknit.dialects.kueue.made_workloads import MADE
 from closeknit.dialects.kueue.render import render_kueue, render_pods
@@ -41,6 +43,9 @@ KUEUE = Family(
         Kind("leaderworkerset.x-k8s.io", "LeaderWorkerSet", ("v1",), LeaderWorkerSet, verbatim=True),
         Kind("kubeflow.org", "PyTorchJob", ("v1",), PyTorchJob, verbatim=True),
         *pod_makers.KINDS,
+        Kind(
+            "config.kueue.x-k8s.io", "Configuration", _VERSIONS, Configuration, namespaced=False, named=False
+        ),
     ),
     topologies=topologies,
     compile=dict.fromkeys(_QUEUED, compile_queued),
@@ -50,6 +55,7 @@ KUEUE = Family(
         wire.ClusterQueue: queues.cluster_queue_problems,
         wire.LocalQueue: queues.local_queue_problems,
         wire.AdmissionCheck: queues.admission_check_problems,
+        Configuration: configuration_problems,
     },
     render={
         "kueue": dict.fromkeys(_QUEUED, render_kueue),

@@ -138,7 +138,7 @@ def _pod_set(pod_set: QueuedPodSet, topology: Topology | None) -> Object:
     if pod_set.minimum is not None:
         made["minCount"] = pod_set.minimum
     made["template"] = copy.deepcopy(dict(pod_set.template))
-    if topology is not None:
+    if topology is not None or pod_set.request.explicit:
         made["topologyRequest"] = msgspec.to_builtins(_topology_request(pod_set, topology))
     return made
 
@@ -301,8 +301,8 @@ def _tolerations(given: list[Any], flavors: tuple[Flavor, ...]) -> list[Any]:
     return made
 
 
-def _topology_request(pod_set: QueuedPodSet, topology: Topology) -> PodSetTopologyRequest:
-    """What a pod set asks for in today's words, as a Workload writes it."""
+def _topology_request(pod_set: QueuedPodSet, topology: Topology | None) -> PodSetTopologyRequest:
+    """What a pod set asks for in today's words, as a Workload writes it, whether a topology has it or not."""
     given, each = pod_set.request, pod_set.count // pod_set.replicas
     required = given.required
     preferred = None if _prefers_by_job(pod_set) else given.preferred_in(topology)

@@ -64,9 +64,10 @@ class TopologyRequest:
         """Whether anything is asked for. If not, a queue with topologies only still places by them."""
         return self.names_levels or self.unconstrained
 
-    def preferred_in(self, topology: Topology) -> str | None:
-        """The preferred level, with ``auto`` resolved."""
-        return topology.labels[-1] if self.early and self.preferred == keys.AUTO else self.preferred
+    def preferred_in(self, topology: Topology | None) -> str | None:
+        """The preferred level, with ``auto`` resolved where there is a topology."""
+        is_auto = self.early and self.preferred == keys.AUTO
+        return topology.labels[-1] if is_auto and topology is not None else self.preferred
 
     def levels(self) -> Iterator[tuple[Path, str]]:
         """The levels that it requires and prefers, and where they stand; ``auto`` is none."""

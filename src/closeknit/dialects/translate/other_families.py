@@ -22,19 +22,25 @@ from closeknit.dialects.translate.name_conflicts import (
 )
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import Code, Fact, InvalidError, OneOf, Problem
+from closeknit.hub.problems import Code, Fact, InvalidError, Problem
 from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import ObjectName, Workload
 
 NAME: Path = ("metadata", "name")
 """Where a problem with a whole workload is reported."""
-TARGETS = ("kai", "grove", "podgang", "kueue", "pods")
-"""What can be translated to."""
 _ON_THE_WAY = {"podgang": "grove", "pods": "kai"}
 """Targets that are no family of their own, and the family whose objects lead to them."""
 _AMONG = {"pods": "Pod"}
 """Targets that stand among the objects of that family, and their kind."""
+
+
+def targets_of(families: Sequence[Family]) -> tuple[str, ...]:
+    """What can be translated to: families that have words for any request, and what they write on the way."""
+    named = [(one.name, *one.render) for one in families if one.express is not None]
+    found = dict.fromkeys(target for targets in named for target in targets)
+    # Parts of what is written for others come last.
+    return (*(each for each in found if each not in _AMONG), *(each for each in found if each in _AMONG))
 
 
 def by_own_rules(
@@ -61,14 +67,10 @@ class Restating:
         speakers = (one for one in families if one.name == self._family and one.express is not None)
         self._speaker = next(speakers, None)
 
-    def restated(
-        self, family: Family, workloads: Sequence[Workload]
-    ) -> Iterator[Object | Located | ObjectName | Renamed]:
-        """What becomes of a family's workloads; a name stands for one that nothing became of."""
+    def restated(self, workloads: Sequence[Workload]) -> Iterator[Object | Located | ObjectName | Renamed]:
+        """What becomes of workloads; a name stands for one that nothing became of."""
         for workload in workloads:
-            if self._speaker is None:
-                yield self._impossible(family, workload)
-                continue
+            assert self._speaker is not None, "a target is what some family has words for"
             nothing = True
             for result in self._under_free_names(self._speaker, workload):
                 nothing = False
@@ -139,15 +141,6 @@ class Restating:
                         yield self._not_expressible(workload, result.problem)
                     else:
                         yield result
-
-    def _impossible(self, family: Family, workload: Workload) -> Located:
-        """A target for which nobody has words, and those that there are."""
-        speakers = {one.name for one in self._families if one.express is not None}
-        possible = [
-            each for each in TARGETS if each in family.render or _ON_THE_WAY.get(each, each) in speakers
-        ]
-        remedy = OneOf.among("", possible)
-        return self._problem(workload, sentences.UNTRANSLATABLE, target=self._target, remedy=remedy)
 
     def _not_expressible(self, workload: Workload, problem: Problem) -> Located:
         """What the target has no words for."""

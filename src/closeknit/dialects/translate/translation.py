@@ -17,7 +17,7 @@ from closeknit.dialects.reading import Gathered, gather, load
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.text.documents import Located, Source
 from closeknit.dialects.translate.name_conflicts import TOPOLOGIES, Renamed, Written, same
-from closeknit.dialects.translate.other_families import NAME, TARGETS, Restating, at, by_own_rules
+from closeknit.dialects.translate.other_families import NAME, Restating, at, by_own_rules, targets_of
 from closeknit.dialects.wire.kinds import Skipped
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Verbatim
@@ -52,8 +52,8 @@ def translate_with(
     families: Sequence[Family], sources: Sequence[Source], target: str, *, lenient: bool
 ) -> Translation:
     """Translate sources; the promises are those of ``closeknit.dialects.translate``."""
-    if target not in TARGETS:
-        wrong = sentences.UNKNOWN_TARGET.at((Verbatim("--to"),), target=target, targets=", ".join(TARGETS))
+    if target not in (targets := targets_of(families)):
+        wrong = sentences.UNKNOWN_TARGET.at((Verbatim("--to"),), target=target, targets=", ".join(targets))
         raise InvalidError([wrong])
     found = gather(load(families, sources, lenient=lenient))
     written = Written(found.workloads)
@@ -65,7 +65,7 @@ def translate_with(
         if target in family.render:
             results[family.name] = list(_by_own_rules(family, found, target, written, sound))
         else:
-            results[family.name] = list(restating.restated(family, sound))
+            results[family.name] = list(restating.restated(sound))
     every = [result for family in families for result in results[family.name]]
     problems = dict.fromkeys([*found.problems, *(each for each in every if isinstance(each, Located))])
     noted = sorted((each for each in found.workloads if each.notes), key=queue_order)

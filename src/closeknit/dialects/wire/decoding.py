@@ -127,7 +127,7 @@ def _checker(kind: Any) -> _Check:
         return _wire_checker(kind)
     if kind in _PLAIN:
         return _simple(*_PLAIN[kind])
-    if kind is object:
+    if kind in (object, Any):
         return lambda *_: None
     if type(None) in get_args(kind):
         # Null never reaches us, because documents leave it out.

@@ -38,7 +38,7 @@ NO_HOSTS = Code("no-hosts", "The finest level is {level}. End with the hosts in 
 TOO_MANY_NODES = Code("too-many-nodes", "That makes {nodes} nodes: each number counts the children of one parent, not all of them. At most {most} are made.")
 
 UNKNOWN_TOPOLOGY = Code("unknown-topology-in-files", "{holders:raw} no topology {topology}. {remedy}")
-NO_OPERATOR_SETTINGS = Code("no-operator-settings", "A {kind:raw} is no setting of an operator. Name a file with OperatorConfigurations of Grove or Dynamo, and put other objects into the cluster.")
+NO_OPERATOR_SETTINGS = Code("no-operator-settings", "A {kind:raw} is no setting of an operator. Name a file with an OperatorConfiguration of Grove or Dynamo or a Configuration of Kueue, and put other objects into the cluster.")
 UNKNOWN_RESOURCE_NAME = Code("unknown-resource-name", "No node has {resource}. {known}")
 UNKNOWN_POOL = Code("unknown-pool", "{holders:raw} no pool {pool}. {remedy}")
 AMBIGUOUS_WORKLOAD = Code("ambiguous-workload", "{name} could be {count} workloads. Name one of them: {names}.")

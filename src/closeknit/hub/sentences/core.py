@@ -29,9 +29,7 @@ POD_TOO_LARGE = Code("pod-too-large", "The pod asks for more {resource:raw} than
 UNKNOWN_CHOICE = Code("unknown-choice", "{value} is not known. {remedy}")
 AFFINITY_NOT_COUNTED = Code("affinity-not-counted", "A required {field:raw} is not taken into account when pods are placed.")
 SPREAD_NOT_COUNTED = Code("spread-not-counted", "A strict spread is not taken into account when pods are placed.")
-CLAIM_NOT_COUNTED = Code("claim-not-counted", "Claims are not taken into account when pods are placed.")
 PODS_NOT_THERE = Code("pods-not-there", "{needed:raw} must run at once, and {given:raw}. It is planned once they are.", Severity.NOTE)
-VOLUME_NOT_COUNTED = Code("volume-not-counted", "Where volume {name} can be reached from is not taken into account when pods are placed.")
 
 # Pods that the controllers of others make.
 NO_TEMPLATE = Code("no-template", "There is no pod template here. Give one.")
@@ -59,4 +57,6 @@ UNKNOWN_LEAF = Code("unknown-leaf", "No leaf that has pods is called {leaf}. {re
 QUANTITY_EXPECTED = Code("quantity-expected", 'Found {found:raw} where a quantity is expected. Write quantities by resource, such as {{"nvidia.com/gpu": "8"}}.')
 
 # Priority and age.
+NOT_A_DURATION = Code("not-a-duration", "{value} is not a duration. Write it as in 90s or 1h30m.")
+NEGATIVE_DURATION = Code("negative-duration", "{value} is negative. Write zero or more, as in 90s.")
 NOT_A_TIME = Code("not-a-time", "{value} is not a time. Write it as in 2025-01-31T12:00:00Z.")

@@ -9,6 +9,11 @@ TOPOLOGY_WITHOUT_LEVEL = Code(
     "A topology without a level asks for nothing. Name a required or a preferred level.",
     Severity.NOTE,
 )
+RUNNING_APART = Code(
+    "running-apart",
+    "Its running pods lie in several domains of {level}, which it requires: {pods:raw}. No further pod can join them all.",
+    Severity.NOTE,
+)
 NODES_WITHOUT_LABEL = Code(
     "nodes-without-label",
     "{nodes:raw} {label}, a level of topology {topology}, and cannot be used where a level is required.",
@@ -40,8 +45,6 @@ TWO_MINIMUMS = Code("two-minimums", "minMember, which counts pods, stands here a
 
 # Fields of a PodGroup that say nothing about placement.
 NOT_A_BACKOFF = Code("not-a-backoff", "{value:raw} is not known. Allowed are -1 and 1.")
-NOT_A_DURATION = Code("not-a-duration", "{value} is not a duration. Write it as in 90s or 1h30m.")
-NEGATIVE_DURATION = Code("negative-duration", "{value} is negative. Write zero or more, as in 90s.")
 
 NOT_A_RUN_TIME = Code("not-a-run-time", "{value} is not a number of seconds above zero, so nobody knows when this ends. Write it as in '3600'.", Severity.NOTE)
 

@@ -10,6 +10,11 @@ AT_MOST = Code("kueue-at-most", "There are {given}. At most {most} can be {done:
 PODS_OUT_OF_RANGE = Code("kueue-pods-out-of-range", "{number} is out of range. Allowed are 1 to {most} pods.")
 NAME_TAKEN = Code("kueue-name-taken", "{name} is already the name of {first}. Rename one.")
 
+# The configuration file.
+SECOND_CONFIGURATION = Code("kueue-second-configuration", "There is another Configuration of Kueue. Keep one.")
+BLOCKS_ADMISSION = Code("kueue-blocks-admission", "That nobody is admitted before all pods are ready is not supported. Leave this out.")
+NEGATIVE_NUMBER = Code("kueue-negative-number", "{number} is negative. Write 0 or more.")
+
 # Topologies and flavors.
 LABELS_NEEDED = Code("kueue-flavor-labels-needed", "A flavor with a topology needs at least one node label, so that its nodes can be told.")
 AT_MOST_EIGHT = Code("kueue-flavor-at-most-eight", "There are {given}. Allowed are at most 8.")

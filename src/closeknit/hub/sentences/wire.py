@@ -23,7 +23,6 @@ OBJECT_TWICE = Code("object-twice", "There is already a {kind:raw} {name} in {or
 
 # Translation.
 UNKNOWN_TARGET = Code("unknown-target", "{target} is no target. Allowed: {targets:raw}.")
-UNTRANSLATABLE = Code("untranslatable", "{kind:raw} {name} cannot be translated to {target:raw}. {remedy}")
 NOT_EXPRESSIBLE = Code("not-expressible", "{kind:raw} {name} cannot be said in the words of {family:raw}: {problem}")
 TOPOLOGY_WRITTEN_TWICE = Code("topology-written-twice", "{kind:raw} {name} would be written twice, with different levels. Rename one of the topologies.")
 OBJECT_WRITTEN_TWICE = Code("object-written-twice", "{kind:raw} {name} would be written twice: for {other_kind:raw} {other} and for {own_kind:raw} {own}. Its name follows from theirs, so rename one of them.")

@@ -27,6 +27,12 @@ _EVENT_FIELDS: Final = (
 )
 
 
+def gang_kinds() -> Iterator[Kind]:
+    """Kubernetes' own gang API, which it does not serve either unless it is told to."""
+    yield _kind(resources.POD_GROUPS, small_kinds.GroupRules())
+    yield _kind(resources.WORKLOADS, small_kinds.GroupRules(), has_status=False)
+
+
 def kinds() -> Iterator[Kind]:
     """Every built-in kind, made anew."""
     yield _kind(

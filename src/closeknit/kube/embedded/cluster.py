@@ -60,12 +60,13 @@ class EmbeddedCluster(KubernetesApi):
         keeper: Keeper | None = None,
         bookmark_every: float = _BOOKMARK_EVERY,
         user: str = ADMINISTRATOR,
+        gang_api: bool = False,
     ) -> None:
         # Names and uids need to be distinct, not secret, and a simulation wants the same ones again.
         dice = dice or random.Random()  # noqa: S311
         store = keeper.store if keeper is not None else Store(history=history)
         self.core = Core(store, Kinds(), clock, dice)
-        for kind in builtin.kinds():
+        for kind in (*builtin.kinds(), *(builtin.gang_kinds() if gang_api else ())):
             self.core.kinds.add(kind)
         self._upkeep = Upkeep(self.core, keeper)
         self.records = Records(self.core, self._upkeep)

@@ -115,6 +115,15 @@ class PriorityClassRules(Rules):
                 yield forbidden(field, "may not be changed in an update.")
 
 
+class GroupRules(Rules):
+    """PodGroups and Workloads of Kubernetes' own gang API: what they ask for stands."""
+
+    def change_problems(self, obj: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
+        """Pods may be scheduled by it already."""
+        if obj.get("spec") != old.get("spec"):
+            yield forbidden("spec", "field is immutable")
+
+
 class LeaseRules(Rules):
     """Leases."""
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from closeknit.testing.control_plane.plane import control_plane
-from closeknit.testing.control_plane.programs import ProgramError, programs
+from closeknit.testing.control_plane.programs import KUEUE, ProgramError, built, programs
 
 
 def _say(sentence: str) -> None:
@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build, start, wait, end. Status 1 when the programs cannot be built or started."""
     parser = argparse.ArgumentParser(prog="make cluster", description=__doc__)
     parser.add_argument("--build-only", action="store_true", help="build the programs and start nothing")
+    parser.add_argument("--with-kueue", action="store_true", help="build Kueue itself as well")
     options = parser.parse_args(arguments)
     asked_to_end = threading.Event()
 
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked_to_end.set()
 
     try:
+        if options.with_kueue:
+            built(KUEUE, _say)
         if options.build_only:
             programs(_say)
             return 0

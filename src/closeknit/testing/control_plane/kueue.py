@@ -36,9 +36,14 @@ class RealKueue:
     """A Kueue that runs, or is about to."""
 
     def __init__(
-        self, plane: ControlPlane, frameworks: Sequence[str], settings: Mapping[str, Any] | None = None
+        self,
+        plane: ControlPlane,
+        frameworks: Sequence[str],
+        settings: Mapping[str, Any] | None = None,
+        gates: Sequence[str] = (),
     ) -> None:
         self._plane = plane
+        self._gates = tuple(gates)
         self._health, self._webhook = free_ports(2)
         folder = plane.folder / _CERTIFICATES
         folder.mkdir(exist_ok=True)
@@ -69,7 +74,7 @@ class RealKueue:
             str(program),
             f"--config={self._configuration}",
             f"--kubeconfig={self._plane.kubeconfig}",
-            "--feature-gates=VisibilityOnDemand=false",
+            f"--feature-gates={','.join(('VisibilityOnDemand=false', *self._gates))}",
         )
 
     def webhooks(self) -> list[dict[str, Any]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from closeknit.controllers.kueue.operator import KUEUE, kueue_operator
-from closeknit.controllers.kueue.workload_status import ReadyWithin
+from closeknit.controllers.kueue.operator import KUEUE
+from closeknit.dialects import Source, operator_settings
 from closeknit.testing.controlling import Controlled, controlling
 from tests.unit.dialects.kueue.kit import (
     HOST,
@@ -97,6 +97,7 @@ def test_a_job_is_admitted_started_and_let_go_by_rank() -> None:
         assert await conditions(cluster) == {
             "QuotaReserved": "True QuotaReserved",
             "Admitted": "True Admitted",
+            "PodsReady": "True Started",
         }
         assert await bound(cluster) == ["n0", "n0", "n0", "n0", "n1", "n1"]
         queue = (await cluster.get("ClusterQueue", "research"))["status"]
@@ -159,7 +160,7 @@ def test_a_workload_is_deactivated_and_activated_again() -> None:
         assert (await cluster.get("Job", "train"))["spec"]["suspend"] is True
         assert await cluster.every("Pod") == []
         found = await conditions(cluster)
-        assert (found["Evicted"], found["QuotaReserved"]) == ("True Deactivated", "False Pending")
+        assert (found["Evicted"], found["QuotaReserved"]) == ("True Deactivated", "False Deactivated")
         template = (await cluster.get("Job", "train"))["spec"]["template"]
         assert "nodeSelector" not in template["spec"]
         assert (await cluster.get("ClusterQueue", "research"))["status"]["reservingWorkloads"] == 0
@@ -297,9 +298,11 @@ def test_pods_that_are_not_ready_in_time_cost_a_workload_its_quota_for_a_while()
         assert (await conditions(cluster))["Admitted"] == "True Admitted"
 
     async def living() -> None:
-        operator = kueue_operator(ReadyWithin())
+        said = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nwaitForPodsReady: {timeout: 5m}\n"
+        settings = operator_settings([Source("kueue.yaml", said.encode())])
+        assert settings.problems == ()
         made = objects(*QUEUES, *RACKS, job(2))
-        async with controlling([operator], *made, standins=True) as cluster:
+        async with controlling([KUEUE], *made, standins=True, settings=settings.entries) as cluster:
             await cluster.quiet()
             await live(cluster)
 

@@ -40,7 +40,7 @@ def test_the_order_of_a_queue(strategy: str, want: str | None) -> None:
         await cluster.settle(2)
         await cluster.create(*objects(job(1, name="small")))
         await cluster.quiet()
-        assert (await conditions(cluster, "large"))["QuotaReserved"] == "False WaitingForQuota"
+        assert (await conditions(cluster, "large"))["QuotaReserved"] == "False ExceedsMaxQuota"
         small = (await conditions(cluster, "small")).get("QuotaReserved")
         assert (small.split()[0] if small else None) == want
 
@@ -119,7 +119,7 @@ def test_a_queue_is_drained_and_goes_on(kind: str, name: str, reason: str) -> No
 @pytest.mark.requirement("K15", "K49")
 def test_a_workload_follows_its_job_as_long_as_it_waits() -> None:
     async def live(cluster: Controlled) -> None:
-        assert (await conditions(cluster))["QuotaReserved"] == "False WaitingForQuota"
+        assert (await conditions(cluster))["QuotaReserved"] == "False ExceedsMaxQuota"
         await cluster.patch("Job", "train", {"spec": {"parallelism": 2, "completions": 2}})
         await cluster.quiet()
         (workload,) = await cluster.every("Workload")

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from closeknit.controllers.kueue.owners import Ended, Owner
+from closeknit.controllers.kueue.readiness import ReadyWithin
 from closeknit.controllers.kueue.workload_status import (
     Admit,
     Evict,
     Intent,
     Observed,
     Pend,
-    ReadyWithin,
     decided,
 )
 from closeknit.controllers.runtime.writes import Decision, Patch, SetStatus
@@ -42,6 +42,9 @@ ADMITTED = (
 )
 
 
+LATE = ReadyWithin(start=timedelta(seconds=600), recovery=timedelta(seconds=60), attempts=2)
+
+
 def seen(
     *conditions: dict[str, Any], owner: Owner | None = None, stopped: Any = None, **more: Any
 ) -> Observed:
@@ -53,7 +56,7 @@ def seen(
     made["status"] = {**status, "conditions": list(conditions)}
     entry = whole_entry_of(KIND, "kueue.x-k8s.io/v1beta2", made)
     assert isinstance(entry, Stored)
-    return Observed(entry.key, entry, owner, stopped)
+    return Observed(entry.key, entry, owner, stopped, LATE)
 
 
 def job(**fields: Any) -> Owner:
@@ -74,7 +77,6 @@ def told(decision: Decision) -> dict[str, str]:
     return found
 
 
-LATE = ReadyWithin(start=timedelta(seconds=600), recovery=timedelta(seconds=60), attempts=2)
 LOST = condition("PodsReady", "False", "WaitForRecovery", 61)
 
 
@@ -94,7 +96,7 @@ LOST = condition("PodsReady", "False", "WaitForRecovery", 61)
             },
             id="it is admitted again, and no longer evicted",
         ),
-        pytest.param(seen(), Pend("WaitingForQuota", "m"), {"QuotaReserved": "False WaitingForQuota"}, id="it waits"),
+        pytest.param(seen(), Pend("WaitingForQuota", "m"), {"QuotaReserved": "False WaitingForQuota", "Admitted": "False NoReservation"}, id="it waits"),
         pytest.param(
             seen(*ADMITTED, owner=job(ended=Ended(succeeded=True, message="done"))), None,
             {"QuotaReserved": "True QuotaReserved", "Admitted": "True Admitted", "Finished": "True Succeeded"},
@@ -115,7 +117,7 @@ LOST = condition("PodsReady", "False", "WaitForRecovery", 61)
         pytest.param(
             seen(*ADMITTED, condition("Evicted", "True", "Preempted"), owner=job(suspended=True, active=False)), None,
             {
-                "QuotaReserved": "False Pending", "Admitted": "False NoReservation",
+                "QuotaReserved": "False PendingEvaluation", "Admitted": "False NoReservation",
                 "Evicted": "True Preempted", "Requeued": "True Preempted",
             },
             id="its quota is given back when no pod runs",
@@ -150,13 +152,13 @@ LOST = condition("PodsReady", "False", "WaitForRecovery", 61)
 def test_the_conditions_of_a_workload(
     observed: Observed, intent: Intent | None, want: dict[str, str]
 ) -> None:
-    assert told(decided(observed, intent, NOW, LATE)) == want
+    assert told(decided(observed, intent, NOW)) == want
 
 
 @pytest.mark.requirement("K21")
 def test_time_to_recover_runs_from_the_moment_when_not_all_were_ready() -> None:
     lost = condition("PodsReady", "False", "WaitForRecovery", 20)
-    decision = decided(seen(*ADMITTED, lost, owner=job(ready=3)), None, NOW, LATE)
+    decision = decided(seen(*ADMITTED, lost, owner=job(ready=3)), None, NOW)
 
     assert decision.again_at == NOW + timedelta(seconds=40)
     assert "Evicted" not in told(decision)

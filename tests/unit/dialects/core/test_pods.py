@@ -136,7 +136,6 @@ def test_what_no_request_can_say_is_kept_apart() -> None:
     spec = {
         "affinity": {"podAffinity": {REQUIRED: [{}]}, "podAntiAffinity": {REQUIRED: [{}], PREFERRED: [{}]}},
         "topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}, {"maxSkew": 1}],
-        "resourceClaims": [{"name": "x"}],
     }
     found = read(spec)
 
@@ -145,7 +144,6 @@ def test_what_no_request_can_say_is_kept_apart() -> None:
         f"spec.affinity.podAffinity.{REQUIRED}",
         f"spec.affinity.podAntiAffinity.{REQUIRED}",
         "spec.topologySpreadConstraints[1].whenUnsatisfiable",
-        "spec.resourceClaims",
     ]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from closeknit.dialects.kueue.express import LEFT_OUT, express
+from closeknit.apis.closeknit_keys import LEFT_OUT
+from closeknit.dialects.kueue.express import express
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.request import Group, PodSet, Request

@@ -6,8 +6,9 @@ import json
 from dataclasses import replace
 from random import Random
 
+from closeknit.apis.closeknit_keys import LEFT_OUT
 from closeknit.dialects import Source, read
-from closeknit.dialects.kueue.express import LEFT_OUT, express
+from closeknit.dialects.kueue.express import express
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Placed, Unplaceable

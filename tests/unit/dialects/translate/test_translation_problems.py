@@ -11,6 +11,7 @@ from closeknit.dialects import TARGETS, Source, Translation, translate
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kueue import KUEUE
 from closeknit.dialects.translate.translation import translate_with
+from closeknit.hub.problems import InvalidError
 from tests.unit.dialects.kit import TOPOLOGY, pod, pod_group, reading
 
 GROUP = """
@@ -79,23 +80,15 @@ def test_a_workload_with_problems_is_told_by_them_alone() -> None:
     assert len(found.problems) == 1
 
 
-def test_a_target_for_which_nobody_has_words_is_told_with_those_that_are_left() -> None:
-    source = Source("f", pod_group({}).encode())
-
-    for target in ("grove", "podgang"):
-        found = translate_with((KAI, KUEUE), [source], target, lenient=False)
-
-        assert (found.objects, found.unwritten) == ((), ())
-        assert [str(problem) for problem in found.problems] == [
-            f'f:1:metadata.name: PodGroup "g" cannot be translated to {target}.'
-            ' Allowed: "kai", "kueue", "pods".'
-        ]
+def test_what_can_be_translated_to_follows_from_the_families() -> None:
+    with pytest.raises(InvalidError, match=r'"grove".*kai, kueue, pods'):
+        translate_with((KAI, KUEUE), [Source("f", b"")], "grove", lenient=False)
 
 
 def test_documents_that_nobody_reads_are_told_of() -> None:
-    found = translated("kai", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}")
+    found = translated("kai", "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: d}}")
 
-    assert [(each.document, each.kind) for each in found.skipped] == [(1, "Deployment")]
+    assert [(each.document, each.kind) for each in found.skipped] == [(1, "Ingress")]
 
 
 JOB = """

@@ -313,6 +313,11 @@ _BUILTIN: Final[Mapping[TableKey, tuple[Column, ...]]] = {
         _AGE,
         Column("PreemptionPolicy", "string", _at("preemptionPolicy")),
     ),
+    ("scheduling.k8s.io", "podgroups"): (
+        _NAME,
+        Column("MinCount", "integer", _at("spec", "schedulingPolicy", "gang", "minCount")),
+        _AGE,
+    ),
     ("batch", "jobs"): (
         _NAME,
         Column("Status", "string", _job_status),
