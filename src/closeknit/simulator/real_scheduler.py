@@ -44,11 +44,9 @@ _PATIENCE = 3600.0
 def replay(scenario: Scenario, told: Told = lambda _: None) -> History:
     """Run it to the end; gangs that never fit stay without a place."""
     loop = VirtualLoop()
-    try:
-        with _rare_collection():
-            return loop.run_until_complete(_Replay(scenario, told, loop).run())
-    finally:
-        loop.close()
+    # It lets everything under way end after Ctrl-C.
+    with _rare_collection(), asyncio.Runner(loop_factory=lambda: loop) as runner:
+        return runner.run(_started(scenario, told, loop))
 
 
 @contextmanager
@@ -239,3 +237,7 @@ class _Replay:
 
 async def _all(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks)
+
+
+async def _started(scenario: Scenario, told: Told, loop: VirtualLoop) -> History:
+    return await _Replay(scenario, told, loop).run()
