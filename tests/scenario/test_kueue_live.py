@@ -123,10 +123,13 @@ async def test_a_queue_tells_that_it_is_not_active_and_when_it_is(real: Kubernet
 
 @pytest.mark.requirement("K20", "K21")
 async def test_pods_that_are_not_ready_in_time_cost_a_workload_its_quota(real: KubernetesApi | None) -> None:
-    said = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nwaitForPodsReady: {timeout: 2s}\n"
-    settings = operator_settings([Source("kueue.yaml", said.encode())]).entries
-    given = objects(*QUEUES, *NODES, job(2))
-    async with controlling([KUEUE], *given, real=real, standins=real is None, settings=settings) as cluster:
+    said = (
+        b"apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nwaitForPodsReady: {timeout: 2s}\n"
+    )
+    settings = operator_settings([Source("kueue.yaml", said)]).entries
+    async with controlling(
+        [KUEUE], *objects(*QUEUES, *NODES, job(2)), real=real, standins=real is None, settings=settings
+    ) as cluster:
         await cluster.until(lambda: _is(condition(cluster, "Evicted"), "True PodsReadyTimeout"))
         await cluster.until(lambda: _is(condition(cluster, "Requeued"), "False PodsReadyTimeout"))
         await cluster.until(lambda: _is(cluster.every("Pod"), []))
