@@ -15,7 +15,7 @@ READY := $(VENV)/.ready
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz peers bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ planted: $(READY) ## the same on N larger requests that are placeable by constru
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 	$(BIN)/python -m tests.trials.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
+peers: $(READY) ## read and translate manifests of other projects (ARGS="--to kai FOLDER ..."), which are fetched before
+	$(BIN)/python -m tests.trials.peers_run $(ARGS)
+
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
 
@@ -123,6 +126,9 @@ bench-grove: $(READY) ## measure Grove's operator: 200 PodCliqueSets of 50 pods 
 
 bench-kueue: $(READY) ## measure how fast Jobs are admitted, embedded and beside Kueue (ARGS="--part embedded" for a part)
 	$(BIN)/python -m bench.e2e.kueue $(ARGS)
+
+bench-simulate: $(READY) ## time a simulation of 10,000 gangs on 1,024 nodes under all policies
+	bash -c 'time -p $(BIN)/closeknit simulate --generate 10000 --nodes block=8,rack=8,host=16 --into build/simulation $(ARGS)'
 
 bench-live: $(READY) ## measure whether the scheduler keeps up on 10,000 nodes, in virtual time
 	$(BIN)/python -m bench.live $(ARGS)

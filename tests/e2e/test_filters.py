@@ -7,14 +7,14 @@ from random import Random
 import pytest
 
 from closeknit.testing.control_plane import ControlPlane
-from tests.filters.cases import NODE_CASES
+from tests.filters.cases import NEIGHBOUR_CASES, NODE_CASES
 from tests.filters.claims import CLAIM_CASES
 from tests.filters.feasible import feasible, objects_of
 from tests.filters.kube_scheduler import allowed
 from tests.filters.random_cluster import random_objects
 from tests.planes import running_plane
 
-CASES = (*NODE_CASES, *CLAIM_CASES)
+CASES = (*NODE_CASES, *CLAIM_CASES, *NEIGHBOUR_CASES)
 pytestmark = pytest.mark.e2e
 
 

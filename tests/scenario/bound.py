@@ -20,7 +20,7 @@ from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES, PODS, Resource
 from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.guarded_api import GuardedApi
 
 Json = dict[str, Any]

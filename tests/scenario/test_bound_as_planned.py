@@ -16,7 +16,7 @@ from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import PODS
 from closeknit.kube.rest import connect, load_access
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.control_plane import ControlPlane
 from tests.planes import running_plane
 from tests.scenario import bound

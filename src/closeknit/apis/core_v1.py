@@ -129,12 +129,44 @@ class NodeAffinity(Wire, frozen=True, kw_only=True):
     preferred_during_scheduling_ignored_during_execution: list[PreferredSchedulingTerm] = []
 
 
+class LabelSelectorRequirement(Wire, frozen=True, kw_only=True):
+    """One condition on a label."""
+
+    key: str
+    operator: str
+    values: list[str] = []
+
+
+class LabelSelector(Wire, frozen=True, kw_only=True):
+    """Objects by their labels; an empty one selects all."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelSelectorRequirement] = []
+
+
+class PodAffinityTerm(Wire, frozen=True, kw_only=True):
+    """Pods, and the label of nodes that are one domain."""
+
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] = []
+    mismatch_label_keys: list[str] = []
+    namespaces: list[str] = []
+    namespace_selector: LabelSelector | None = None
+    topology_key: str = ""
+
+
+class WeightedPodAffinityTerm(Wire, frozen=True, kw_only=True):
+    """A term that is wished for."""
+
+    weight: Int32
+    pod_affinity_term: PodAffinityTerm
+
+
 class PodAffinity(Wire, frozen=True, kw_only=True):
-    """Wishes about other pods; ``required`` holds terms whose shape is of no concern here."""
+    """Which pods must be near, or away, and which had better be."""
 
-    unused: ClassVar = frozenset({"preferredDuringSchedulingIgnoredDuringExecution"})
-
-    required_during_scheduling_ignored_during_execution: list[dict[str, object]] = []
+    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] = []
+    preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] = []
 
 
 class Affinity(Wire, frozen=True, kw_only=True):
@@ -159,10 +191,13 @@ class Toleration(Wire, frozen=True, kw_only=True):
 class TopologySpreadConstraint(Wire, frozen=True, kw_only=True):
     """How evenly pods must be spread."""
 
-    unused: ClassVar = words("""
-        labelSelector matchLabelKeys maxSkew minDomains nodeAffinityPolicy nodeTaintsPolicy topologyKey
-    """)
-
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] = []
+    max_skew: Int32 = 1
+    min_domains: Int32 | None = None
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+    topology_key: str = ""
     when_unsatisfiable: str = ""
 
 

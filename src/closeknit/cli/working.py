@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from closeknit.live.log import Log
     from closeknit.scheduler.health import Probes
     from closeknit.scheduler.instance import Instance
-    from closeknit.scheduler.loop import Settings
+    from closeknit.scheduler.settings import Settings
 
 SCHEDULER_LEASE = "closeknit-scheduler"
 CONTROLLERS_LEASE = "closeknit-controllers"

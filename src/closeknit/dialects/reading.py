@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from closeknit.apis import core_v1
+from closeknit.apis.pod_makers import PodMaker
 from closeknit.dialects.compiling import check_object, compile_object, to_place
 from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.claims import held_by, read_node
@@ -25,8 +27,6 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import Node
 from closeknit.hub.problems import OneOf, Problem, Severity
-from closeknit.hub.request import HostPort
-from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
 from closeknit.hub.workload import Workload
 
@@ -213,7 +213,7 @@ def reading_of(loaded: Loaded) -> Reading:
         ),
         workloads=tuple(sorted(workloads.everything(), key=queue_order)),
         problems=loaded.in_order([*found.problems, *unsaid]),
-        skipped=loaded.skipped,
+        skipped=found.loaded.skipped,
         notes=loaded.in_order(found.notes),
         replaced=loaded.replaced,
         live=frozenset(each.key for each in found.workloads if loaded.origins[each.key].live),
@@ -235,6 +235,7 @@ def gather(loaded: Loaded) -> Gathered:
         for workload in _workloads(view, family, reported, noted, holdings):
             seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
+    loaded = replace(loaded, skipped=(*loaded.skipped, *_nobodys(loaded, workloads, [*reported, *noted])))
     problems = [*loaded.problems, *map(loaded.located, reported)]
     notes = [*loaded.notes, *map(loaded.located, noted)]
     return Gathered(
@@ -246,6 +247,15 @@ def gather(loaded: Loaded) -> Gathered:
         problems=[each for each in problems if not each.is_note],
         notes=[*(each for each in problems if each.is_note), *notes],
     )
+
+
+def _nobodys(loaded: Loaded, workloads: Iterable[Workload], told: Iterable[Reported]) -> Iterator[Skipped]:
+    """Objects of kinds that families could read, and none does: passed over like kinds that nobody reads."""
+    taken = {each.key for each in workloads} | {each.key for each in told}
+    for each in loaded.view.of(PodMaker):
+        if each.key not in taken:
+            origin, name = loaded.origins[each.key], each.object
+            yield Skipped(origin.source, origin.document, name.api_version, name.kind)
 
 
 def _workloads(
@@ -313,15 +323,12 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
 
 def _holdings(view: View, pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding, ...]:
     """What pods hold, equal ones of one workload on one node together; in a stable order."""
-    counts: dict[tuple[str, str, Resources, frozenset[HostPort]], int] = {}
-    for workload, pod in pods:
-        if pod.holds and not pod.problems:
-            key = (workload, pod.node, held_by(view, pod), pod.shape.host_ports)
-            counts[key] = counts.get(key, 0) + 1
-    holdings = (
-        Holding(workload=workload, node=node, resources=resources, pods=count, host_ports=ports)
-        for (workload, node, resources, ports), count in counts.items()
+    counts = Counter(
+        replace(pod.holding(workload), resources=held_by(view, pod))
+        for workload, pod in pods
+        if pod.holds and not pod.problems
     )
+    holdings = (replace(held, pods=count) for held, count in counts.items())
     return tuple(
         sorted(
             holdings,
@@ -330,6 +337,8 @@ def _holdings(view: View, pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding,
                 held.node,
                 tuple(held.resources.items()),
                 sorted(held.host_ports),
+                held.neighbour.labels,
+                repr(held.neighbour.rules),
             ),
         )
     )

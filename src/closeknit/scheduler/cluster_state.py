@@ -274,8 +274,8 @@ class ClusterState:
         assert isinstance(claim, Claim)
         if read.shape.claims:
             self._claiming[pod.key] = None
-        holder = self._named(claim.family, claim.holder)
-        return Holding(holder, read.node, held_by(self.view, read), 1, read.shape.host_ports)
+        held = read.holding(self._named(claim.family, claim.holder))
+        return replace(held, resources=held_by(self.view, read))
 
     # ------------------------------------------------------------------------------------------ news
 

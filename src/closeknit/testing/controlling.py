@@ -27,7 +27,7 @@ from closeknit.kube.port import DELETE, DeleteOptions, KubernetesApi, MergePatch
 from closeknit.kube.resources import Resource
 from closeknit.kube.standins import run_standins
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.clock import HandClock
 from closeknit.testing.faulty_api import Fault, FaultyApi
 from closeknit.testing.guarded_api import GuardedApi

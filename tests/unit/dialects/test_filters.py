@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.filters.cases import NODE_CASES, Case, pod
+from tests.filters.cases import NEIGHBOUR_CASES, NODE_CASES, Case, pod
 from tests.filters.claims import CLAIM_CASES, GPUS
 from tests.filters.feasible import feasible, objects_of, waiting
 
-CASES = (*NODE_CASES, *CLAIM_CASES)
+CASES = (*NODE_CASES, *CLAIM_CASES, *NEIGHBOUR_CASES)
 PAGE = Path(__file__).parents[3] / "docs/reference/filters.md"
 
 

@@ -124,7 +124,7 @@ class Bookings:
             pods = sets[each.pod_set]
             name = verdict.workload.request.name
             held[made_up(key.namespace, key.name, f"placed {i}")] = Holding(
-                name, each.node, pods.resources, 1, pods.host_ports
+                name, each.node, pods.resources, 1, pods.host_ports, pods.neighbour
             )
         self.hold(key, held)
 

@@ -239,7 +239,7 @@ def test_claims_are_written_as_they_were_read() -> None:
     )
     spec = msgspec.convert(pod_spec(given), PodSpec)
 
-    assert read_template(spec).shape.claims == given.claims
+    assert read_template(spec, namespace="default", labels={}).shape.claims == given.claims
 
 
 @pytest.mark.parametrize(
