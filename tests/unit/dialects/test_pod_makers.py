@@ -136,6 +136,7 @@ def counts(dialect: str, *texts: str) -> list[list[int]]:
     return [[pods.least for pods in each.root.pod_sets()] for each in requests if each is not None]
 
 
+@pytest.mark.requirement("K114")
 @EACH
 def test_kueue_admits_all_pods_of_a_gang(case: Case) -> None:
     version, kind, spec, queued, _ = case

@@ -68,6 +68,7 @@ def nodes_of(request: Request, *held: Holding, cluster: Cluster = CLUSTER) -> di
     return dict(Counter(each.node for each in outcome.assignments))
 
 
+@pytest.mark.requirement("K121")
 @pytest.mark.parametrize(
     ("request_", "held", "expected"),
     [
