@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bench.clusters import BLOCK, RACK, TOPOLOGY, ZONE, pod
-from closeknit.hub.nodes import NodeFilter
+from closeknit.hub.neighbours import Apart, Neighbour, PodSelector
+from closeknit.hub.nodes import NodeFilter, Operator, Requirement
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
 
@@ -20,6 +23,14 @@ def gang(
     """One group of equal pods."""
     members = PodSet("workers", pods, resources, filter=NodeFilter(selector))
     return Request(name, Group("gang", (members,), required, preferred), TOPOLOGY.name)
+
+
+def apart_by(name: str, pods: int, keys: Sequence[str]) -> Request:
+    """Pods of one GPU of which no two share a domain of any of these labels."""
+    selector = PodSelector(frozenset(["bench"]), (Requirement("app", Operator.IN, ("apart",)),))
+    seen = Neighbour("bench", (("app", "apart"),), tuple(Apart(key, selector) for key in keys))
+    members = PodSet("workers", pods, pod(1), neighbour=seen)
+    return Request(name, Group("gang", (members,)), TOPOLOGY.name)
 
 
 def rack_gang(name: str, gpus: int = 1, cpu: str | None = None) -> Request:

@@ -53,6 +53,8 @@ _MEDIANS = (
     ("zone-512", "512 pods in a zone", 5.0),
     ("rack-512", "512 pods that prefer a rack", 5.0),
     ("nested", "8 groups of 8 pods", 20.0),
+    ("apart-host", "1,000 pods with anti-affinity by host", 50.0),
+    ("apart-rack", "300 pods with anti-affinity by host and by rack", 50.0),
     ("infeasible", "too many pods for a rack, explained", 50.0),
     ("infeasible-nested", "too many groups for a block, explained", 50.0),
     ("fill", "a gang while filling", 0.3),

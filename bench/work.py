@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from bench.bed import Bed
-from bench.clusters import BLOCK, FACTS, GPUS_A_NODE, RACK, ZONE, node, pod
-from bench.requests import gang, nested, rack_gang, too_large_for_a_rack, too_many_large_groups
+from bench.clusters import BLOCK, FACTS, GPUS_A_NODE, HOST, RACK, ZONE, node, pod
+from bench.requests import apart_by, gang, nested, rack_gang, too_large_for_a_rack, too_many_large_groups
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.nodes import Node
@@ -261,6 +261,20 @@ MEASURES = (
         "512 pods that prefer a rack",
         asked(partial(gang, pods=512, resources=pod(1), preferred=RACK), 50),
         "placed",
+    ),
+    Measure(
+        "apart-host",
+        "1,000 pods with anti-affinity by host",
+        asked(partial(apart_by, pods=1_000, keys=(HOST,)), 20),
+        "placed",
+        least_size=5_000,
+    ),
+    Measure(
+        "apart-rack",
+        "300 pods with anti-affinity by host and by rack",
+        asked(partial(apart_by, pods=300, keys=(HOST, RACK)), 20),
+        "placed",
+        least_size=5_000,
     ),
     Measure(
         "block-10000",

@@ -272,3 +272,94 @@ NODE_CASES = (
         ],
     ),
 )  # fmt: skip
+
+
+def _anti(app: str, key: str = "kubernetes.io/hostname", **more: Any) -> Object:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}, **more}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def _near(app: str, *keys: str) -> Object:
+    terms = [{"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}} for key in keys]
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _spread(app: str, key: str, skew: int = 1, **more: Any) -> Object:
+    return {
+        "topologyKey": key,
+        "maxSkew": skew,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": app}},
+        **more,
+    }
+
+
+def _runs(name: str, at: str, app: str, **spec: Any) -> Object:
+    return pod(name, {"nodeName": at, **spec}, labels={"app": app})
+
+
+def _zoned(stem: str, zones: str) -> list[Object]:
+    """Nodes a, b and so on, each in the zone of its letter; a dash stands for none."""
+    return [
+        node(f"{stem}-{chr(97 + i)}", labels={} if zone == "-" else {f"{stem}-zone": zone})
+        for i, zone in enumerate(zones)
+    ]
+
+
+NEIGHBOUR_CASES = (
+    case(
+        "InterPodAffinity",
+        "a pod keeps away from the nodes of those it must not meet",
+        _zoned("anti", "xxy"),
+        {"affinity": _anti("anti-db")},
+        "anti-b anti-c",
+        [_runs("anti-one", "anti-a", "anti-db")],
+    ),
+    case(
+        "InterPodAffinity",
+        "and from their zones; a node without the label has none",
+        _zoned("apart", "xxy-"),
+        {"affinity": _anti("apart-db", "apart-zone")},
+        "apart-c apart-d",
+        [_runs("apart-one", "apart-a", "apart-db")],
+    ),
+    case(
+        "InterPodAffinity",
+        "pods of other namespaces count where they are listed",
+        _zoned("listed", "xy"),
+        {"affinity": _anti("listed-db", namespaces=["kube-system"])},
+        "listed-a listed-b",
+        [_runs("listed-one", "listed-a", "listed-db")],
+    ),
+    case(
+        "InterPodAffinity",
+        "company must be in the zone, by all terms, and a node without the label has none",
+        _zoned("beside", "xxy-"),
+        {"affinity": _near("beside-db", "beside-zone", "kubernetes.io/hostname")},
+        "beside-a",
+        [_runs("beside-one", "beside-a", "beside-db"), _runs("beside-two", "beside-d", "beside-db")],
+    ),
+    case(
+        "InterPodAffinity",
+        "nobody is there who could be company",
+        _zoned("lonely", "xy"),
+        {"affinity": _near("lonely-db", "lonely-zone")},
+        "",
+    ),
+    case(
+        "PodTopologySpread",
+        "the zone with the most pods takes no more",
+        _zoned("even", "xxyz-"),
+        {"topologySpreadConstraints": [_spread("even-db", "even-zone")]},
+        "even-c even-d",
+        [_runs(f"even-{i}", at, "even-db") for i, at in enumerate(["even-a", "even-b"])],
+    ),
+    case(
+        "PodTopologySpread",
+        "fewer zones than asked for count as if one were empty",
+        _zoned("few", "xy"),
+        {"topologySpreadConstraints": [_spread("few-db", "few-zone", minDomains=3)]},
+        "few-a few-b",
+        [_runs(f"few-{i}", at, "few-db") for i, at in enumerate(["few-a", "few-b"])],
+    ),
+)

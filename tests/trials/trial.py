@@ -13,6 +13,7 @@ from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable, Wishe
 from closeknit.hub.request import Request
 from closeknit.testing import check, oracle
 from closeknit.testing.meaning import Scene, Spread, order, wishes_of
+from closeknit.testing.random_clusters import RULED
 from closeknit.testing.random_requests import random_instance
 from tests.trials.planted import Planted, planted_instance
 
@@ -46,7 +47,7 @@ class Trial:
 
 def instance_of(seed: int, *, planted: bool = False) -> Planted | tuple[Cluster, Request]:
     """The instance with this seed."""
-    return planted_instance(Random(seed)) if planted else random_instance(Random(seed))
+    return planted_instance(Random(seed)) if planted else random_instance(Random(seed), RULED)
 
 
 def decided(cluster: Cluster, request: Request) -> Outcome:

@@ -129,12 +129,44 @@ class NodeAffinity(Wire, frozen=True, kw_only=True):
     preferred_during_scheduling_ignored_during_execution: list[PreferredSchedulingTerm] = []
 
 
+class LabelSelectorRequirement(Wire, frozen=True, kw_only=True):
+    """One condition on a label."""
+
+    key: str
+    operator: str
+    values: list[str] = []
+
+
+class LabelSelector(Wire, frozen=True, kw_only=True):
+    """Objects by their labels; an empty one selects all."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelSelectorRequirement] = []
+
+
+class PodAffinityTerm(Wire, frozen=True, kw_only=True):
+    """Pods, and the label of nodes that are one domain."""
+
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] = []
+    mismatch_label_keys: list[str] = []
+    namespaces: list[str] = []
+    namespace_selector: LabelSelector | None = None
+    topology_key: str = ""
+
+
+class WeightedPodAffinityTerm(Wire, frozen=True, kw_only=True):
+    """A term that is wished for."""
+
+    weight: Int32
+    pod_affinity_term: PodAffinityTerm
+
+
 class PodAffinity(Wire, frozen=True, kw_only=True):
-    """Wishes about other pods; ``required`` holds terms whose shape is of no concern here."""
+    """Which pods must be near, or away, and which had better be."""
 
-    unused: ClassVar = frozenset({"preferredDuringSchedulingIgnoredDuringExecution"})
-
-    required_during_scheduling_ignored_during_execution: list[dict[str, object]] = []
+    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] = []
+    preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] = []
 
 
 class Affinity(Wire, frozen=True, kw_only=True):
@@ -159,10 +191,13 @@ class Toleration(Wire, frozen=True, kw_only=True):
 class TopologySpreadConstraint(Wire, frozen=True, kw_only=True):
     """How evenly pods must be spread."""
 
-    unused: ClassVar = words("""
-        labelSelector matchLabelKeys maxSkew minDomains nodeAffinityPolicy nodeTaintsPolicy topologyKey
-    """)
-
+    label_selector: LabelSelector | None = None
+    match_label_keys: list[str] = []
+    max_skew: Int32 = 1
+    min_domains: Int32 | None = None
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+    topology_key: str = ""
     when_unsatisfiable: str = ""
 
 
@@ -172,14 +207,102 @@ class PodSchedulingGate(Wire, frozen=True, kw_only=True):
     name: str = ""
 
 
+class PersistentVolumeClaimSpec(OpenWire, frozen=True, kw_only=True):
+    """What a claim asks of a volume, and which it has got."""
+
+    access_modes: list[str] = []
+    resources: ResourceRequirements = ResourceRequirements()
+    storage_class_name: str | None = None
+    volume_name: str = ""
+
+
+class PersistentVolumeClaim(KubernetesObject, frozen=True, kw_only=True):
+    """A volume for the pods that name it."""
+
+    open_ended: ClassVar = True
+
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+
+
+class VolumeClaimName(OpenWire, frozen=True, kw_only=True):
+    """The claim that a pod's volume comes from."""
+
+    claim_name: str = ""
+
+
+class VolumeClaimTemplate(OpenWire, frozen=True, kw_only=True):
+    """The claim that is made for each pod."""
+
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+
+
+class EphemeralVolume(OpenWire, frozen=True, kw_only=True):
+    """A volume that comes and goes with its pod."""
+
+    volume_claim_template: VolumeClaimTemplate = VolumeClaimTemplate()
+
+
 class Volume(Wire, frozen=True, kw_only=True):
     """Files of a pod; those that are claimed may be reached from some nodes only."""
 
     open_ended: ClassVar = True
 
     name: str = ""
-    persistent_volume_claim: dict[str, object] | None = None
-    ephemeral: dict[str, object] | None = None
+    persistent_volume_claim: VolumeClaimName | None = None
+    ephemeral: EphemeralVolume | None = None
+
+
+class VolumeNodeAffinity(OpenWire, frozen=True, kw_only=True):
+    """From which nodes a volume can be reached."""
+
+    required: NodeSelector | None = None
+
+
+class CsiVolume(OpenWire, frozen=True, kw_only=True):
+    """A volume of a driver."""
+
+    driver: str = ""
+
+
+class PersistentVolumeSpec(OpenWire, frozen=True, kw_only=True):
+    """What a volume is like."""
+
+    capacity: dict[str, Quantity] = {}
+    access_modes: list[str] = []
+    storage_class_name: str = ""
+    node_affinity: VolumeNodeAffinity = VolumeNodeAffinity()
+    claim_ref: dict[str, object] | None = None
+    csi: CsiVolume | None = None
+
+
+class PersistentVolumeStatus(OpenWire, frozen=True, kw_only=True):
+    """How a volume is doing."""
+
+    phase: str = ""
+
+
+class PersistentVolume(KubernetesObject, frozen=True, kw_only=True):
+    """Files that outlive pods."""
+
+    open_ended: ClassVar = True
+
+    spec: PersistentVolumeSpec = PersistentVolumeSpec()
+    status: PersistentVolumeStatus = PersistentVolumeStatus()
+
+
+class PodResourceClaim(OpenWire, frozen=True, kw_only=True):
+    """A claim that a pod names, or a template from which it gets one of its own."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
+class PodResourceClaimStatus(OpenWire, frozen=True, kw_only=True):
+    """The claim that was made for a pod from a template."""
+
+    name: str = ""
+    resource_claim_name: str = ""
 
 
 class PodSchedulingGroup(Wire, frozen=True, kw_only=True):
@@ -208,7 +331,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     affinity: Affinity = Affinity()
     tolerations: list[Toleration] = []
     topology_spread_constraints: list[TopologySpreadConstraint] = []
-    resource_claims: list[dict[str, object]] = []
+    resource_claims: list[PodResourceClaim] = []
     volumes: list[Volume] = []
     scheduler_name: str = ""
     scheduling_gates: list[PodSchedulingGate] = []
@@ -252,13 +375,14 @@ class PodStatus(OpenWire, frozen=True, kw_only=True):
 
     unused: ClassVar = words("""
         ephemeralContainerStatuses hostIP hostIPs initContainerStatuses message nominatedNodeName
-        observedGeneration podIP podIPs qosClass resize resourceClaimStatuses startTime
+        observedGeneration podIP podIPs qosClass resize startTime
     """)
 
     phase: str = ""
     reason: str = ""
     conditions: list[PodCondition] = []
     container_statuses: list[ContainerStatus] = []
+    resource_claim_statuses: list[PodResourceClaimStatus] = []
 
 
 class Pod(KubernetesObject, frozen=True, kw_only=True):

@@ -59,10 +59,11 @@ class Domain:
 
 def holdings_of(request: Request, placed: Placed) -> Iterator[Holding]:
     """What a placement uses, node by node."""
-    asked = {pods.name: pods.resources for pods in request.root.pod_sets()}
+    asked = {pods.name: pods for pods in request.root.pod_sets()}
     counts = Counter((assignment.node, assignment.pod_set) for assignment in placed.assignments)
     for (node, pod_set), pods in counts.items():
-        yield Holding(request.name, node, asked[pod_set], pods)
+        given = asked[pod_set]
+        yield Holding(request.name, node, given.resources, pods, given.host_ports, given.neighbour)
 
 
 def uses_by_node(

@@ -20,7 +20,7 @@ from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import FitTable, TableCache
 from closeknit.engine.ledger import ALONE, PORT, Ledger
-from closeknit.engine.neighbour_rules import NeighbourRules, RuleCompiler, roles_of
+from closeknit.engine.neighbour_rules import NeighbourRules, Role, RuleCompiler, roles_of
 from closeknit.engine.node_fits import PodShape
 from closeknit.engine.search import find
 from closeknit.engine.tree import Tree
@@ -158,8 +158,13 @@ class Engine:
         slot = self._ledger.slot_of.get(node)
         if slot is None:
             return 0
-        tree = self._tree(None)
-        return self._cache.table(PodShape.of(pods), tree).fit.item(tree.positions.item(slot))
+        tree, shape = self._tree(None), PodShape.of(pods)
+        table, position = self._cache.table(shape, tree), tree.positions.item(slot)
+        if not pods.neighbour.rules and not self.keeps_away:
+            return table.fit.item(position)
+        made = RuleCompiler(self._ledger, tree, [Role(shape, pods.neighbour)], [table], settle=False)
+        one = (0, np.array([position]), np.array([1]))
+        return made.tables[0].fit.item(position) if made.rules.kept([one]) else 0
 
     def held(self, workload: str, node: str) -> tuple[Holding, ...]:
         """What a workload holds on a node."""
@@ -169,6 +174,11 @@ class Engine:
     def holds(self, workload: str) -> bool:
         """Whether a workload holds anything."""
         return workload in self._ledger.holdings.of
+
+    @property
+    def keeps_away(self) -> bool:
+        """Whether running pods keep any others away, so that labels of pods count."""
+        return self._ledger.holdings.neighbours.keep_away
 
     @property
     def version(self) -> int:

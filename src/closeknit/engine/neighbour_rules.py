@@ -8,8 +8,9 @@ which a layout has to keep: conflicts, company and balance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -174,8 +175,23 @@ def _balanced(rule: Balance, takes: Sequence[tuple[int, Ints, Ints]]) -> bool:
     return bool(at.min() >= 0) and int(counts[at].max()) - rule.least(counts) <= rule.skew
 
 
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Why a rule about running pods closes nodes to a role."""
+
+    reason: str
+    """One of the reasons of ``hub.outcome.Exclusion``."""
+    key: str
+    in_the_way: Callable[[Neighbour], bool]
+    """Whether a running pod is one of those that keep it away."""
+    open: Flags
+    """By slot, whether the node is open."""
+
+
 class RuledFits(NodeFits):
     """How many pods of a role every slot takes: those of its shape, less what rules close."""
+
+    closings: Sequence[Closing] = ()
 
     def __init__(
         self, plain: NodeFits, fit: Ints, price: Ints | None, demand: tuple[tuple[int, int], ...]
@@ -212,7 +228,16 @@ def order(shape: PodShape) -> str:
 class RuleCompiler:
     """Turns the rules of a request into closed nodes, resources and rules for layouts."""
 
-    def __init__(self, ledger: Ledger, tree: Tree, roles: Sequence[Role], tables: Sequence[FitTable]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        tree: Tree,
+        roles: Sequence[Role],
+        tables: Sequence[FitTable],
+        *,
+        settle: bool = True,
+    ) -> None:
+        """``settle`` puts into tables whatever they can say about pods of the same request."""
         self._ledger = ledger
         self._tree = tree
         self._roles = roles
@@ -221,6 +246,7 @@ class RuleCompiler:
         size = len(tree)
         self._open = [np.ones(size, dtype=np.bool_) for _ in roles]
         """By role and position, whether rules leave the node open."""
+        self._closings: list[list[Closing]] = [[] for _ in roles]
         self._welcome: list[Ints | None] = [None] * len(roles)
         self._conflicts: dict[str, Conflict] = {}
         self._company: dict[tuple[Near, str], Company] = {}
@@ -229,7 +255,8 @@ class RuleCompiler:
             self._read(number)
         demands, self._alone = self._rows()
         self.tables = [self._table(number, table, demands[number]) for number, table in enumerate(tables)]
-        self._settle()
+        if settle:
+            self._settle()
         self.rules = NeighbourRules(
             [each for each in self._conflicts.values() if each.foes],
             list(self._company.values()),
@@ -242,16 +269,18 @@ class RuleCompiler:
         role = self._roles[number].neighbour
         for kept, slots in self._running.against(role) if self._running.keep_away else ():
             column = self._ledger.labels.column(kept.key).codes[slots]
-            self._close(number, kept.key, np.unique(column[column >= 0]).astype(np.int64))
+            closed = np.unique(column[column >= 0]).astype(np.int64)
+            stays_open = ~np.isin(self._domains(kept.key), closed)
+            self._close(number, "kept away", kept.key, partial(_has, kept), stays_open)
         spreads = [rule for rule in role.rules if isinstance(rule, Spread) and binding(rule)]
         for rule in role.rules:
             if not binding(rule):
                 self._wish(number, rule)
             elif isinstance(rule, Apart):
                 domains = self._domains(rule.key)
-                self._close(
-                    number, rule.key, np.flatnonzero(self._by_domain(rule.selector, domains, rule.key))
-                )
+                closed = np.flatnonzero(self._by_domain(rule.selector, domains, rule.key))
+                meant = partial(_is_meant, rule.selector)
+                self._close(number, "apart", rule.key, meant, ~np.isin(domains, closed))
                 foes = [i for i, each in enumerate(self._roles) if each.neighbour.selected(rule.selector)]
                 if foes:
                     conflict = self._conflicts.setdefault(rule.key, Conflict(domains))
@@ -272,13 +301,12 @@ class RuleCompiler:
         leaders = subjects & frozenset(meant) if nobody else frozenset[int]()
         for key, hosted in running.items():
             domains = self._domains(key)
-            self._open[number] &= domains >= 0
+            self._close(number, "no label", key, _nobody, domains >= 0)
             if hosts or leaders:
                 self._company.setdefault((rule, key), Company(domains, subjects, hosts, hosted, leaders))
-            elif len(hosted):
-                self._open[number] &= hosted[domains]
             else:
-                self._open[number][:] = False
+                nowhere = np.zeros(len(domains), dtype=np.bool_)
+                self._close(number, "company", key, _nobody, hosted[domains] if len(hosted) else nowhere)
 
     def _read_spread(self, number: int, rule: Spread, spreads: Sequence[Spread]) -> None:
         ledger, slots, accepts = self._ledger, self._tree.slots, self._roles[number].shape.filter
@@ -288,7 +316,7 @@ class RuleCompiler:
         if rule.heeds_taints:
             counts &= eligibility.tolerated(ledger, accepts, slots) & ledger.ready[slots]
         domains = np.where(counts, self._domains(rule.key), -1)
-        self._open[number] &= domains >= 0
+        self._close(number, "no label", rule.key, _nobody, domains >= 0)
         running = self._by_domain(rule.selector, domains, rule.key)
         real = np.zeros(len(running), dtype=np.bool_)
         real[domains[domains >= 0]] = True
@@ -299,7 +327,8 @@ class RuleCompiler:
             self._balances.append(made)
         elif len(running):
             even = running - made.least(running) <= rule.skew
-            self._open[number] &= even[domains]
+            meant = partial(_is_meant, rule.selector)
+            self._close(number, "spread", rule.key, meant, even[domains])
 
     def _wish(self, number: int, rule: PodRule) -> None:
         """Make nodes more or less welcome by the pods that run around them."""
@@ -332,9 +361,15 @@ class RuleCompiler:
         size = len(self._ledger.labels.column(key).values)
         return np.bincount(domains[inside], weights=counts[inside], minlength=size).astype(np.int64)
 
-    def _close(self, number: int, key: str, closed: Ints) -> None:
-        if len(closed):
-            self._open[number] &= ~np.isin(self._domains(key), closed)
+    def _close(
+        self, number: int, reason: str, key: str, in_the_way: Callable[[Neighbour], bool], stays_open: Flags
+    ) -> None:
+        """Close all nodes to a role but these."""
+        if not stays_open.all():
+            self._open[number] &= stays_open
+            by_slot = np.ones(len(self._ledger.nodes), dtype=np.bool_)
+            by_slot[self._tree.slots] = stays_open
+            self._closings[number].append(Closing(reason, key, in_the_way, by_slot))
 
     # ---- never two on a node ----
 
@@ -382,7 +417,9 @@ class RuleCompiler:
             prices = np.zeros(size, dtype=np.int64)
             prices[slots] = price
         demand = tuple(sorted((*table.fits.demand, *((row, 1) for row in rows))))
-        return FitTable.made(RuledFits(table.fits, by_slot, prices, demand), self._tree)
+        fits = RuledFits(table.fits, by_slot, prices, demand)
+        fits.closings = self._closings[number]
+        return FitTable.made(fits, self._tree)
 
     def _settle(self) -> None:
         """Drop what the tables say already."""
@@ -425,3 +462,15 @@ class RuleCompiler:
         fits.fit[tree.slots[ordered[chosen]]] = 1
         self.tables[0] = FitTable.made(fits, tree)
         return True
+
+
+def _has(rule: Apart, neighbour: Neighbour) -> bool:
+    return rule in neighbour.rules
+
+
+def _is_meant(selector: PodSelector, neighbour: Neighbour) -> bool:
+    return neighbour.selected(selector)
+
+
+def _nobody(_: Neighbour) -> bool:
+    return False

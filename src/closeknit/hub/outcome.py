@@ -135,7 +135,8 @@ class Exclusion:
     """Nodes that cannot take a pod of the group at all, by reason."""
 
     reason: str
-    """One of: unlabelled, unschedulable, not ready, selector, affinity, taint, resource, port."""
+    """One of: unlabelled, unschedulable, not ready, selector, affinity, taint, resource, port; for rules
+    about other pods: no label, apart, kept away, company, spread."""
     detail: str
     """What exactly: the label, the taint, the resource."""
     nodes: int

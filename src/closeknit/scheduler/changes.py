@@ -1,6 +1,6 @@
 """What can happen in a cluster that may help a unit that waits.
 
-Pods that are bound and nodes that go help nobody, so they are not told here. What changes about a
+Nodes that go help nobody, so they are not told here. What changes about a
 unit's own objects is told by putting the unit into the queue again.
 """
 
@@ -15,6 +15,13 @@ from closeknit.hub.cluster import Holding
 @dataclass(frozen=True, slots=True)
 class Freed:
     """Pods gave back what they held on a node."""
+
+    holding: Holding
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Pods came to a node: they may be company for others, or make spreading even."""
 
     holding: Holding
 
@@ -39,4 +46,4 @@ class TopologiesChanged:
     """Levels or topologies came, went or changed, so that every domain may be another."""
 
 
-Change: TypeAlias = Freed | NodeChanged | QuotaChanged | TopologiesChanged
+Change: TypeAlias = Freed | Joined | NodeChanged | QuotaChanged | TopologiesChanged

@@ -29,21 +29,26 @@ class KnownFailures:
         """What ``engine.solve`` answers, or ``engine.decide`` where nobody asks why."""
         if engine is not self._engine or engine.version != self._version:
             self._found.clear()
-        if self._found and (known := self._found.get(_mark(request))) and not engine.holds(request.name):
+        if (
+            self._found
+            and (known := self._found.get(_mark(request, engine)))
+            and not engine.holds(request.name)
+        ):
             self.reused += 1
             return _renamed(*known, request)
         outcome = engine.solve(request) if explained else engine.decide(request)
         # Explaining tries things out and takes them back, which counts as changes of the engine.
         self._engine, self._version = engine, engine.version
         if not isinstance(outcome, Placed) and not engine.holds(request.name):
-            self._found[_mark(request)] = request, outcome
+            self._found[_mark(request, engine)] = request, outcome
         return outcome
 
 
-def _mark(request: Request) -> object:
+def _mark(request: Request, engine: Engine) -> object:
     """Equal for requests that differ in nothing but the names of their pods and of the request itself."""
     names = tuple(member.name for member, parent in request.root.walk() if parent is not None)
-    return request.topology, request.root.name == request.name, likeness(request.root), names
+    alike = likeness(request.root, by_labels=engine.keeps_away)
+    return request.topology, request.root.name == request.name, alike, names
 
 
 def _renamed(request: Request, outcome: Unplaceable | Undecided, new: Request) -> Unplaceable | Undecided:

@@ -122,9 +122,18 @@ def _fewest(member: Member, shape: Shape) -> int:
     return sum(sorted(_fewest(inner, shape) for inner in member.members)[: member.least])
 
 
-def likeness(member: Member) -> tuple[object, ...]:
-    """Equal for requests that can be placed in the same clusters: all but the names."""
-    if isinstance(member, PodSet):
-        return (member.count, member.least, *shape_of(member), tuple(sorted(member.bound)))
-    inner = tuple(likeness(each) for each in member.members)
-    return (member.required, member.preferred, member.least, inner)
+def likeness(root: Group, *, by_labels: bool) -> tuple[object, ...]:
+    """Equal for requests that can be placed in the same clusters: all but the names.
+
+    Labels of pods count where the request has rules about pods, and ``by_labels``: where running pods have.
+    """
+    seen = by_labels or any(pods.neighbour.rules for pods in root.pod_sets())
+
+    def look(member: Member) -> tuple[object, ...]:
+        if isinstance(member, PodSet):
+            bound, neighbour = tuple(sorted(member.bound)), member.neighbour if seen else None
+            return (member.count, member.least, *shape_of(member), bound, neighbour)
+        inner = tuple(look(each) for each in member.members)
+        return (member.required, member.preferred, member.least, inner)
+
+    return look(root)

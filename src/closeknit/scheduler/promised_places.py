@@ -51,13 +51,15 @@ def places_given(view: View, key: Key) -> Mapping[Spot, Holding]:
         return {}
     workload: wire.Workload = stored.content
     assert workload.status.admission is not None
-    templates = {each.name: each.template.spec for each in workload.spec.pod_sets}
+    templates = {each.name: each.template for each in workload.spec.pod_sets}
     found: dict[Spot, Holding] = {}
     for given in workload.status.admission.pod_set_assignments:
         assigned = given.topology_assignment
         if assigned is None or given.name not in templates or tuple(assigned.levels) != (HOSTNAME,):
             continue
-        shape = read_template(templates[given.name]).shape
+        template = templates[given.name]
+        labels = template.metadata.labels
+        shape = read_template(template.spec, namespace=stored.namespace, labels=labels).shape
         try:
             domains = from_written(assigned).domains
         except InvalidError:
@@ -65,7 +67,7 @@ def places_given(view: View, key: Key) -> Mapping[Spot, Holding]:
         for (host,), pods in domains:
             for node in nodes_named(view, host)[:1]:
                 name = workload_name(stored.namespace, stored.name)
-                held = Holding(name, node, shape.resources, pods, shape.host_ports)
+                held = Holding(name, node, shape.resources, pods, shape.host_ports, shape.neighbour)
                 found[given.name, node] = held
     return found
 

@@ -17,7 +17,7 @@ from closeknit.hub.nodes import Node
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.resources import Resources, amount_problems
 from closeknit.hub.topology import Topology
-from closeknit.scheduler.changes import Change, Freed, NodeChanged, TopologiesChanged
+from closeknit.scheduler.changes import Change, Freed, Joined, NodeChanged, TopologiesChanged
 
 PodListener: TypeAlias = Callable[[Holding | None, Holding | None], None]
 """Is told what a pod held and what it holds."""
@@ -139,6 +139,7 @@ class TrackedEngine:
             self._on.setdefault(holding.node, {})[pod] = None
             if holding.node in self._nodes and self._engine is not None:
                 self._hold(self._engine, (pod,))
+                self._changes.append(Joined(holding))
 
     def _tell_nodes(self) -> None:
         for _, told in self._listeners:

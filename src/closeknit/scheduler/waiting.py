@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,10 +25,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from closeknit.dialects.core.priority import queue_order
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.keys import Key
+from closeknit.hub.neighbours import Apart
 from closeknit.hub.outcome import Outcome
 from closeknit.hub.workload import Workload
 from closeknit.kube.backoff import Backoff
-from closeknit.scheduler.changes import Change, Freed, NodeChanged, QuotaChanged, TopologiesChanged
+from closeknit.scheduler.changes import Change, Freed, Joined, NodeChanged, QuotaChanged, TopologiesChanged
 from closeknit.scheduler.fairness import Lane, lane, turn
 from closeknit.scheduler.needs import likeness, satisfied, share
 from closeknit.scheduler.wakers import Wakers
@@ -107,17 +109,18 @@ class WaitingQueue:
         unit = self._units.get(key)
         return unit.workload if unit is not None else None
 
-    def put(self, workload: Workload) -> None:
+    def put(self, workload: Workload, *, by_labels: bool = False) -> None:
         """Let a unit wait, to be tried at once; put again it takes the place of the unit it was.
 
-        One that has not changed keeps its place and its sleep, unless it was taken.
+        One that has not changed keeps its place and its sleep, unless it was taken. Units whose pods differ
+        in labels are alike unless ``by_labels``: where running pods keep others away.
         """
         key = workload.object.key
         before = self._units.get(key)
         if before is not None and before.workload == workload and not before.taken:
             return
         self._forget(key)
-        alike = self._alike_to(workload)
+        alike = self._alike_to(workload, by_labels=by_labels)
         unit = self._units[key] = _Unit(workload, order(workload), alike)
         insort(alike.members, (unit.order, key))
         self._offer(key, unit)
@@ -167,6 +170,11 @@ class WaitingQueue:
             match change:
                 case Freed(holding):
                     nodes[holding.node] = None
+                    if any(isinstance(rule, Apart) for rule in holding.neighbour.rules):
+                        # Whom it kept away may find room anywhere around it.
+                        woken.update(dict.fromkeys(wakers.everybody()))
+                case Joined():
+                    woken.update(dict.fromkeys(wakers.for_company()))
                 case NodeChanged(node):
                     nodes[node] = None
                     woken.update(dict.fromkeys(wakers.for_bound(node)))
@@ -210,13 +218,14 @@ class WaitingQueue:
 
     # ---- inside ----
 
-    def _alike_to(self, workload: Workload) -> Alike:
+    def _alike_to(self, workload: Workload, *, by_labels: bool) -> Alike:
         """Those who ask for the same as a unit."""
         mark: object = workload.object.key
         if workload.request is not None:
             request = workload.request
-            costs = tuple((likeness(way.request.root), way.charges, way.spare) for way in workload.options)
-            mark = (request.topology, likeness(request.root), costs, workload.accounts)
+            look = partial(likeness, by_labels=by_labels)
+            costs = tuple((look(way.request.root), way.charges, way.spare) for way in workload.options)
+            mark = (request.topology, look(request.root), costs, workload.accounts)
         if mark not in self._alike:
             self._alike[mark] = Alike(mark, Backoff(self._random, self._first_wait, self._longest_wait))
         return self._alike[mark]

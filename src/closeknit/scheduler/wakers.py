@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from closeknit.hub.neighbours import Apart, binding
 from closeknit.hub.outcome import Outcome, Undecided
 from closeknit.hub.quota import lacks_quota
 from closeknit.hub.request import Request
@@ -34,7 +35,19 @@ def _hope(workload: Workload, outcome: Outcome | None) -> _Hope:
         return _Hope.ITSELF
     if outcome is None or isinstance(outcome, Undecided):
         return _Hope.ANYTHING
-    return _Hope.QUOTA if lacks_quota(outcome) else _Hope.ROOM
+    if lacks_quota(outcome):
+        return _Hope.QUOTA
+    # What room there is says nothing of rules about other pods.
+    ruled = any(binding(rule) for pods in workload.request.root.pod_sets() for rule in pods.neighbour.rules)
+    return _Hope.ANYTHING if ruled else _Hope.ROOM
+
+
+def _needs_company(request: Request) -> bool:
+    return any(
+        binding(rule) and not isinstance(rule, Apart)
+        for pods in request.root.pod_sets()
+        for rule in pods.neighbour.rules
+    )
 
 
 class Wakers(Generic[Sleeper]):
@@ -49,6 +62,7 @@ class Wakers(Generic[Sleeper]):
         self._bound: dict[str, dict[Sleeper, None]] = {}
         self._accounts: dict[tuple[str, ...], dict[Sleeper, None]] = {}
         self._anything: dict[None, dict[Sleeper, None]] = {}
+        self._company: dict[None, dict[Sleeper, None]] = {}
         self._hopes: dict[Sleeper, _Hope] = {}
         self._places: dict[Sleeper, list[tuple[dict[Any, Any], Any, Any]]] = {}
         """Where each sleeper stands: an index, a key of it, and the sleeper's entry there."""
@@ -69,6 +83,8 @@ class Wakers(Generic[Sleeper]):
             self._enter_room(sleeper, workload.request)
         if hope is _Hope.ANYTHING:
             self._enter(sleeper, self._anything, None, sleeper, None)
+            if workload.request is not None and _needs_company(workload.request):
+                self._enter(sleeper, self._company, None, sleeper, None)
         charged = (charge.account for option in workload.options for charge in option.charges)
         for account in (*charged, *workload.accounts):
             for each in account.around:
@@ -115,6 +131,10 @@ class Wakers(Generic[Sleeper]):
     def for_bound(self, node: str) -> Iterator[Sleeper]:
         """Of whom pods run on a node, so that its labels say where the others may go."""
         yield from self._bound.get(node, ())
+
+    def for_company(self) -> Iterator[Sleeper]:
+        """Whom a pod can help that has come."""
+        yield from self._company.get(None, ())
 
     def for_accounts(self, accounts: Iterable[tuple[str, ...]]) -> Iterator[Sleeper]:
         """Who is charged to one of the accounts."""

@@ -114,6 +114,8 @@ def need(shortfall: Shortfall) -> str:
     if shortfall.level in quota.LEVELS:
         left = f"there is quota for {shortfall.fits}" if shortfall.fits else "there is none left"
         return f"{group} needs quota for {wanted}; {left}."
+    if shortfall.level == quota.ORDER:
+        return f"{group} waits behind another of its queue, which nobody may pass (StrictFIFO)."
     if shortfall.level is None:
         asked, best = f"{group} needs room for {wanted}", "the cluster has"
     else:
@@ -169,6 +171,26 @@ _EXCLUSIONS = {
     "taint": ("has the taint {}, which is not tolerated", "have the taint {}, which is not tolerated"),
     "resource": ("has too little {} free for one pod", "have too little {} free for one pod"),
     "port": ("has host port {} in use", "have host port {} in use"),
+    "no label": (
+        "does not count by {}, which a rule about other pods names",
+        "do not count by {}, which a rule about other pods names",
+    ),
+    "apart": (
+        "lies in a domain of {} with pods that these must not meet",
+        "lie in domains of {} with pods that these must not meet",
+    ),
+    "kept away": (
+        "lies in a domain of {} with pods that keep these away",
+        "lie in domains of {} with pods that keep these away",
+    ),
+    "company": (
+        "lies in a domain of {} without the pods that these must be near",
+        "lie in domains of {} without the pods that these must be near",
+    ),
+    "spread": (
+        "lies in a domain of {} that has too many such pods already",
+        "lie in domains of {} that have too many such pods already",
+    ),
 }
 
 

@@ -13,6 +13,7 @@ from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
 from closeknit.live.following import Following, kinds_read
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
+from closeknit.scheduler.promised_places import ADMITTED
 from closeknit.server.access import Access
 from closeknit.server.app import MapServer
 from closeknit.server.live_map import LiveMap
@@ -40,7 +41,7 @@ class MapInstance:
         self._own = following is None
         self._following = following or Following(api, self._kinds, clock=clock, random=random)
         # Jobs that queue in Kueue are workloads too; what other families ask for shows as what is made of it.
-        self.state = ClusterState((*FAMILIES, KUEUE))
+        self.state = ClusterState((*(each for each in FAMILIES if each is not ADMITTED), KUEUE))
         self.live = LiveMap(self.state, time=time.time, generation=int(time.time()))
         self.server = MapServer(self.live, host=host, port=port, access=access, tls=tls)
 

@@ -95,7 +95,7 @@ class Simulation:
         for each in list(waiting):
             end = now + each.seconds if self.rule is Rule.RESERVATION else inf
             delays = kept is not None and kept.delayed_by(end)
-            asked = (*likeness(each.request.root), delays)
+            asked = (*likeness(each.request.root, by_labels=True), delays)
             if asked in hopeless:
                 continue
             holdings = self._placed(engine, each.request, kept if delays else None)

@@ -33,9 +33,12 @@ class Size:
     nodes: int = 12
     pods: int = 24
     groups: int = 8
+    ruled: float = 0.0
+    """Of all requests, the share with rules among pods."""
 
 
 USUAL = Size()
+RULED = Size(ruled=0.3)
 TINY = Size(nodes=4, pods=5, groups=4)
 """Small enough for brute force."""
 

@@ -16,18 +16,16 @@ from closeknit.testing.meaning import Scene, broken_neighbours
 from closeknit.testing.random_clusters import LEVELS, POOL
 
 _APPS = ("api", "db", "web")
-_SHARE = 0.3
-"""Of all requests, those that have rules."""
 
 
 def with_neighbours(
-    rng: Random, cluster: Cluster, request: Request, planted: Mapping[str, Sequence[str]]
+    rng: Random, share: float, cluster: Cluster, request: Request, planted: Mapping[str, Sequence[str]]
 ) -> tuple[Cluster, Request]:
-    """The same with labels and rules on pods, running ones and new ones, in some cases."""
+    """The same with labels and rules on pods, running ones and new ones, in a share of all cases."""
     # A generator of its own, so that everything else is drawn as if there were no rules.
     state = rng.getstate()[1]
     own = Random(f"{state[:4]} {state[-1]}")
-    if own.random() >= _SHARE:
+    if own.random() >= share:
         return cluster, request
     seen = {pods.name: _neighbour(own) for pods in request.root.pod_sets()}
     others = [

@@ -59,7 +59,7 @@ def random_instance(rng: Random, size: Size = USUAL) -> tuple[Cluster, Request]:
     made = request(WORKLOAD, tree, running)
     if rng.random() < 0.3 and not any(group.required or group.preferred for group in tree.groups()):
         made = replace(made, topology=None)
-    return with_neighbours(rng, cluster, made, planted)
+    return with_neighbours(rng, size.ruled, cluster, made, planted)
 
 
 class _Planter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from textwrap import dedent
 from typing import Any
 
@@ -12,6 +13,8 @@ from closeknit.dialects.family import Status
 from closeknit.dialects.reading import load
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.cluster import Holding
+from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.request import Request
 
 TOPOLOGY = """
@@ -43,7 +46,17 @@ def request(*texts: str, lenient: bool = False) -> Request:
     assert [str(problem) for problem in found.problems] == []
     (workload,) = found.workloads
     assert workload.request is not None
-    return workload.request
+    return unseen(workload.request)
+
+
+def unseen(request: Request) -> Request:
+    """The same without what other pods see of its pods."""
+    return replace(request, root=request.root.mapped(lambda pods: replace(pods, neighbour=Neighbour())))
+
+
+def held(reading: Reading) -> list[Holding]:
+    """What pods hold, without what other pods see of them."""
+    return [replace(each, neighbour=Neighbour()) for each in reading.cluster.holdings]
 
 
 def close(required: str = "", preferred: str = "", topology: str = "tree") -> dict[str, Any]:

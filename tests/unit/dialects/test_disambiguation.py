@@ -16,7 +16,7 @@ from closeknit.hub.resources import Resources
 from closeknit.hub.workload import Workload
 from tests.unit.dialects.dynamo import graphs
 from tests.unit.dialects.grove import sets
-from tests.unit.dialects.kit import pod, pod_group, reading
+from tests.unit.dialects.kit import held, pod, pod_group, reading
 from tests.unit.dialects.kueue import kit as kueue
 
 GPU = Resources({"nvidia.com/gpu": 1})
@@ -221,7 +221,7 @@ def test_workloads_of_one_name_hold_what_their_own_pods_use() -> None:
         "PodGroup": "PodGroup default/train",
         "PodCliqueSet": "PodCliqueSet default/train",
     }
-    assert found.cluster.holdings == (
+    assert tuple(held(found)) == (
         Holding("PodCliqueSet default/train", "n1", GPU),
         Holding("PodGroup default/train", "n2", GPU),
     )
@@ -244,7 +244,7 @@ def test_the_pods_of_a_deployment_are_its_own_beside_a_pod_group_of_its_name() -
     graph = graphs.graph({"w": graphs.service()}, name="train")
     found = reading(node("n"), pod_group({}, name="train"), graph, json.dumps(running))
 
-    assert found.cluster.holdings == (Holding("DynamoGraphDeployment default/train", "n", GPU),)
+    assert tuple(held(found)) == (Holding("DynamoGraphDeployment default/train", "n", GPU),)
 
 
 def test_workloads_of_one_name_are_placed_beside_each_other() -> None:

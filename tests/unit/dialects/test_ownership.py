@@ -8,7 +8,7 @@ import pytest
 
 from closeknit.hub.cluster import Holding
 from tests.unit.dialects.grove import sets
-from tests.unit.dialects.kit import pod, pod_group, problems, reading
+from tests.unit.dialects.kit import held, pod, pod_group, problems, reading
 from tests.unit.dialects.kueue import kit as kueue
 from tests.unit.dialects.osmo import kit as osmo
 from tests.unit.dialects.test_disambiguation import GPU, KUEUE, MANAGED, PLAIN_QUEUES, node, requests
@@ -62,7 +62,7 @@ def test_a_pod_that_names_a_pod_group_which_is_not_there_belongs_to_who_else_cla
     found = reading(node("n"), *PLAIN_QUEUES, json.dumps(given))
 
     assert requests(found) == {"Pod": "default/batch"}
-    assert found.cluster.holdings == (Holding("default/batch", "n", GPU),)
+    assert tuple(held(found)) == (Holding("default/batch", "n", GPU),)
 
 
 def test_a_pod_that_two_families_claim_for_what_is_there_belongs_to_the_pod_group() -> None:
@@ -72,4 +72,4 @@ def test_a_pod_that_two_families_claim_for_what_is_there_belongs_to_the_pod_grou
     found = reading(node("n"), *PLAIN_QUEUES, pod_group({}), json.dumps(given))
 
     assert requests(found) == {"PodGroup": "default/g"}
-    assert found.cluster.holdings == (Holding("default/g", "n", GPU),)
+    assert tuple(held(found)) == (Holding("default/g", "n", GPU),)

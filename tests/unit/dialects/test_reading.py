@@ -13,7 +13,7 @@ from closeknit.dialects import Reading, Source, read
 from closeknit.hub.cluster import Holding
 from closeknit.hub.request import HostPort
 from closeknit.hub.resources import Resources
-from tests.unit.dialects.kit import TOPOLOGY, node, pod, pod_group, problems, reading
+from tests.unit.dialects.kit import TOPOLOGY, held, node, pod, pod_group, problems, reading
 
 GPU = Resources({"nvidia.com/gpu": 1})
 
@@ -43,7 +43,7 @@ def test_bound_and_unfinished_pods_hold_resources_for_their_workload() -> None:
     )
 
     assert found.problems == ()
-    assert found.cluster.holdings == (
+    assert tuple(held(found)) == (
         Holding("Pod default/lone", "n", Resources(), 1, frozenset({HostPort(80)})),
         Holding("Pod default/x", "n", GPU),
         Holding("ReplicaSet default/o", "n", GPU, 2),
@@ -61,7 +61,7 @@ def test_a_pod_on_a_node_that_is_not_there_is_a_problem_unless_lenient() -> None
     ]
     found = reading(*texts, lenient=True)
     assert found.problems == ()
-    assert found.cluster.holdings == ()
+    assert tuple(held(found)) == ()
 
 
 def test_a_pod_on_a_node_that_cannot_be_read_is_no_mistake() -> None:

@@ -12,7 +12,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.drawing import HOSTNAME, parse
 from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, PodSelector, Spread
 from closeknit.hub.nodes import Operator, Requirement
-from closeknit.hub.outcome import Placed, Unplaceable
+from closeknit.hub.outcome import Departure, Placed, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.testing import check
@@ -234,3 +234,41 @@ def test_a_thousand_pods_that_keep_apart_are_placed_by_counting(key: str) -> Non
     assert outcome.proven
     assert outcome.wishes.domains[-1] == 1000
     assert outcome.statistics.steps <= 4
+
+
+@pytest.mark.parametrize(
+    ("request_", "held", "told"),
+    [
+        pytest.param(
+            asked(pods(1, "x", Apart("block", app("y")))),
+            [runs("a1", "y"), runs("b1", "y")],
+            [("apart", "block (other-y)", 5)],
+            id="whom they must not meet",
+        ),
+        pytest.param(
+            asked(pods(1, "y")),
+            [runs("a1", "x", Apart("block", app("y"))), runs("b1", "z", Apart("block", app("y")))],
+            [("kept away", "block (other-x, other-z)", 5)],
+            id="who keeps them away",
+        ),
+        pytest.param(
+            asked(pods(1, "x", Near(("rack",), app("y")))), [], [("company", "rack", 5)], id="what is missing"
+        ),
+        pytest.param(
+            asked(pods(1, "x", Spread("no such label", app("x")))),
+            [],
+            [("no label", "no such label", 5)],
+            id="a label that no node has",
+        ),
+    ],
+)
+def test_a_failure_tells_who_is_in_the_way(
+    request_: Request, held: list[Holding], told: list[tuple[str, str, int]]
+) -> None:
+    outcome = Engine(replace(CLUSTER, holdings=tuple(held))).solve(request_)
+
+    assert isinstance(outcome, Unplaceable)
+    (shortfall,) = outcome.shortfalls
+    assert [(each.reason, each.detail, each.nodes) for each in shortfall.excluded] == told
+    if held:
+        assert any(isinstance(each.changes[0], Departure) for each in shortfall.relaxations)

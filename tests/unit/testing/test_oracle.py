@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -124,7 +125,7 @@ def test_a_worse_placement_is_told_the_better_one() -> None:
 
 
 @settings(max_examples=250)
-@given(instances(TINY))
+@given(instances(replace(TINY, ruled=0.5)))
 def test_the_oracle_agrees_with_brute_force(instance: tuple[Cluster, Request]) -> None:
     cluster, asked = instance
     ways = (math.comb(pods.open + len(cluster.nodes), pods.open) for pods in asked.root.pod_sets())

@@ -37,7 +37,8 @@ def owed(view: View, node: str) -> tuple[Holding, ...]:
         return ()
     made = []
     for each in view.of(DaemonSet):
-        read = read_template(each.content.spec.template.spec)
+        template = each.content.spec.template
+        read = read_template(template.spec, namespace=each.namespace, labels=template.metadata.labels)
         if (
             read.problems
             or not read.shape.resources
@@ -47,7 +48,14 @@ def owed(view: View, node: str) -> tuple[Holding, ...]:
         if _runs_on(read.shape.filter, hub_node(stored.content, [])):
             shape = read.shape
             made.append(
-                Holding(f"DaemonSet {each.namespace}/{each.name}", node, shape.resources, 1, shape.host_ports)
+                Holding(
+                    f"DaemonSet {each.namespace}/{each.name}",
+                    node,
+                    shape.resources,
+                    1,
+                    shape.host_ports,
+                    shape.neighbour,
+                )
             )
     return tuple(made)
 

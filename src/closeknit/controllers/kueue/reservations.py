@@ -158,7 +158,7 @@ def pod_holding(view: View, key: Key) -> Holding | None:
     if pod.problems or pod.stage not in (Stage.RUNNING, Stage.LEAVING):
         return None
     (claim, *_) = view.values(CLAIM, key)
-    return Holding(claim.holder, pod.node, pod.shape.resources, 1, pod.shape.host_ports)
+    return pod.holding(claim.holder)
 
 
 def _asked(workload: wire.Workload) -> Iterator[Asked]:
@@ -169,7 +169,11 @@ def _asked(workload: wire.Workload) -> Iterator[Asked]:
         if (spec := specs.get(given.name)) is not None:
             count = spec.count if given.count is None else given.count
             left = max(count - spare.get(given.name, 0), 0)
-            yield Asked(given, read_template(spec.template.spec).shape, left)
+            meta = spec.template.metadata
+            read = read_template(
+                spec.template.spec, namespace=workload.metadata.namespace, labels=meta.labels
+            )
+            yield Asked(given, read.shape, left)
 
 
 def _charges(asked: list[Asked], queue: Queue, view: View) -> Iterator[Charge]:
@@ -215,7 +219,9 @@ def _with_places(
             ended[node] -= pods - left
             if node and left:
                 shape = each.shape
-                holdings.append(Holding(made.name, node, shape.resources, left, shape.host_ports))
+                holdings.append(
+                    Holding(made.name, node, shape.resources, left, shape.host_ports, shape.neighbour)
+                )
         fixed = fixed or (bool(gone) and len(domains) == 1)
     return replace(made, holdings=tuple(holdings), whole=True, lost=tuple(lost), fixed=fixed)
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TypeAlias
 
 from closeknit.dialects.core.naming import pod_set_name
 from closeknit.dialects.core.pods import ReadPod, Shape, Stage
+from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.request import Group, PodSet
 
 FEW = 16
@@ -74,6 +75,7 @@ def pods_of_leaf(leaf: str, root: str, least: int, pods: Sequence[Candidate]) ->
     fewer than ``least`` run, but not every choice is tried. No name is that of the ``root``.
     """
     by_shape: dict[Shape, list[Candidate]] = {}
+    pods = _as_those_that_wait(pods)
     for pod in pods:
         by_shape.setdefault(pod.shape, []).append(pod)
     if len(by_shape) == 1:
@@ -104,6 +106,19 @@ def pods_of_leaf(leaf: str, root: str, least: int, pods: Sequence[Candidate]) ->
     # What needs no new pod is formed already, and counts.
     minimum = len(together) + shares.needed if alone else None
     return Group(leaf, tuple(_pod_set(next(names), piece) for piece in pieces), minimum=minimum)
+
+
+def _as_those_that_wait(pods: Sequence[Candidate]) -> list[Candidate]:
+    """Pods that run count with those that ask the same, whatever labels they have: these are held already."""
+    known: dict[Shape, Shape] = {}
+    for pod in sorted(pods, key=lambda pod: pod.stage is Stage.RUNNING):
+        known.setdefault(replace(pod.shape, neighbour=Neighbour()), pod.shape)
+    return [
+        replace(pod, shape=known[replace(pod.shape, neighbour=Neighbour())])
+        if pod.stage is Stage.RUNNING
+        else pod
+        for pod in pods
+    ]
 
 
 def _pod_set(name: str, piece: _Piece) -> PodSet:
@@ -154,7 +169,7 @@ def _ranked(numbers: Iterable[int], shapes: Sequence[Shape]) -> tuple[list[int],
 
 def _fits_wherever(shape: Shape, other: Shape) -> bool:
     return (
-        shape.filter == other.filter
+        (shape.filter, shape.neighbour) == (other.filter, other.neighbour)
         and shape.host_ports <= other.host_ports
         and all(units <= other.resources.get(name, 0) for name, units in shape.resources.items())
     )

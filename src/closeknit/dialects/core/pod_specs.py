@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from closeknit.hub.neighbours import Near, Neighbour, PodSelector, Spread
 from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Requirement, Term, Toleration
 from closeknit.hub.quantities import written
 from closeknit.hub.request import HostPort, Member, PodSet
 from closeknit.hub.resources import Resources
 
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 IMAGE = "registry.k8s.io/pause:3.10"
 """What runs in a pod of which nothing is known but what it asks for."""
 
@@ -28,7 +31,83 @@ def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
         container["resources"] = resources
     if pods.host_ports:
         container["ports"] = [port_object(each) for each in sorted(pods.host_ports)]
-    return {"containers": [container], **_node_fields(pods.filter)}
+    claims, volumes = [], []
+    for i, each in enumerate(pods.claims):
+        match each.kind:
+            case "ResourceClaim" | "ResourceClaimTemplate":
+                claims.append({"name": f"claim-{i}", f"{each.kind[0].lower()}{each.kind[1:]}Name": each.name})
+            case "PersistentVolumeClaim":
+                claim = {"claimName": each.name}
+                volumes.append({"name": f"volume-{i}", "persistentVolumeClaim": claim})
+            case _:
+                # A volume of a class is made anew for every pod, and what is in it is not known.
+                pass
+    if claims:
+        used = [{"name": each["name"]} for each in claims]
+        container["resources"] = {**container.get("resources", {}), "claims": used}
+    named = (("resourceClaims", claims), ("volumes", volumes))
+    more = {field: listed for field, listed in named if listed}
+    fields = _node_fields(pods.filter)
+    if affinity := {**fields.pop("affinity", {}), **_pod_affinity(pods.neighbour)}:
+        fields["affinity"] = affinity
+    if spreads := [each for each in pods.neighbour.rules if isinstance(each, Spread)]:
+        fields["topologySpreadConstraints"] = [_constraint(each) for each in spreads]
+    return {"containers": [container], **more, **fields}
+
+
+def pod_labels(pods: PodSet) -> dict[str, str]:
+    """The labels by which other pods know these."""
+    return dict(pods.neighbour.labels)
+
+
+def _pod_affinity(given: Neighbour) -> dict[str, Any]:
+    """Affinity and anti-affinity among pods, as Kubernetes writes them."""
+    found: dict[str, Any] = {}
+    for rule in given.rules:
+        if isinstance(rule, Spread):
+            continue
+        field = "podAffinity" if isinstance(rule, Near) else "podAntiAffinity"
+        for key in rule.keys if isinstance(rule, Near) else (rule.key,):
+            term = _pod_term(key, rule.selector, given.namespace)
+            if rule.weight is None:
+                found.setdefault(field, {}).setdefault(_REQUIRED, []).append(term)
+            else:
+                wished = {"weight": rule.weight, "podAffinityTerm": term}
+                found.setdefault(field, {}).setdefault(_PREFERRED, []).append(wished)
+    return found
+
+
+def _pod_term(key: str, selector: PodSelector, own: str) -> dict[str, Any]:
+    term: dict[str, Any] = {"topologyKey": key}
+    if selector.namespaces is None:
+        term["namespaceSelector"] = {}
+    elif selector.namespaces and selector.namespaces != {own}:
+        term["namespaces"] = sorted(selector.namespaces)
+    if selector.namespaces is None or selector.namespaces:
+        # Without a selector nobody is meant.
+        term["labelSelector"] = _label_selector(selector)
+    return term
+
+
+def _label_selector(selector: PodSelector) -> dict[str, Any]:
+    return {"matchExpressions": [_requirement(each) for each in selector.requirements]}
+
+
+def _constraint(rule: Spread) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "topologyKey": rule.key,
+        "maxSkew": rule.skew,
+        "whenUnsatisfiable": "DoNotSchedule" if rule.required else "ScheduleAnyway",
+    }
+    if rule.selector.namespaces is None or rule.selector.namespaces:
+        found["labelSelector"] = _label_selector(rule.selector)
+    if rule.min_domains is not None:
+        found["minDomains"] = rule.min_domains
+    if not rule.heeds_filter:
+        found["nodeAffinityPolicy"] = "Ignore"
+    if rule.heeds_taints:
+        found["nodeTaintsPolicy"] = "Honor"
+    return found
 
 
 def port_object(port: HostPort) -> dict[str, Any]:
@@ -53,9 +132,9 @@ def _node_fields(given: NodeFilter) -> dict[str, Any]:
     if given.affinity is not None:
         # A term without requirements matches no node, and so do no terms at all, which cannot be written.
         terms = [_term(term) for term in given.affinity] or [{}]
-        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
+        affinity[_REQUIRED] = {"nodeSelectorTerms": terms}
     if given.preferences:
-        affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
+        affinity[_PREFERRED] = [
             {"weight": each.weight, "preference": _term(each.term)} for each in given.preferences
         ]
     if affinity:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import TypeAlias
@@ -12,13 +12,17 @@ from typing import TypeAlias
 import msgspec
 
 from closeknit.apis import core_v1
+from closeknit.dialects.core.claims import references
+from closeknit.dialects.core.neighbours import NeighbourReader
 from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Stored
+from closeknit.hub.cluster import Holding
+from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, Range
-from closeknit.hub.request import HostPort, PodSet
+from closeknit.hub.request import HostPort, PodSet, Reference
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
 
@@ -52,6 +56,12 @@ class Shape:
     resources: Resources
     filter: NodeFilter = NodeFilter()
     host_ports: frozenset[HostPort] = frozenset()
+    claims: tuple[Reference, ...] = ()
+    neighbour: Neighbour = Neighbour()
+
+    def asks_like(self, other: Shape) -> bool:
+        """Whether two ask the same of a node, whatever other pods see of them."""
+        return replace(self, neighbour=other.neighbour) == other
 
     def pod_set(
         self, name: str, *, bound: Sequence[str] = (), waiting: Sequence[str] = (), least: int | None = None
@@ -67,6 +77,8 @@ class Shape:
             host_ports=self.host_ports,
             bound=tuple(bound),
             pods=tuple(waiting),
+            claims=self.claims,
+            neighbour=self.neighbour,
         )
 
 
@@ -91,6 +103,12 @@ class ReadPod:
         """The pod's own name, without its namespace."""
         return self.stored.name
 
+    def holding(self, workload: str) -> Holding:
+        """What it uses of its node, on behalf of a workload; others see all of its labels."""
+        labels = tuple(sorted(self.stored.content.metadata.labels.items()))
+        seen = replace(self.shape.neighbour, labels=labels)
+        return Holding(workload, self.node, self.shape.resources, 1, self.shape.host_ports, seen)
+
     @property
     def holds(self) -> bool:
         """Whether it uses something of a node."""
@@ -106,16 +124,26 @@ class ReadTemplate:
     unsayable: tuple[Problem, ...]
 
 
-def read_template(spec: core_v1.PodSpec, path: Path = ()) -> ReadTemplate:
-    """Read what a pod or a pod template asks for, with every problem; ``path`` is where that stands."""
+def read_template(
+    spec: core_v1.PodSpec,
+    path: Path = (),
+    *,
+    namespace: str,
+    labels: Mapping[str, str],
+) -> ReadTemplate:
+    """Read what a pod or a pod template asks for, with every problem; ``path`` is where that stands.
+
+    ``namespace`` and ``labels`` are those that its pods have or will have.
+    """
     bare = msgspec.structs.replace(spec, node_name="") if spec.node_name else spec
     read = _read_template(_encoded(bare))
-    if not path or not (read.problems or read.unsayable):
-        return read
+    reader = NeighbourReader(spec, namespace, labels)
+    shape = replace(read.shape, neighbour=reader.read())
     problems, unsayable = (
-        tuple(problem.under(*path) for problem in found) for found in (read.problems, read.unsayable)
+        tuple(problem.under(*path) if path else problem for problem in found)
+        for found in ((*read.problems, *reader.problems), (*read.unsayable, *reader.unsayable))
     )
-    return ReadTemplate(read.shape, problems, unsayable)
+    return ReadTemplate(shape, problems, unsayable)
 
 
 _encoded = msgspec.json.Encoder().encode
@@ -128,14 +156,16 @@ def _read_template(written: bytes) -> ReadTemplate:
     found: list[Problem] = []
     if not spec.containers:
         found.append(sentences.NO_CONTAINERS.at(("spec", "containers")))
-    shape = Shape(pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found))
-    return ReadTemplate(shape, tuple(found), tuple(_unsayable(spec)))
+    shape = Shape(
+        pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found), references(spec)
+    )
+    return ReadTemplate(shape, tuple(found), ())
 
 
 def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
     """Read one pod, with every problem in it."""
     pod = stored.content
-    read = read_template(pod.spec)
+    read = read_template(_with_own_claims(pod), namespace=stored.namespace, labels=pod.metadata.labels)
     return ReadPod(
         stored=stored,
         shape=read.shape,
@@ -144,6 +174,20 @@ def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
         problems=read.problems,
         unsayable=read.unsayable,
     )
+
+
+def _with_own_claims(pod: core_v1.Pod) -> core_v1.PodSpec:
+    """What a pod is made of, with the claims that were made for it instead of their templates."""
+    made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    if not made:
+        return pod.spec
+    claims = [
+        core_v1.PodResourceClaim(name=each.name, resource_claim_name=made[each.name])
+        if made.get(each.name)
+        else each
+        for each in pod.spec.resource_claims
+    ]
+    return msgspec.structs.replace(pod.spec, resource_claims=claims)
 
 
 def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:
@@ -206,23 +250,3 @@ def _host_ports(spec: core_v1.PodSpec, found: list[Problem]) -> frozenset[HostPo
                     address = "" if port.host_ip == _ALL_ADDRESSES else port.host_ip
                     ports.add(HostPort(port.host_port, port.protocol, address))
     return frozenset(ports)
-
-
-def _unsayable(spec: core_v1.PodSpec) -> Iterator[Problem]:
-    for field, affinity in (
-        ("podAffinity", spec.affinity.pod_affinity),
-        ("podAntiAffinity", spec.affinity.pod_anti_affinity),
-    ):
-        if affinity.required_during_scheduling_ignored_during_execution:
-            path = ("spec", "affinity", field, "requiredDuringSchedulingIgnoredDuringExecution")
-            yield sentences.AFFINITY_NOT_COUNTED.at(path, field=field)
-    for i, constraint in enumerate(spec.topology_spread_constraints):
-        if constraint.when_unsatisfiable != "ScheduleAnyway":
-            yield sentences.SPREAD_NOT_COUNTED.at(
-                ("spec", "topologySpreadConstraints", i, "whenUnsatisfiable")
-            )
-    for i, volume in enumerate(spec.volumes):
-        if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
-            yield sentences.VOLUME_NOT_COUNTED.at(("spec", "volumes", i), name=volume.name)
-    if spec.resource_claims:
-        yield sentences.CLAIM_NOT_COUNTED.at(("spec", "resourceClaims"))

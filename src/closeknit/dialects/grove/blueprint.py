@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,7 +121,15 @@ def blueprint(
     for i, template in enumerate(given.spec.template.cliques):
         path = ("spec", "template", "cliques", i, "spec", "podSpec")
         raw = ASSUMED_POD if template.spec.pod_spec is None else template.spec.pod_spec
-        shape = _shape(raw, path, problems, lenient=lenient, binding=binding)
+        shape = _shape(
+            raw,
+            path,
+            problems,
+            namespace=given.metadata.namespace,
+            labels=template.labels,
+            lenient=lenient,
+            binding=binding,
+        )
         replicas = template.spec.replicas or 1
         least = replicas if template.spec.min_available is None else template.spec.min_available
         levels = close.levels[of_clique(template.name)]
@@ -202,7 +210,14 @@ def _generated_names(made: Blueprint) -> Iterator[tuple[str, Path]]:
 
 
 def _shape(
-    raw: dict[str, Any], path: Path, problems: list[Problem], *, lenient: bool, binding: bool
+    raw: dict[str, Any],
+    path: Path,
+    problems: list[Problem],
+    *,
+    namespace: str,
+    labels: Mapping[str, str],
+    lenient: bool,
+    binding: bool,
 ) -> Shape:
     """What a clique's pods ask of a node; everything that is wrong with them is added to ``problems``."""
     spec, wrong = decode(core_v1.PodSpec, raw)
@@ -214,7 +229,7 @@ def _shape(
         problems.append(sentences.SPREAD_CONSTRAINTS.at(spread))
     if spec.node_name:
         problems.append(sentences.NODE_NAMED.at((*path, "nodeName")))
-    template = read_template(spec)
+    template = read_template(spec, namespace=namespace, labels=labels)
     unsayable = left_out(template.unsayable, binding=binding)
     found = (
         each.moved(lambda own: rebased(own, ("spec",), path)) for each in (*template.problems, *unsayable)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.naming import UniqueNames, plain_name, shortened
-from closeknit.dialects.core.pod_specs import only_pods, pod_spec
+from closeknit.dialects.core.pod_specs import only_pods, pod_labels, pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.grove.names import LONGEST
 from closeknit.dialects.grove.to_cliques import API_VERSION
@@ -157,7 +157,14 @@ class _Writer:
             return
         name = self._own_name(member)
         spec: Object = {"roleName": name, "replicas": pods.count, "minAvailable": pods.least}
-        yield {"name": name, **self._constraint(member), "spec": {**spec, "podSpec": pod_spec(pods)}}
+        spec["podSpec"] = pod_spec(pods)
+        labels = {"labels": seen} if (seen := pod_labels(pods)) else {}
+        yield {
+            "name": name,
+            **labels,
+            **self._constraint(member),
+            "spec": {**spec, "podSpec": pod_spec(pods)},
+        }
 
     def _constraint(self, member: Member) -> Object:
         if isinstance(member, PodSet) or (member.required is None and member.preferred is None):

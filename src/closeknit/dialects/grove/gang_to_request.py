@@ -106,7 +106,8 @@ def _candidates(group: wire.PodGroup, pods: Sequence[ReadPod], assumed: Assumed 
 def _expected(
     group: wire.PodGroup, pods: Sequence[ReadPod], there: int, assumed: Assumed
 ) -> Iterator[ExpectedPod]:
-    like = pods[0].shape if pods else assumed.of(group.name)
+    first = next((pod for pod in pods if pod.stage is Stage.OPEN), pods[0] if pods else None)
+    like = first.shape if first is not None else assumed.of(group.name)
     known = {pod.name for pod in pods}
     names = [one.name for one in group.pod_references if one.name not in known]
     # Pods that failed or are leaving will be replaced, under names that nobody knows yet.

@@ -10,8 +10,9 @@ which nothing is needed, each of them whole or not at all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from closeknit.apis.grove_keys import POD_CLIQUE
+from closeknit.apis.grove_keys import PART_OF, POD_CLIQUE
 from closeknit.dialects.core.naming import pod_set_name, workload_name
 from closeknit.dialects.core.pods import ReadPod, Stage, by_rank
 from closeknit.dialects.grove.blueprint import Blueprint, Clique
@@ -42,20 +43,22 @@ def to_request(made: Blueprint, pods: Sequence[ReadPod] = ()) -> Request:
 
 def _replica(made: Blueprint, index: int, pods: Mapping[str, list[ReadPod]]) -> Group:
     name = replica_name(made.name, index)
-    members = [_clique(clique, name, pods) for clique in made.cliques]
+    members = [_clique(clique, name, made.name, pods) for clique in made.cliques]
     beyond: list[Group] = []
     for group in made.groups:
         whole = scaling_group_name(made.name, index, group.name)
         for number in range(group.replicas):
             own = scaled_name(whole, number)
-            scaled = group.levels.group(own, [_clique(clique, own, pods) for clique in group.cliques])
+            scaled = group.levels.group(
+                own, [_clique(clique, own, made.name, pods) for clique in group.cliques]
+            )
             (members if number < group.least else beyond).append(scaled)
     if beyond:
         members.append(Group(f"{name}/scaled", tuple(beyond), minimum=0))
     return made.levels.group(name, members)
 
 
-def _clique(clique: Clique, within: str, pods: Mapping[str, list[ReadPod]]) -> Group:
+def _clique(clique: Clique, within: str, part_of: str, pods: Mapping[str, list[ReadPod]]) -> Group:
     name = clique_name(within, clique.name)
     present = pods.get(name, ())
     running = [pod for pod in present if pod.stage is Stage.RUNNING]
@@ -66,5 +69,9 @@ def _clique(clique: Clique, within: str, pods: Mapping[str, list[ReadPod]]) -> G
     unused = (pod_name(name, i) for i in range(count + len(taken)) if pod_name(name, i) not in taken)
     names.extend(next(unused) for _ in range(count - len(running) - len(names)))
     bound = sorted(pod.node for pod in running)
-    pod_set = clique.shape.pod_set(pod_set_name(name, 1), bound=bound, waiting=names, least=clique.least)
+    # Other pods know those of a clique by the labels that are added to them.
+    neighbour = clique.shape.neighbour
+    labels = tuple(sorted({**dict(neighbour.labels), POD_CLIQUE: name, PART_OF: part_of}.items()))
+    shape = replace(clique.shape, neighbour=replace(neighbour, labels=labels))
+    pod_set = shape.pod_set(pod_set_name(name, 1), bound=bound, waiting=names, least=clique.least)
     return clique.levels.group(name, [pod_set])

@@ -35,6 +35,7 @@ from closeknit.dialects.kai.owners import as_owner, check_joining, implicit_grou
 from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
+from closeknit.dialects.kai.running_apart import running_apart
 from closeknit.dialects.kai.subgroups import Tree, tree
 from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.ownership import pods_of
@@ -153,6 +154,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     lacks_pods = whole is None and not ours
     pool = stored.content.metadata.labels.get(NODE_POOL, "")
     found.extend(unlabelled_nodes(view, levels))
+    found.extend(running_apart(view, subgroups, levels, present))
     read = _judged(
         stored,
         terms.workload,
@@ -196,11 +198,12 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
     awaited: list[Problem] = [] if live else found
-    shapes = _shapes(made, found, binding=binds(view))
+    shapes = _shapes(made, stored.namespace, found, binding=binds(view))
     groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     found.extend(unlabelled_nodes(view, levels))
+    found.extend(running_apart(view, subgroups, levels, present))
     # The owner's own name, and behind a dot which of its PodGroups is meant if it has several.
     suffix = made.outline.suffix
     named = replace(made.owner, name=f"{made.owner.name}.{suffix[1:]}") if suffix else made.owner
@@ -291,14 +294,14 @@ def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path,
     return {leaf.name: (leaf.path, max(leaf.given.min_member or 0, 0)) for leaf in leaves}
 
 
-def _shapes(made: ImplicitGroup, found: list[Problem], *, binding: bool) -> dict[Path, Shape]:
+def _shapes(made: ImplicitGroup, namespace: str, found: list[Problem], *, binding: bool) -> dict[Path, Shape]:
     """By path of the template, what each of its pods asks for."""
     shapes: dict[Path, Shape] = {}
     for leaf in made.leaves():
         path, given = leaf.template.path, leaf.template.given
         if path in shapes:
             continue
-        template = read_template(given.spec, path)
+        template = read_template(given.spec, path, namespace=namespace, labels=given.metadata.labels)
         shapes[path] = template.shape
         found.extend(template.problems)
         found.extend(left_out(template.unsayable, binding=binding))

@@ -8,7 +8,7 @@ from closeknit.apis.kai_keys import GROUP_ANNOTATION, SCHEDULER, SUBGROUP_LABEL
 from closeknit.dialects.core.kinds import new_object
 from closeknit.dialects.core.levels import down_to_nodes
 from closeknit.dialects.core.naming import UniqueNames
-from closeknit.dialects.core.pod_specs import pod_spec
+from closeknit.dialects.core.pod_specs import pod_labels, pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.kai.to_pod_group import (
     LONGEST_POD_NAME,
@@ -50,7 +50,8 @@ def to_pods(request: Request) -> Iterator[Object]:
     for pods in request.root.pod_sets():
         leaf = leaves[pods.name]
         spec = {"schedulerName": SCHEDULER, **pod_spec(pods, IMAGE)}
-        labels = {"labels": {SUBGROUP_LABEL: leaf}} if leaf else {}
+        seen = {**pod_labels(pods), **({SUBGROUP_LABEL: leaf} if leaf else {})}
+        labels = {"labels": seen} if seen else {}
         stem = pod_name(f"{group}-{leaf}" if leaf else group)
         names = [f"{stem}-{i}" for i in range(pods.count)]
         if pods.pods:

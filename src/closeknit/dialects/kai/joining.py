@@ -59,7 +59,8 @@ def expected_members(
         for stem, role in _roles(stored):
             if role.template.metadata.annotations.get(GROUP_ANNOTATION) != group.name:
                 continue
-            read = read_template(role.template.spec, role.path)
+            labels = role.template.metadata.labels
+            read = read_template(role.template.spec, role.path, namespace=stored.namespace, labels=labels)
             found.extend(problem.of(stored.object.kind, stored.name) for problem in read.problems)
             leaf = role.template.metadata.labels.get(SUBGROUP_LABEL, "")
             names = [name for i in range(role.count) if (name := f"{stem}-{i}") not in taken]

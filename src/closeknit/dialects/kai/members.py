@@ -161,7 +161,9 @@ def leaf_pods_of_implicit(
         shape, there = shapes[leaf.template.path], present.by_leaf[leaf.name]
         if live:
             given = _leaf(group, leaf.name, leaf.minimum, there, shrinks=False)
-            expected = list(_missing(leaf, shape, there)) if all(pod.shape == shape for pod in there) else []
+            alike = all(pod.shape.asks_like(shape) for pod in there)
+            # Those to come will get the labels that their controller has put on the others.
+            expected = list(_missing(leaf, there[0].shape if there else shape, there)) if alike else []
             if isinstance(given, Group) and expected:
                 given = _leaf(group, leaf.name, leaf.minimum, [*there, *expected], shrinks=False)
             if isinstance(given, Group):

@@ -58,7 +58,14 @@ def compile_queued(stored: Stored[Any], view: View) -> Compiled:
     """What an object that queues asks for, each gang by itself, or the group whose first pod this is."""
     every = nominations(stored, view)
     holdings = (
-        Holding(each.queued.name, node, pod_set.shape.resources, pods, pod_set.shape.host_ports)
+        Holding(
+            each.queued.name,
+            node,
+            pod_set.shape.resources,
+            pods,
+            pod_set.shape.host_ports,
+            pod_set.shape.neighbour,
+        )
         for each in every
         for pod_set in each.queued.pod_sets
         for node, pods in Counter(slot.node for slot in pod_set.slots if slot.held).items()
@@ -186,6 +193,8 @@ def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominat
         admitted=queued.flavors is not None,
         maker=queued.stored.key,
         options=tuple(each.option for each in made),
+        queue=queue.name if queue is not None else "",
+        strict=queue is not None and queue.strict,
         notes=notes,
     )
     return Nominated(queued, queue, tuple(made), workload, found)

@@ -10,7 +10,7 @@ from closeknit.apis.closeknit_keys import LEFT_OUT
 from closeknit.dialects.core.kinds import ANY_NODE, indexed_job, new_object, resource_group
 from closeknit.dialects.core.levels import down_to_nodes
 from closeknit.dialects.core.naming import plain_name, shortened
-from closeknit.dialects.core.pod_specs import pod_spec
+from closeknit.dialects.core.pod_specs import pod_labels, pod_spec
 from closeknit.dialects.family import Object
 from closeknit.dialects.kueue.queued_workload import MOST_POD_SETS
 from closeknit.dialects.kueue.to_pod_sets import Piece, ToPodSets
@@ -121,8 +121,11 @@ def _job(piece: Piece) -> Object:
     template: Object = {"spec": {**pod_spec(piece.pods), "restartPolicy": "Never"}}
     preferred = piece.preferred if piece.required is None else None
     group = f"{shortened(_plain(piece.group), 40)}-group" if piece.group else ""
+    metadata: Object = {"labels": labels} if (labels := pod_labels(piece.pods)) else {}
     if annotations := to_annotations(to_fields(piece.required, preferred, piece.layers, group)):
-        template = {"metadata": {"annotations": annotations}, **template}
+        metadata["annotations"] = annotations
+    if metadata:
+        template = {"metadata": metadata, **template}
     return indexed_job(each, template)
 
 

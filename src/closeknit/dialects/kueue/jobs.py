@@ -139,7 +139,8 @@ def _pod_set(
     request = from_annotations(own, annotations, count, found)
     stem = f"{stored.name}-{name}" if of_job_set else stored.name
     job_label = job_keys.JOB_INDEX if of_job_set else ""
-    read = read_template(template.spec, path)
+    labels = template.metadata.labels
+    read = read_template(template.spec, path, namespace=stored.namespace, labels=labels)
     found.extend(read.problems)
     return QueuedPodSet(
         name=name,

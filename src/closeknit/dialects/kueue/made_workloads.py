@@ -107,7 +107,7 @@ def read_gang(stored: Stored[Any], number: int, pods: Iterable[ReadPod]) -> Queu
         found.append(sentences.REPLICATED_JOBS_COUNT.at(path, given=len(gang.roles), most=MOST_POD_SETS))
     stem = f"{stored.name}{gang.suffix}"
     members = list(pods)
-    pod_sets = [_pod_set(role, gang, stem, members, found) for role in gang.roles]
+    pod_sets = [_pod_set(role, gang, stem, members, found, namespace=stored.namespace) for role in gang.roles]
     found.extend(group_problems(pod_sets))
     status = getattr(stored.content, "status", None)
     queued = queued_by_label(
@@ -134,12 +134,13 @@ def _labels(stored: Stored[Any]) -> dict[str, str]:
 
 
 def _pod_set(
-    role: PodRole, gang: Gang, stem: str, pods: Iterable[ReadPod], found: list[Problem]
+    role: PodRole, gang: Gang, stem: str, pods: Iterable[ReadPod], found: list[Problem], *, namespace: str
 ) -> QueuedPodSet:
     own = [pod for pod in pods if all(labels_of(pod).get(key) == value for key, value in role.labels.items())]
     annotations = (*role.path, *_ANNOTATIONS)
     request = from_annotations(role.template.metadata.annotations, annotations, role.count, found)
-    read = read_template(role.template.spec, role.path)
+    labels = {**role.template.metadata.labels, **role.labels}
+    read = read_template(role.template.spec, role.path, namespace=namespace, labels=labels)
     found.extend(read.problems)
     several = len(gang.roles) > 1
     return QueuedPodSet(

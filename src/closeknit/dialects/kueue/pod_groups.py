@@ -49,11 +49,16 @@ def read_pod_group(
     absent = _absent(pods, found)
     found.extend(_disagreements(pods))
     given = workload.content.spec.pod_sets if workload is not None else []
-    known = {each.name: read_template(each.template.spec).shape for each in given}
+    known = {
+        each.name: read_template(
+            each.template.spec, namespace=first.namespace, labels=each.template.metadata.labels
+        ).shape
+        for each in given
+    }
     kinds: dict[tuple[str, Shape, tuple[tuple[str, str], ...]], list[ReadPod]] = {}
     for pod in sorted(pods, key=_number):
         if pod.stage in (Stage.OPEN, Stage.RUNNING):
-            alike = [each for each, shape in known.items() if shape == pod.shape]
+            alike = [each for each, shape in known.items() if shape.asks_like(pod.shape)]
             label = labels_of(pod).get(keys.POD_SET, "")
             called = label if label in known else alike[0] if len(alike) == 1 else ""
             kinds.setdefault((called, known.get(called, pod.shape), _asked(pod)), []).append(pod)

@@ -53,6 +53,7 @@ class Piece:
                 each.pods.resources,
                 each.pods.filter,
                 each.pods.host_ports,
+                each.pods.neighbour,
             )
             for each in (self, other)
         )

@@ -104,7 +104,12 @@ def _pod_set(
 ) -> QueuedPodSet:
     asked = given.topology_request
     template = (*path, "template")
-    read = read_template(given.template.spec, template)
+    read = read_template(
+        given.template.spec,
+        template,
+        namespace=stored.namespace,
+        labels=given.template.metadata.labels,
+    )
     found.extend(read.problems)
     jobs = asked.sub_group_count or 1
     stem = f"{workload_owner(stored).name}-{given.name}"

@@ -10,13 +10,21 @@ from closeknit.engine import eligibility
 from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.ledger import Ledger, hard, port_rows
+from closeknit.engine.neighbour_rules import Closing, RuledFits
 from closeknit.engine.node_fits import PodShape
 from closeknit.engine.tree import Flags, Ints
 from closeknit.hub.nodes import CORDON, NodeFilter, Operator, Requirement, Term
 from closeknit.hub.outcome import Exclusion
 
-REASONS = ("unlabelled", "not ready", "unschedulable", "taint", "selector", "affinity", "resource", "port")
+REASONS = (
+    *("unlabelled", "not ready", "unschedulable", "taint", "selector", "affinity", "resource", "port"),
+    *("no label", "apart", "kept away", "company", "spread"),
+)
 """In the order in which they are asked; only the first that holds is reported."""
+
+
+_SHOWN = 3
+"""Workloads named that are in the way."""
 
 
 class _Tally:
@@ -83,7 +91,22 @@ def _by_shape(ledger: Ledger, table: FitTable, slots: Ints, tally: _Tally) -> In
         new = (codes < 0) & fails
         if new.any():
             codes[new] = tally.code(reason, detail)
+    for closing in table.fits.closings if isinstance(table.fits, RuledFits) else ():
+        new = (codes < 0) & ~closing.open[slots]
+        if new.any():
+            codes[new] = tally.code(closing.reason, _who(ledger, closing))
     return codes
+
+
+def _who(ledger: Ledger, closing: Closing) -> str:
+    """The label of a rule, and the workloads whose pods are in the way."""
+    found = sorted(
+        workload
+        for workload, by_slot in ledger.holdings.of.items()
+        if any(closing.in_the_way(held.neighbour) for there in by_slot.values() for held in there)
+    )
+    shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+    return f"{closing.key} ({shown})" if shown else closing.key
 
 
 def _taints(ledger: Ledger, accepts: NodeFilter, tally: _Tally) -> Ints:

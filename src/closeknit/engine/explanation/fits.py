@@ -13,7 +13,7 @@ from closeknit.engine.explanation import variants
 from closeknit.engine.explanation.blame import Culprit, plain
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import FitTable
-from closeknit.engine.ledger import PODS, Ledger, port_rows
+from closeknit.engine.ledger import ALONE, PODS, Ledger, port_rows
 from closeknit.engine.node_fits import MOST, PodShape, fits
 from closeknit.engine.score import Spread, new_pods
 from closeknit.engine.tree import Ints
@@ -121,6 +121,9 @@ class Survey:
         start, end = compiled.tree.bounds(level, domain)
         row = self._limiting(compiled, start, end, spread) if fits < culprit.wanted else None
         name = None if row is None else next(name for name, at in self.ledger.resources.items() if at == row)
+        if name is not None and name.startswith(ALONE):
+            # That pods never share a node is no resource to anybody else.
+            name = None
         holders: tuple[Holder, ...] = ()
         if name is not None:
             slots, besides = compiled.tree.slots[start:end], self._trials.request.name

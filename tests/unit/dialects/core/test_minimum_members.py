@@ -20,7 +20,7 @@ from closeknit.hub.outcome import Placed, Unplaceable
 from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
 from tests import brute
-from tests.unit.dialects.kit import node, pod, pod_group, reading, request
+from tests.unit.dialects.kit import node, pod, pod_group, reading, request, unseen
 
 BIG, SMALL, OTHER = (8, 1), (1, 1), (1, 9)
 """GPUs and CPUs of a pod: the small one is easier to place than both others, of which neither is."""
@@ -51,7 +51,7 @@ def gang(least: int, shapes: Iterable[tuple[int, int]], *nodes: str) -> tuple[Cl
     assert [str(problem) for problem in found.problems] == []
     (workload,) = found.workloads
     assert workload.request is not None
-    return found.cluster, workload.request
+    return found.cluster, unseen(workload.request)
 
 
 def one(name: str, pod_name: str, shape: tuple[int, int]) -> PodSet:

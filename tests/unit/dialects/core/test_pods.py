@@ -9,7 +9,7 @@ import pytest
 
 from closeknit.dialects.core.pods import Stage
 from closeknit.hub.request import HostPort
-from tests.unit.dialects.core.read_pods import GPU, PREFERRED, REQUIRED, container, read
+from tests.unit.dialects.core.read_pods import GPU, REQUIRED, container, read
 from tests.unit.dialects.kit import problems, reading
 
 
@@ -134,18 +134,17 @@ def test_stages(spec: dict[str, Any], status: dict[str, Any], metadata: dict[str
 
 def test_what_no_request_can_say_is_kept_apart() -> None:
     spec = {
-        "affinity": {"podAffinity": {REQUIRED: [{}]}, "podAntiAffinity": {REQUIRED: [{}], PREFERRED: [{}]}},
-        "topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}, {"maxSkew": 1}],
-        "resourceClaims": [{"name": "x"}],
+        "affinity": {
+            "podAffinity": {
+                REQUIRED: [{"topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}]
+            }
+        },
     }
     found = read(spec)
 
     assert found.problems == ()
     assert [problem.where for problem in found.unsayable] == [
-        f"spec.affinity.podAffinity.{REQUIRED}",
-        f"spec.affinity.podAntiAffinity.{REQUIRED}",
-        "spec.topologySpreadConstraints[1].whenUnsatisfiable",
-        "spec.resourceClaims",
+        f"spec.affinity.podAffinity.{REQUIRED}[0].namespaceSelector",
     ]
 
 

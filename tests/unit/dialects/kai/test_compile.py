@@ -268,12 +268,6 @@ def test_a_pod_that_runs_is_not_asked_for_what_only_placing_needs() -> None:
     assert problems(node("n"), pod_group({}), running) == []
 
 
-def test_lenient_places_pods_in_spite_of_constraints_that_cannot_be_said() -> None:
-    spread = pod("p", "g", topologySpreadConstraints=[{"whenUnsatisfiable": "DoNotSchedule"}])
-
-    assert request(pod_group({}), spread, lenient=True).root.members
-
-
 def test_a_finished_pod_may_name_what_it_likes() -> None:
     assert (
         problems(pod_group(NESTED), pod("p", "g", "gone", "Succeeded"), pod("q", "gone", "", "Failed")) == []

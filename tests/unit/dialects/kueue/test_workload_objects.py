@@ -16,6 +16,7 @@ from closeknit.hub.quota import LEVEL
 from closeknit.hub.resources import Resources
 from closeknit.scheduler import wording
 from closeknit.scheduler.planning import Verdict, plan
+from tests.unit.dialects.kit import held as held_by
 from tests.unit.dialects.kit import problems, reading
 from tests.unit.dialects.kueue.kit import (
     BLOCK,
@@ -198,7 +199,7 @@ def test_what_was_assigned_is_held(assignment: dict[str, Any], held: dict[str, i
     read = reading(*QUEUES, *NODES, workload(status=admission(assignment)))
 
     assert [str(problem) for problem in read.problems] == []
-    assert sorted(read.cluster.holdings, key=lambda each: each.node) == [
+    assert sorted(held_by(read), key=lambda each: each.node) == [
         Holding("default/waits", name, ONE_GPU, pods) for name, pods in held.items()
     ]
     (known,) = read.workloads

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from closeknit.dialects import Source, read
 from closeknit.hub.request import Request
 from tests.contract.objects import faults
-from tests.unit.dialects.kit import request
+from tests.unit.dialects.kit import request, unseen
 from tests.unit.dialects.osmo.kit import KEYS, near, objects, pool, workflow
 from tests.unit.dialects.osmo.written import EXAMPLES, example
 
@@ -21,7 +21,7 @@ def read_back(made: list[dict[str, Any]]) -> dict[str, Request | None]:
     found = read([Source("f", "\n".join(json.dumps(one) for one in made).encode())])
     assert [str(problem) for problem in found.problems] == []
     return {
-        workload.request.name: workload.request
+        workload.request.name: unseen(workload.request)
         for workload in found.workloads
         if workload.request is not None
     }
