@@ -165,7 +165,7 @@ async def test_a_pod_with_a_claim_stays_pending_with_that_reason() -> None:
 
         assert nodes["p"] == ""
         assert nodes["q"]
-        assert heard.problems["p"][0].startswith('Where volume "data" can be reached from')
+        assert heard.problems["p"][0].startswith('There is no PersistentVolumeClaim "disk"')
 
 
 async def test_a_pod_whose_group_is_missing_says_so_and_is_bound_when_it_comes() -> None:

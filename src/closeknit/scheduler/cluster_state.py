@@ -272,9 +272,10 @@ class ClusterState:
             return None
         (claim, *_) = self._store.values(CLAIM, pod.key)
         assert isinstance(claim, Claim)
-        if read.shape.claims:
-            self._claiming[pod.key] = None
         held = read.holding(self._named(claim.family, claim.holder))
+        if not read.shape.claims:
+            return held
+        self._claiming[pod.key] = None
         return replace(held, resources=held_by(self.view, read))
 
     # ------------------------------------------------------------------------------------------ news

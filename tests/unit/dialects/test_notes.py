@@ -14,8 +14,8 @@ from tests.unit.dialects.kueue import kit as kueue
 
 CLAIM: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
 SAID = (
-    'There is no ResourceClaimTemplate "one" in sight, so what it stands for was not counted.'
-    " Give it beside the pods."
+    'There is no ResourceClaimTemplate "one" in sight, so what it asks of nodes is not counted.'
+    " Create it, or give it beside the pods."
 )
 
 

@@ -275,14 +275,16 @@ class AdmissionPlanner:
             self._books.accounts.copy(),
             dict(self._books.leaving),
         )
+        quota = False
         for key, each in self._units.items():
             if isinstance(each, Reservation) and (each.evicted or isinstance(self._intents.get(key), Evict)):
                 books.forget(each.name)
+                quota = True
                 going |= self._books.held(key)
                 for pod in view.found(BY_WORKLOAD, key):
                     if (held := self._books.tracked.holding(pod.key)) is not None:
                         going[pod.key] = held
-        if not going:
+        if not going and not quota:
             return False
         with engine.fork():
             for held in going.values():

@@ -164,11 +164,13 @@ class Registry:
             return sentences.UNKNOWN_KIND.at(("kind",), kind=name, remedy=remedy)
         meant = nearest(group, [other for other, kind_name in self._kinds if kind_name == name])
         # A group that is merely similar, as "scheduling.x-k8s.io" is, belongs to another project.
-        if meant and is_slip(group, meant):
+        if meant and group not in _OTHERS and is_slip(group, meant):
             return sentences.UNKNOWN_GROUP.at(("apiVersion",), group=group, near=meant)
         return None
 
 
+_OTHERS = frozenset({"scheduling.x-k8s.io"})
+"""API groups of other projects whose names are like those of groups that are read."""
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """What servers end generated names with: no vowels, so that no words come about."""
 _EXAMPLES = {"apiVersion": "v1", "kind": "Node"}

@@ -6,7 +6,7 @@ from closeknit.hub.problems import Code, Severity
 
 # fmt: off
 NO_SLICES = Code("no-slices", "No ResourceSlice is in sight, so the devices of {kind:raw} {name} were not counted. Give the slices of the cluster, such as from kubectl get resourceslices -o yaml.")
-NOT_IN_SIGHT = Code("not-in-sight", "There is no {kind:raw} {name} in sight, so what it stands for was not counted. Give it beside the pods.")
+NOT_IN_SIGHT = Code("not-in-sight", "There is no {kind:raw} {name} in sight, so what it asks of nodes is not counted. Create it, or give it beside the pods.")
 NOT_EVALUATED = Code("selector-not-evaluated", "The selector {expression} cannot be evaluated, so its devices were not counted. {why:raw}")
 NOT_LOCAL = Code("devices-not-local", "Devices of class {name} can be used from several nodes, so they were not counted.")
 DEVICES_SHARED = Code("devices-shared", "Devices of class {name} share counters or take several claims at once, so they were not counted.")

@@ -158,6 +158,6 @@ def test_a_crash_while_a_job_makes_way_comes_to_the_same(
 ) -> None:
     texts = (*queues, job(6, podset_required_topology=RACK))
     lives = crash_everywhere(
-        lambda point, fault: life(texts, change, point, fault, scheduler=scheduler), every=2
+        lambda point, fault: life(texts, change, point, fault, scheduler=scheduler), every=4
     )
     assert asyncio.run(lives) > 8

@@ -227,6 +227,41 @@ def test_a_claim_of_a_class_that_is_not_in_sight_is_told() -> None:
     assert told.startswith('There is no StorageClass "fast" in sight')
 
 
+def test_a_level_below_hosts_is_left_to_kubelets() -> None:
+    topology = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "ClusterTopologyBinding",
+        "metadata": {"name": "tree"},
+        "spec": {
+            "levels": [
+                {"domain": "host", "key": "kubernetes.io/hostname"},
+                {"domain": "numa", "key": "numa"},
+            ]
+        },
+    }
+    clique = {
+        "name": "w",
+        "topologyConstraint": {"topologyName": "tree", "packDomain": "numa"},
+        "spec": {
+            "roleName": "w",
+            "replicas": 2,
+            "podSpec": {"containers": [{"name": "main", "image": "i"}]},
+        },
+    }
+    made = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "metadata": {"name": "s"},
+        "spec": {"replicas": 1, "template": {"cliques": [clique]}},
+    }
+    objects = [topology, made, node("a"), node("b")]
+
+    (told,) = notes(*objects)
+
+    assert told.startswith('Level "numa" of "s-0-w" lies below hosts.')
+    assert len(set(placed(*objects).values())) == 1
+
+
 def test_claims_are_written_as_they_were_read() -> None:
     given = PodSet(
         "w",

@@ -68,6 +68,7 @@ def test_every_kind_that_a_dialect_reads_is_defined() -> None:
         ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"),
         ("kubeflow.org", "PyTorchJob"),
         # Files that no server keeps.
+        ("config.kueue.x-k8s.io", "Configuration"),
         ("operator.config.grove.io", "OperatorConfiguration"),
         ("operator.config.dynamo.nvidia.com", "OperatorConfiguration"),
     }

@@ -142,7 +142,7 @@ def test_queues_of_a_cohort_borrow_what_others_do_not_use() -> None:
         cluster_queue("other", quota={"nvidia.com/gpu": 6}, cohort="all"), local_queue("guests", "other"), *NODES,
     )  # fmt: skip
 
-    verdicts = decided(*texts, job(10, name="a"), job(4, name="b", queue="guests"), job(2, name="c"))
+    verdicts = decided(*texts, job(10, name="a"), job(8, name="b", queue="guests"), job(2, name="c"))
     assert isinstance(verdicts["a"].outcome, Placed)
     refused = verdicts["b"].outcome
     assert isinstance(refused, Unplaceable)
