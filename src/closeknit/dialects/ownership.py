@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from closeknit.apis import core_v1
 from closeknit.dialects.core.naming import lone_holder, workload_name
 from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
-from closeknit.dialects.core.shared_gpus import GPU, first_sharers
+from closeknit.dialects.core.shared_gpus import GPU, first_sharers, shares_gpu
 from closeknit.dialects.core.volumes import pods_by_volume_claim
 from closeknit.dialects.family import Family
 from closeknit.dialects.store.objects import Stored
@@ -123,7 +123,8 @@ def pod_of(view: View, key: Key) -> ReadPod | None:
     if stored is None:
         return None
     pod = read_pod(stored)
-    if view.schedulers is None and pod.holds and key in view.derive(first_sharers):
+    shares = view.schedulers is None and pod.holds and shares_gpu(stored.content)
+    if shares and key in view.derive(first_sharers):
         pod = replace(pod, shape=replace(pod.shape, resources=pod.shape.resources + GPU))
     there = not pod.holds or view.is_readable(Key("", "Node", "", pod.node))
     return pod if there else replace(pod, lost=True)

@@ -17,6 +17,11 @@ from closeknit.hub.resources import Resources
 GPU = Resources({"nvidia.com/gpu": 1})
 
 
+def shares_gpu(pod: Pod) -> bool:
+    """Whether a pod asks for a part of a GPU."""
+    return GPU_FRACTION in pod.metadata.annotations or GPU_MEMORY in pod.metadata.annotations
+
+
 def first_sharers(view: View) -> frozenset[Key]:
     """The running pods that stand for the GPUs which they share with others on their node.
 
@@ -32,7 +37,7 @@ def first_sharers(view: View) -> frozenset[Key]:
         if not node or node in reserved or pod.content.status.phase in ("Succeeded", "Failed"):
             continue
         group = metadata.labels.get(GPU_GROUP) or metadata.annotations.get(GPU_GROUP)
-        if GPU_FRACTION not in metadata.annotations and GPU_MEMORY not in metadata.annotations:
+        if not shares_gpu(pod.content):
             continue
         part = _fraction(metadata.annotations.get(GPU_FRACTION, ""))
         if group:

@@ -71,6 +71,7 @@ def test_every_kind_that_a_dialect_reads_is_defined() -> None:
         ("config.kueue.x-k8s.io", "Configuration"),
         ("operator.config.grove.io", "OperatorConfiguration"),
         ("operator.config.dynamo.nvidia.com", "OperatorConfiguration"),
+        ("config.kueue.x-k8s.io", "Configuration"),
     }
     families = [dialect for dialect in DIALECTS if dialect.name in FAMILIES]
     read = {(kind.group, kind.kind) for dialect in families for kind in dialect.kinds if kind.served}
