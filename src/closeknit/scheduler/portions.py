@@ -1,8 +1,8 @@
 """Parts of a placement: what must run at once, and what may be added to it step by step.
 
 A placement is decided for all pods of a unit, so that its domains suit the whole. Less of it may be taken:
-every part that is made here obeys all constraints that the whole obeys, and is formed. Where pods must be near
-others or spread, they may count on others of the same placement, so nothing less than the whole is taken.
+every part that is made here obeys all constraints that the whole obeys, and is formed. Where pods must be
+near others or spread, they may count on others of the placement, so nothing less than the whole is taken.
 """
 
 from __future__ import annotations
