@@ -4,7 +4,7 @@ WORKDIR /source
 COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY src ./src
 RUN python -m venv /opt/closeknit \
- && /opt/closeknit/bin/pip install --no-cache-dir --constraint constraints.txt . \
+ && /opt/closeknit/bin/pip install --no-cache-dir --constraint constraints.txt '.[claims]' \
  && /opt/closeknit/bin/pip uninstall --yes pip \
  && /opt/closeknit/bin/python -m compileall -q /opt/closeknit/lib
 

@@ -12,10 +12,11 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RESULTS := build/requirements.json
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz bench bench-kube bench-e2e bench-side-by-side bench-live bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz peers bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,11 +36,13 @@ demo: $(READY) ## run one workload of each dialect on an embedded control plane,
 	@$(BIN)/closeknit demo --live $(ARGS)
 
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not long and not e2e and not browser" $(ARGS)
+	@mkdir -p build && rm -f $(RESULTS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not long and not e2e and not browser" --requirements $(RESULTS) $(ARGS)
 
 test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a seed (EXPLORE=1 to choose it)
 	# Status 5 says that nothing was collected, which is no failure here.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not long and not e2e" $(ARGS) || test $$? -eq 5
+	@mkdir -p build
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not long and not e2e" --requirements $(RESULTS) $(ARGS) || test $$? -eq 5
 	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not long and not e2e" --hypothesis-profile=explore \
 		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
 
@@ -70,6 +73,9 @@ planted: $(READY) ## the same on N larger requests that are placeable by constru
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 	$(BIN)/python -m tests.trials.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
+peers: $(READY) ## read and translate manifests of other projects (ARGS="--to kai FOLDER ..."), which are fetched before
+	$(BIN)/python -m tests.trials.peers_run $(ARGS)
+
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
 	$(BIN)/python -m bench $(ARGS)
 
@@ -88,17 +94,22 @@ bench-readers: $(READY) ## measure the scheduler while 200 browsers look at its 
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
-	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long and not kueue" tests/conformance tests/e2e tests/scenario $(ARGS)
+	@mkdir -p build
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long and not kueue" --requirements $(RESULTS) \
+		tests/conformance tests/e2e tests/scenario $(ARGS)
 	@echo "Left out: tests beside Kueue itself, which takes many minutes to build. Run them with make e2e-kueue."
 
 e2e-kueue: $(READY) ## run the tests that ask Kueue itself on a real control plane (KUEUE_RECORD=1 records what it says)
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only --with-kueue
 	$(BIN)/python -m pytest -m "kueue" tests/scenario/test_kueue_itself.py $(ARGS)
 
-requirements: $(READY) ## run the tests that carry requirements, and make the page of the docs that lists them
-	rm -f build/requirements.json && mkdir -p build
-	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "requirement and not long and not kueue" --requirements build/requirements.json $(ARGS)
-	$(BIN)/python -m tests.requirements build/requirements.json ../shared/requirements.md > docs/reference/requirements.md
+e2e-published: $(READY) ## the scenarios of e2e with the definitions that KAI, Grove, Kueue and JobSet publish (../shared/crds)
+	PUBLISHED=1 $(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long and not kueue" tests/scenario $(ARGS)
+
+requirements: $(READY) ## make the page of the docs that lists requirements, from what the last test, test-slow and e2e found
+	@test -f $(RESULTS) || { echo "No results are at hand: run make test test-slow e2e before." >&2; exit 1; }
+	$(BIN)/python -m tests.requirements $(RESULTS) ../shared/requirements.md > build/requirements.md
+	mv build/requirements.md docs/reference/requirements.md
 
 docs: $(READY) ## build the documentation as a site in build/docs/site, without network
 	$(BIN)/python -m docs.site build/docs
@@ -123,6 +134,9 @@ bench-grove: $(READY) ## measure Grove's operator: 200 PodCliqueSets of 50 pods 
 
 bench-kueue: $(READY) ## measure how fast Jobs are admitted, embedded and beside Kueue (ARGS="--part embedded" for a part)
 	$(BIN)/python -m bench.e2e.kueue $(ARGS)
+
+bench-simulate: $(READY) ## time a simulation of 10,000 gangs on 1,024 nodes under all policies
+	bash -c 'time -p $(BIN)/closeknit simulate --generate 10000 --nodes block=8,rack=8,host=16 --into build/simulation $(ARGS)'
 
 bench-live: $(READY) ## measure whether the scheduler keeps up on 10,000 nodes, in virtual time
 	$(BIN)/python -m bench.live $(ARGS)

@@ -39,7 +39,7 @@ spec: {{nodeLabels: {{a: b}}, topologyName: t}}
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {{name: c}}
-spec: {{resourceGroups: [{{coveredResources: [cpu], flavors: {_QUOTA}}}]}}
+spec: {{namespaceSelector: {{}}, resourceGroups: [{{coveredResources: [cpu], flavors: {_QUOTA}}}]}}
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue

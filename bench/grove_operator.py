@@ -20,7 +20,7 @@ from closeknit.dialects.definitions import FAMILIES
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.resources import NODES
 from closeknit.kube.standins import run_standins
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 
 _PODS = 50
 

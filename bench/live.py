@@ -32,7 +32,7 @@ from closeknit.kube.port import DeleteOptions
 from closeknit.kube.resources import NODES, PODS, Resource
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 
 _GPU = "nvidia.com/gpu"
 _POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))

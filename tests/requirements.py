@@ -23,7 +23,7 @@ _HEADING = re.compile(r"^## (?P<family>\w+)")
 _WORST = ("failed", "skipped", "passed")
 _HEAD = """# What the five designs ask for, and the tests that carry it
 
-Made by `make requirements` from the marks and the results of the tests; not written by hand. *embedded* is what ran
+Made by `make test test-slow e2e requirements` from the marks and the results of the tests; not written by hand. *embedded* is what ran
 in one process, on files or on the embedded cluster; *API server* is what ran on a real control plane.
 """
 

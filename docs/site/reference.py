@@ -9,7 +9,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from closeknit.admission.metrics import Metrics as Admitting
 from closeknit.cli.app import app
+from closeknit.controllers.metrics import Metrics as Controlling
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.scheduler.metrics import Metrics
 from closeknit.server import openapi
@@ -58,7 +60,8 @@ def _metrics() -> Iterator[str]:
     yield ""
     yield "| metric | type | what it tells |"
     yield "|---|---|---|"
-    for each in sorted(Metrics().registry.collect(), key=lambda one: one.name):
+    told = [each for made in (Metrics(), Controlling(), Admitting()) for each in made.registry.collect()]
+    for each in sorted(told, key=lambda one: one.name):
         name = f"{each.name}_total" if each.type == "counter" else each.name
         yield f"| `{name}` | {each.type} | {_cell(each.documentation)} |"
 

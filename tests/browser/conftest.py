@@ -17,7 +17,7 @@ from closeknit.dialects.definitions import FAMILIES
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.standins import run_standins
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 from closeknit.server.instance import MapInstance
 
 FLAGS = (

@@ -26,7 +26,7 @@ from closeknit.kube.resources import NODES, PODS, SECRETS
 from closeknit.kube.rest import connect, load_access
 from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings as SchedulerSettings
+from closeknit.scheduler.settings import Settings as SchedulerSettings
 from closeknit.testing.control_plane import ControlPlane, GoMissingError
 from closeknit.testing.control_plane.programs import helm
 from closeknit.testing.rendered import MANIFESTS, NAMESPACE, ChartError, manifests, rendered

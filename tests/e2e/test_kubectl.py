@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,6 +96,19 @@ async def test_kubectl_says_the_same_of_both_servers(plane: ControlPlane, tmp_pa
 
     assert len(COMMANDS) >= 60
     assert not differences, "\n\n".join(differences)
+
+
+async def test_kubectl_runs_closeknit_as_its_plugin(plane: ControlPlane) -> None:
+    process = await asyncio.create_subprocess_exec(
+        str(plane.programs.kubectl),
+        *("closeknit", "get", "namespaces", "-o", "name", "--kubeconfig", str(plane.kubeconfig)),
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await asyncio.wait_for(process.communicate(), 120)
+
+    assert (process.returncode, "namespace/default" in out.decode().split()) == (0, True), out.decode()
 
 
 def test_ages_and_the_like_do_not_count() -> None:

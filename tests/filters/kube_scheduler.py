@@ -62,7 +62,9 @@ async def _create(
 
     given = list(objects)
     for pods in (False, True):
-        await asyncio.gather(*(make(obj) for obj in given if (obj["kind"] == "Pod") is pods))
+        made = (make(obj) for obj in given if (obj["kind"] == "Pod") is pods)
+        if failed := [each for each in await asyncio.gather(*made, return_exceptions=True) if each]:
+            raise BaseExceptionGroup("Some objects could not be made.", failed)
 
 
 async def _waiting(api: KubernetesApi) -> dict[str, bool]:

@@ -17,8 +17,9 @@ import pytest
 
 from closeknit.hub.keys import Key
 from closeknit.scheduler.commit import Answer, Answered, Bind, Call, Evict, Look
-from closeknit.scheduler.core import Core, Settings
+from closeknit.scheduler.core import Core
 from closeknit.scheduler.reporter import Silence
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.auditor import Cluster, audit
 from tests.unit.scheduler.objects import entry, node, pod, pod_group, together, topology
 

@@ -20,8 +20,10 @@ from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES, PODS, Resource
 from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
+from closeknit.testing.accounts import Accounts, seen_by
 from closeknit.testing.guarded_api import GuardedApi
+from closeknit.testing.rendered import NAMESPACE
 
 Json = dict[str, Any]
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
@@ -75,14 +77,16 @@ async def create(api: KubernetesApi, objects: Iterable[Json]) -> None:
 @asynccontextmanager
 async def scheduling(api: KubernetesApi, settings: Settings | None = None) -> AsyncIterator[Instance]:
     """A scheduler that works until the block ends, and then stops as it is told to."""
-    guarded = GuardedApi(api, Component.SCHEDULER)
+    guarded = GuardedApi(seen_by(Component.SCHEDULER, api), Component.SCHEDULER)
     instance = Instance(
         guarded,
         settings or Settings(),
         identity="scenario",
         log=structlog.wrap_logger(structlog.ReturnLogger()),
         random=Random(1),
-        lease=LeaseName(namespace="default", name="closeknit-scenario"),
+        lease=LeaseName(
+            namespace=NAMESPACE if isinstance(api, Accounts) else "default", name="closeknit-scheduler"
+        ),
     )
     running = asyncio.create_task(instance.run())
     try:
@@ -94,7 +98,7 @@ async def scheduling(api: KubernetesApi, settings: Settings | None = None) -> As
     assert not guarded.refused, guarded.refused
 
 
-async def until(holds: Callable[[], bool], seconds: float = 30) -> None:
+async def until(holds: Callable[[], bool], seconds: float = 120) -> None:
     """Return when something holds."""
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 (it is asked from outside, as an operator would)
@@ -115,7 +119,7 @@ async def condition(api: KubernetesApi, group: str, kind: str = "Scheduled") -> 
     return next((each for each in conditions if each["type"] == kind), None)
 
 
-async def told(api: KubernetesApi, group: str, reason: str, seconds: float = 30) -> Json:
+async def told(api: KubernetesApi, group: str, reason: str, seconds: float = 120) -> Json:
     """The condition of a PodGroup, as soon as it has this reason."""
     async with asyncio.timeout(seconds):
         while True:
@@ -125,7 +129,7 @@ async def told(api: KubernetesApi, group: str, reason: str, seconds: float = 30)
             await asyncio.sleep(0.05)
 
 
-async def event(api: KubernetesApi, name: str, kind: str, reason: str, seconds: float = 30) -> None:
+async def event(api: KubernetesApi, name: str, kind: str, reason: str, seconds: float = 120) -> None:
     """Return when there is an event about an object."""
     async with asyncio.timeout(seconds):
         while True:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from closeknit.dialects.definitions import FAMILIES
 from closeknit.kube.errors import AlreadyExistsError, NotFoundError
-from closeknit.kube.port import DeleteOptions, KubernetesApi
+from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from closeknit.kube.rest import connect, load_access
+from closeknit.testing import accounts
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.controlling import Controlled, definitions
 
 REAL = "kube-apiserver"
+MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests.yaml"
+PUBLISHED = Path(__file__).parents[3] / "shared" / "crds"
+PUBLISHING = ("kai", "grove", "kueue", "jobset")
 _CORE = ("Job", "Pod", "Node", "Event", "PriorityClass")
 
 
@@ -32,8 +39,8 @@ async def real(request: pytest.FixtureRequest) -> AsyncIterator[KubernetesApi | 
 
 @asynccontextmanager
 async def connected(plane: ControlPlane) -> AsyncIterator[KubernetesApi]:
-    """A control plane's API server with all definitions, and no objects before and after."""
-    async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="scenario") as api:
+    """A control plane's API server with all definitions and the roles of the chart, and no objects before and after."""
+    async with accounts.connected(plane, yaml.safe_load_all(MANIFESTS.read_text("utf-8"))) as api:
         await define(api)
         await clear(api)
         yield api
@@ -54,9 +61,24 @@ async def left(cluster: Controlled, *kinds: str) -> dict[str, list[str]]:
     return found
 
 
+def installed() -> list[dict[str, Any]]:
+    """The definitions that a real server gets: ours, or with ``PUBLISHED=1`` those that the projects publish."""
+    if os.environ.get("PUBLISHED") != "1":
+        return definitions()
+    if not PUBLISHED.is_dir():
+        pytest.skip(f"The published definitions are not at hand: there is no {PUBLISHED}.")
+    files = [file for family in PUBLISHING for file in sorted((PUBLISHED / family).glob("*.yaml"))]
+    theirs = [yaml.load(file.read_text("utf-8"), yaml.CSafeLoader) for file in files]
+    for each in theirs:
+        # Who would convert does not run here.
+        each["spec"].pop("conversion", None)
+    named = {each["metadata"]["name"] for each in theirs}
+    return [*theirs, *(each for each in definitions() if each["metadata"]["name"] not in named)]
+
+
 async def define(api: KubernetesApi) -> None:
     """Definitions of all kinds, and return when they are served."""
-    for definition in definitions():
+    for definition in installed():
         with suppress(AlreadyExistsError):
             await api.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
     wanted = {(one.group, one.kind) for family in FAMILIES.values() for one in family}
@@ -69,7 +91,7 @@ async def define(api: KubernetesApi) -> None:
 async def clear(api: KubernetesApi) -> None:
     """Delete all objects that tests create, until none is left."""
     kinds = {one.kind for family in FAMILIES.values() for one in family} | set(_CORE)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while True:
             left = 0
             for resource in await api.resources():
@@ -81,6 +103,14 @@ async def clear(api: KubernetesApi) -> None:
                         continue
                     left += 1
                     with suppress(NotFoundError):
+                        if "deletionTimestamp" in meta and meta.get("finalizers"):
+                            # Who would take it off has gone with its test.
+                            await api.patch(
+                                resource,
+                                meta["name"],
+                                MergePatch({"metadata": {"finalizers": None}}),
+                                namespace=meta.get("namespace", ""),
+                            )
                         await api.delete(
                             resource,
                             meta["name"],

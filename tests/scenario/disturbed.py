@@ -20,7 +20,7 @@ from closeknit.kube.rest import connect, load_access
 from closeknit.kube.rest.access import Connection, FixedAccess
 from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.clock import HandClock, SkewedClock
 from closeknit.testing.control_plane import ControlPlane

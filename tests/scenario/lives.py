@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
+from closeknit.installation.privileges import Component
 from closeknit.kube.clock import Clock
 from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import NODES, PODS
 from closeknit.scheduler.loop import Scheduler
+from closeknit.testing.accounts import seen_by
 from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.clock import HandClock
 from closeknit.testing.faulty_api import Fault, FaultyApi
@@ -19,7 +21,7 @@ from tests.scenario.bound import POD_GROUPS, TOPOLOGIES
 from tests.unit.scheduler.objects import node, pod, pod_group, together, topology
 
 AT_ONCE = DeleteOptions(grace_period=0)
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 """Real seconds until something must have happened."""
 
 
@@ -29,9 +31,10 @@ class Life:
     def __init__(self, api: KubernetesApi, clock: Clock, point: int | None, fault: Fault) -> None:
         self.cluster = api
         self.clock = clock
-        self.api = FaultyApi(api, point, fault)
+        own = seen_by(Component.SCHEDULER, api)
+        self.api = FaultyApi(own, point, fault)
         self.restarts = 0
-        self._successor = FaultyApi(api)
+        self._successor = FaultyApi(own)
         self._work = asyncio.create_task(self._scheduler(self.api))
         self._undertaker = asyncio.create_task(self._replace())
 

@@ -21,7 +21,7 @@ from closeknit.kube.errors import NotFoundError
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch
 from closeknit.kube.resources import NODES, PODS, Resource
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.auditor_waiting import Priorities, Waiting
 from closeknit.testing.clock import HandClock, SkewedClock

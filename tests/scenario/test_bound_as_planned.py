@@ -15,12 +15,12 @@ import yaml
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import PODS
-from closeknit.kube.rest import connect, load_access
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.control_plane import ControlPlane
 from tests.planes import running_plane
 from tests.scenario import bound
 from tests.scenario.commands import EXAMPLES, planned, translated
+from tests.scenario.controlled import connected
 
 KAI, OSMO = EXAMPLES / "kai", EXAMPLES / "osmo"
 REAL = "kube-apiserver"
@@ -37,10 +37,8 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[KubernetesApi]:
     """A cluster with the definitions and nothing else."""
     if request.param == REAL:
         plane: ControlPlane = request.getfixturevalue("plane")
-        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="scenario") as real:
-            await bound.define(real)
+        async with connected(plane) as real:
             yield real
-            await bound.clear(real)
         return
     embedded = EmbeddedCluster(bound.DEFINITIONS)
     yield embedded
@@ -191,11 +189,19 @@ async def test_a_snapshot_is_planned_as_the_scheduler_decided(api: KubernetesApi
         assert outcomes[group]["shortfalls"] == said[group]["shortfalls"]
 
 
-async def test_a_snapshot_assumes_no_pods(api: KubernetesApi, tmp_path: Path) -> None:
-    await bound.create(api, [each for each in kai("sample1") if each["metadata"]["name"] != "pod-a1"])
+@pytest.mark.requirement("A37")
+async def test_a_gang_waits_for_its_pods_and_a_snapshot_assumes_none(
+    api: KubernetesApi, tmp_path: Path
+) -> None:
+    objects = kai("sample1")
+    late = [each for each in objects if each["metadata"]["name"] == "pod-a1"]
+    await bound.create(api, [each for each in objects if each not in late])
     async with bound.scheduling(api) as instance:
         await bound.told(api, "sample1", "NotReady")
         (tmp_path / "snapshot.json").write_bytes(b"".join(instance.probes().snapshot()))
+        assert not any(node for name, node in (await bound.nodes_of(api)).items() if name.startswith("pod-"))
+        await bound.create(api, late)
+        await bound.told(api, "sample1", "Scheduled")
 
     status, outcomes = planned(tmp_path / "snapshot.json")
 

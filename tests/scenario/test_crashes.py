@@ -15,11 +15,11 @@ import pytest
 from closeknit.kube.clock import SYSTEM_CLOCK
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import KubernetesApi
-from closeknit.kube.rest import connect, load_access
 from closeknit.testing.clock import HandClock
 from closeknit.testing.faulty_api import Fault
 from tests.planes import running_plane
 from tests.scenario import bound
+from tests.scenario.controlled import connected
 from tests.scenario.lives import Life
 from tests.unit.scheduler.living import DEFINITIONS
 
@@ -82,14 +82,13 @@ async def test_a_fault_at_every_write_leaves_nothing_half_done(capsys: pytest.Ca
 
 
 @pytest.mark.e2e
+@pytest.mark.requirement("A51", "A52")
 @pytest.mark.parametrize("fault", list(Fault))
 async def test_a_fault_at_every_write_on_a_real_api_server(
     fault: Fault, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running_plane() as plane:
-        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="crashes") as real:
-            await bound.define(real)
-            await bound.clear(real)
+        async with connected(plane) as real:
             number = len(await points(real))
             runs = await run_all(list(range(number)), [fault], real)
 

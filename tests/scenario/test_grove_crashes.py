@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from closeknit.kube.port import KubernetesApi
-from closeknit.kube.rest import connect, load_access
 from closeknit.testing.controlling import controlling, crash_everywhere
 from closeknit.testing.faulty_api import Fault
 from tests.planes import running_plane
-from tests.scenario import bound
+from tests.scenario.controlled import connected
 from tests.scenario.groves import OPERATORS, PARTS, all_parts, binding, packed, web
 
 
@@ -76,8 +75,7 @@ async def test_a_fault_at_every_write_changes_nothing_in_the_end(
 @pytest.mark.e2e
 async def test_a_fault_at_some_writes_on_a_real_api_server(capsys: pytest.CaptureFixture[str]) -> None:
     with running_plane() as plane:
-        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="crashes") as real:
-            await bound.define(real)
+        async with connected(plane) as real:
 
             async def really(point: int | None, fault: Fault) -> tuple[list[Any], int]:
                 return await live(point, fault, real)
@@ -92,17 +90,18 @@ async def test_a_fault_at_some_writes_on_a_real_api_server(capsys: pytest.Captur
 @pytest.mark.e2e
 async def test_services_come_and_go_with_replicas_on_a_real_api_server() -> None:
     with running_plane() as plane:
-        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="services") as real:
-            await bound.define(real)
-            async with controlling(OPERATORS, web(replicas=2), real=real) as cluster:
-                await cluster.quiet()
-                assert {"web-0", "web-1"} <= set(await cluster.names("Service"))
-                await cluster.patch("PodCliqueSet", "web", {"spec": {"replicas": 1}}, subresource="scale")
-                await cluster.quiet()
-                assert {"web-0", "web-1"} & set(await cluster.names("Service")) == {"web-0"}
-                written = len(cluster.writes)
-                await cluster.settle(5)
-                assert cluster.writes[written:] == [], "a quiet cluster sees no writes"
-                await cluster.delete("PodCliqueSet", "web")
-                await cluster.quiet()
-                assert "web-0" not in await cluster.names("Service")
+        async with (
+            connected(plane) as real,
+            controlling(OPERATORS, web(replicas=2), real=real) as cluster,
+        ):
+            await cluster.quiet()
+            assert {"web-0", "web-1"} <= set(await cluster.names("Service"))
+            await cluster.patch("PodCliqueSet", "web", {"spec": {"replicas": 1}}, subresource="scale")
+            await cluster.quiet()
+            assert {"web-0", "web-1"} & set(await cluster.names("Service")) == {"web-0"}
+            written = len(cluster.writes)
+            await cluster.settle(5)
+            assert cluster.writes[written:] == [], "a quiet cluster sees no writes"
+            await cluster.delete("PodCliqueSet", "web")
+            await cluster.quiet()
+            assert "web-0" not in await cluster.names("Service")

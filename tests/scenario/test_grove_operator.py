@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from closeknit.kube.errors import NotFoundError
-from closeknit.kube.port import DeleteOptions, Propagation
+from closeknit.kube.port import DeleteOptions, KubernetesApi, Propagation
 from closeknit.testing.controlling import controlling
+from tests.scenario.controlled import real
 from tests.scenario.groves import (
     OPERATORS,
     all_parts,
@@ -20,6 +21,8 @@ from tests.scenario.groves import (
     phases,
     web,
 )
+
+__all__ = ["real"]
 
 NODES = [node(f"n{i}", zone="z", rack=f"r{i}") for i in range(4)]
 
@@ -115,8 +118,10 @@ async def test_a_scaled_gang_waits_for_the_base_gang() -> None:
     ],
 )
 @pytest.mark.requirement("G54")
-async def test_scaling_by_the_subresource(kind: str, name: str, replicas: int, pods: int) -> None:
-    async with controlling(OPERATORS, *NODES, web(), scheduler=True, standins=True) as cluster:
+async def test_scaling_by_the_subresource(
+    kind: str, name: str, replicas: int, pods: int, real: KubernetesApi | None
+) -> None:
+    async with controlling(OPERATORS, *NODES, web(), scheduler=True, standins=True, real=real) as cluster:
         await cluster.quiet()
         await cluster.patch(kind, name, {"spec": {"replicas": replicas}}, subresource="scale")
         await cluster.quiet()
@@ -363,10 +368,10 @@ async def test_a_reference_to_another_topology_is_compared() -> None:
 
 
 @pytest.mark.requirement("G55", "G56", "G57", "G58", "G59")
-async def test_a_topology_that_drifts_takes_its_constraints_with_it() -> None:
+async def test_a_topology_that_drifts_takes_its_constraints_with_it(real: KubernetesApi | None) -> None:
     given = clique_set("web", clique("worker", 2), topologyConstraint=packed("dc", "rack"))
-    async with controlling(OPERATORS, binding("dc", "zone", "rack")) as cluster:
-        await cluster.settle(1)
+    async with controlling(OPERATORS, binding("dc", "zone", "rack"), real=real) as cluster:
+        await cluster.quiet()
         await cluster.create(given)
         seen = []
 

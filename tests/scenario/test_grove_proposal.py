@@ -133,6 +133,28 @@ def test_supported_topology_domains(tmp_path: Path) -> None:
     assert problem.startswith('topologyAwareScheduling.levels[0].domain: "Numa" is not a ')
 
 
+@pytest.mark.requirement("G65")
+def test_two_gpus_of_one_numa_node_are_asked_for_as_two_of_one_node(tmp_path: Path) -> None:
+    """Nodes are the finest that is placed: gangs name the level, and KAI is asked to share the node."""
+    levels = [{"domain": domain, "key": key} for domain, key in {**KEYS, "numa": "example.com/numa"}.items()]
+    container = {"name": "main", "image": "m", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    spec = {"roleName": "w", "replicas": 2, "podSpec": {"containers": [container]}}
+    clique = {"name": "w", "topologyConstraint": {"packDomain": "numa"}, "spec": spec}
+    given = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "metadata": {"name": "s"},
+        "spec": {"replicas": 1, "template": {"cliques": [clique]}},
+    }
+    (tmp_path / "set.yaml").write_text(yaml.safe_dump_all([configured(levels), given]))
+
+    (gang,) = (each for each in translated("podgang", tmp_path) if each["kind"] == "PodGang")
+    assert required(gang["spec"]["podgroups"][0]) == "example.com/numa"
+    (group,) = (each for each in translated("kai", tmp_path) if each["kind"] == "PodGroup")
+    (part,) = group["spec"]["subGroups"]
+    assert part["topologyConstraint"]["requiredTopologyLevel"] == KEYS["host"]
+
+
 @pytest.mark.parametrize(
     ("levels", "want"),
     [

@@ -19,9 +19,13 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.workload import ObjectName
+from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import Controlled, controlling
 from closeknit.testing.faulty_api import Fault
+from tests.scenario.controlled import real
 from tests.scenario.groves import OPERATORS, binding, clique, clique_set, condition, packed
+
+__all__ = ["real"]
 
 GROUP, KIND = "operator.config.grove.io", "OperatorConfiguration"
 
@@ -48,8 +52,10 @@ async def topology(cluster: Controlled) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.requirement("G12", "G13", "G15", "G16", "G20")
-async def test_the_configured_topology_is_written_and_written_anew_after_a_restart() -> None:
-    async with controlling(OPERATORS, settings=configuration("rack", "zone")) as cluster:
+async def test_the_configured_topology_is_written_and_written_anew_after_a_restart(
+    real: KubernetesApi | None,
+) -> None:
+    async with controlling(OPERATORS, settings=configuration("rack", "zone"), real=real) as cluster:
         await cluster.quiet()
         assert await topology(cluster) == (["zone", "rack"], ["topology/zone", "topology/rack"])
         made = await cluster.get("Topology", "grove-topology")
@@ -66,9 +72,11 @@ async def test_the_configured_topology_is_written_and_written_anew_after_a_resta
 
 
 @pytest.mark.requirement("G18", "G62")
-async def test_switched_off_the_configured_topology_goes_and_sets_go_on_without_it() -> None:
+async def test_switched_off_the_configured_topology_goes_and_sets_go_on_without_it(
+    real: KubernetesApi | None,
+) -> None:
     given = clique_set("web", clique("worker"), topologyConstraint=packed("grove-topology", "rack"))
-    async with controlling(OPERATORS, settings=configuration("zone", "rack")) as cluster:
+    async with controlling(OPERATORS, settings=configuration("zone", "rack"), real=real) as cluster:
         await cluster.quiet()
         await cluster.create(given)
         await cluster.quiet()
@@ -117,8 +125,10 @@ async def test_where_the_topology_cannot_be_written_the_operator_does_not_start(
 
 
 @pytest.mark.requirement("G17")
-async def test_a_topology_that_cannot_be_deleted_keeps_the_operator_from_starting() -> None:
-    async with controlling([], point=2, fault=Fault.UNSENT) as cluster:
+async def test_a_topology_that_cannot_be_deleted_keeps_the_operator_from_starting(
+    real: KubernetesApi | None,
+) -> None:
+    async with controlling([], point=2, fault=Fault.UNSENT, real=real) as cluster:
         log = structlog.wrap_logger(structlog.ReturnLogger())
         await start(cluster.api, configuration("zone"), log)
         with pytest.raises(InvalidError, match="does not start"):
@@ -126,7 +136,9 @@ async def test_a_topology_that_cannot_be_deleted_keeps_the_operator_from_startin
 
 
 @pytest.mark.requirement("G19")
-async def test_a_failure_to_delete_is_logged_and_no_more() -> None:
+async def test_a_failure_to_delete_is_logged_and_no_more(
+    real: KubernetesApi | None,
+) -> None:
     said: list[str] = []
 
     class Log:
@@ -136,7 +148,7 @@ async def test_a_failure_to_delete_is_logged_and_no_more() -> None:
         def warning(self, event: str, **_: Any) -> None:
             said.append(f"warning: {event}")
 
-    async with controlling([], point=2, fault=Fault.UNSENT) as cluster:
+    async with controlling([], point=2, fault=Fault.UNSENT, real=real) as cluster:
         await start(cluster.api, configuration("zone"), Log())
         await start(cluster.api, configuration(enabled=False), Log())
         assert said == ["topology synchronized", "warning: topology not deleted"]

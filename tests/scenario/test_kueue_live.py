@@ -6,27 +6,46 @@ The same on the embedded cluster and, in ``make e2e``, on a real API server with
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import pytest
 
 from closeknit.controllers.kueue.operator import KUEUE
+from closeknit.dialects import Source, operator_settings
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import Controlled, controlling
+from closeknit.testing.faulty_api import Fault
 from tests.scenario.controlled import real
-from tests.unit.dialects.kueue.kit import HOST, QUEUES, RACK, K, job, node
+from tests.unit.dialects.kueue.kit import (
+    HOST,
+    QUEUES,
+    RACK,
+    K,
+    cluster_queue,
+    flavor,
+    job,
+    local_queue,
+    node,
+    topology,
+)
 
 __all__ = ["real"]
 
 GATE = {"name": f"{K}topology"}
 
 
-def objects() -> list[dict[str, Any]]:
-    """A queue over three racks of two hosts, and a Job of six pods that require a rack."""
-    nodes = (node(f"n{i}", "b", f"r{i // 2}", 4) for i in range(6))
-    made = [json.loads(text) for text in (*QUEUES, *nodes, job(6, podset_required_topology=RACK))]
-    made[-1]["spec"]["suspend"] = True
+NODES = [node(f"n{i}", "b", f"r{i // 2}", 4) for i in range(6)]
+"""Three racks of two hosts."""
+SIX = job(6, podset_required_topology=RACK)
+
+
+def objects(*texts: str) -> list[dict[str, Any]]:
+    """Objects, of which Jobs are created suspended."""
+    made = [json.loads(text) for text in texts]
+    for each in made:
+        if each["kind"] == "Job":
+            each["spec"]["suspend"] = True
     return made
 
 
@@ -42,15 +61,19 @@ async def selected(cluster: Controlled) -> list[str]:
 
 
 async def condition(cluster: Controlled, kind: str) -> str:
-    (workload,) = await cluster.every("Workload")
-    found = (workload.get("status") or {}).get("conditions") or ()
+    workloads = await cluster.every("Workload")
+    found = [one for each in workloads for one in (each.get("status") or {}).get("conditions") or ()]
     return next((f"{each['status']} {each['reason']}" for each in found if each["type"] == kind), "")
 
 
-@pytest.mark.requirement("K58", "K63", "K64", "K81", "K88", "K89", "K110", "K111")
+@pytest.mark.requirement(
+    "K48", "K49", "K58", "K63", "K64", "K81", "K88", "K89", "K92", "K93", "K94", "K110", "K111"
+)
 async def test_a_job_is_admitted_let_go_stopped_and_started_again(real: KubernetesApi | None) -> None:
     wanted = ["n0", "n0", "n0", "n0", "n1", "n1"]
-    async with controlling([KUEUE], *objects(), real=real, standins=real is None) as cluster:
+    async with controlling(
+        [KUEUE], *objects(*QUEUES, *NODES, SIX), real=real, standins=real is None
+    ) as cluster:
         await cluster.until(lambda: _is(selected(cluster), wanted))
         assert await condition(cluster, "Admitted") == "True Admitted"
         (workload,) = await cluster.names("Workload")
@@ -62,6 +85,80 @@ async def test_a_job_is_admitted_let_go_stopped_and_started_again(real: Kubernet
         await cluster.until(lambda: _is(selected(cluster), wanted))
         assert await condition(cluster, "Evicted") == "False QuotaReserved"
         assert [line for line in cluster.log if not line.endswith(" told")] == []
+
+
+@pytest.mark.requirement("K49")
+async def test_a_workload_follows_its_job_as_long_as_it_waits(real: KubernetesApi | None) -> None:
+    small = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 2}), local_queue())
+    async with controlling([KUEUE], *objects(*small, *NODES, job(4)), real=real) as cluster:
+        await cluster.until(lambda: _is(condition(cluster, "QuotaReserved"), "False WaitingForQuota"))
+        # Of a Job that a real server has, only what may change while it is suspended.
+        await cluster.patch("Job", "train", {"spec": {"parallelism": 2}})
+        await cluster.until(lambda: _is(condition(cluster, "Admitted"), "True Admitted"))
+        (workload,) = await cluster.every("Workload")
+        assert workload["spec"]["podSets"][0]["count"] == 2
+
+
+@pytest.mark.requirement("K60", "K74", "K108")
+async def test_what_waits_is_admitted_when_a_node_comes(real: KubernetesApi | None) -> None:
+    async with controlling([KUEUE], *objects(*QUEUES, NODES[0], SIX), real=real) as cluster:
+        await cluster.until(lambda: _is(condition(cluster, "QuotaReserved"), "False TopologyPlacementFailed"))
+        await cluster.create(json.loads(NODES[1]))
+        await cluster.until(lambda: _is(condition(cluster, "Admitted"), "True Admitted"))
+
+
+@pytest.mark.requirement("K87")
+async def test_a_queue_tells_that_it_is_not_active_and_when_it_is(real: KubernetesApi | None) -> None:
+    async def active() -> str:
+        status = (await cluster.get("ClusterQueue", "research")).get("status") or {}
+        return " ".join(f"{each['status']} {each['reason']}" for each in status.get("conditions", ()))
+
+    without = (flavor(), cluster_queue(), local_queue())
+    async with controlling([KUEUE], *objects(*without, *NODES, SIX), real=real) as cluster:
+        await cluster.until(lambda: _is(active(), "False TopologyNotFound"))
+        await cluster.create(json.loads(topology()))
+        await cluster.until(lambda: _is(active(), "True Ready"))
+        await cluster.until(lambda: _is(condition(cluster, "Admitted"), "True Admitted"))
+
+
+@pytest.mark.requirement("K20", "K21")
+async def test_pods_that_are_not_ready_in_time_cost_a_workload_its_quota(real: KubernetesApi | None) -> None:
+    said = (
+        b"apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nwaitForPodsReady: {timeout: 2s}\n"
+    )
+    settings = operator_settings([Source("kueue.yaml", said)]).entries
+    async with controlling(
+        [KUEUE], *objects(*QUEUES, *NODES, job(2)), real=real, standins=real is None, settings=settings
+    ) as cluster:
+        await cluster.until(lambda: _is(condition(cluster, "Evicted"), "True PodsReadyTimeout"))
+        await cluster.until(lambda: _is(condition(cluster, "Requeued"), "False PodsReadyTimeout"))
+        await cluster.until(lambda: _is(cluster.every("Pod"), []))
+
+
+@pytest.mark.requirement("K90", "K95", "K96", "K97", "K98")
+@pytest.mark.parametrize("number", [2, 5], ids=["the second pod", "the fifth pod"])
+async def test_after_a_crash_the_others_are_let_go_to_where_room_is_left(
+    number: int, real: KubernetesApi | None
+) -> None:
+    def has_let_go(writes: Sequence[str]) -> bool:
+        return sum(each.startswith("patch Pod ") for each in writes) == number
+
+    async with controlling(
+        [KUEUE],
+        *objects(*QUEUES, *NODES, SIX),
+        real=real,
+        standins=real is None,
+        point=has_let_go,
+        fault=Fault.KILLED_AFTER,
+    ) as cluster:
+
+        async def restarted() -> bool:
+            return cluster.restarts == 1
+
+        await cluster.until(restarted)
+        await cluster.until(lambda: _is(selected(cluster), ["n0", "n0", "n0", "n0", "n1", "n1"]))
+        await cluster.quiet()
+        assert await selected(cluster) == ["n0", "n0", "n0", "n0", "n1", "n1"]
 
 
 async def _is(asked: Awaitable[object], wanted: object) -> bool:

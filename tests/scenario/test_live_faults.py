@@ -15,8 +15,9 @@ from closeknit.kube.leases import Lease, LostLeaseError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import NODES, PODS
 from closeknit.scheduler import core
-from closeknit.scheduler.loop import Scheduler, Settings
+from closeknit.scheduler.loop import Scheduler
 from closeknit.scheduler.planning import Verdict, decide
+from closeknit.scheduler.settings import Settings
 from tests.scenario.test_live_scheduler import Heard, rack_of, racks
 from tests.unit.scheduler.living import Living
 from tests.unit.scheduler.objects import pod, pod_group, together

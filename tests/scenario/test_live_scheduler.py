@@ -13,10 +13,10 @@ from closeknit.hub.workload import Workload
 from closeknit.kube.port import DeleteOptions, JsonPatch
 from closeknit.kube.resources import NODES, PODS
 from closeknit.kube.standins import run_standins
-from closeknit.scheduler.loop import Settings
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.preemption import Displacement
 from closeknit.scheduler.reporter import Silence
+from closeknit.scheduler.settings import Settings
 from tests.unit.scheduler.living import living
 from tests.unit.scheduler.objects import GPU, node, pod, pod_group, together, topology
 

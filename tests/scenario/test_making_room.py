@@ -13,9 +13,10 @@ import structlog
 from closeknit.hub.workload import Workload
 from closeknit.kube.port import DeleteOptions, KubernetesApi
 from closeknit.kube.resources import PODS
+from closeknit.scheduler.deciding import Verdict
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
 from closeknit.scheduler.reporter import Silence
+from closeknit.scheduler.settings import Settings
 from tests.scenario.bound import POD_GROUPS, Json
 from tests.unit.scheduler.living import Living, living
 from tests.unit.scheduler.objects import node, pod, pod_group, together, topology
@@ -79,6 +80,22 @@ async def test_a_gang_of_higher_priority_displaces_one_whole_gang_and_gets_its_r
         await live.settle(12)
         assert heard.displaced_for == [("old", "urgent")]
         assert await bound(live) == {"urgent", "young", "other"}
+
+
+async def test_who_waits_beside_room_that_is_kept_hears_for_whom() -> None:
+    told: dict[str, Verdict] = {}
+
+    class Told(Silence):
+        def waiting(self, verdict: Verdict, *_: object) -> None:
+            told[verdict.workload.object.name] = verdict
+
+    async with living([*racks(1), *gang("old", 1)], reporter=Told()) as live:
+        await live.create(*gang("large", 2))
+        await live.settle(3)
+        await live.create(*gang("small", 1))
+        await live.settle(3)
+        assert told["large"].kept_for == ()
+        assert told["small"].kept_for == ("default/large",)
 
 
 async def test_a_gang_that_is_made_again_at_once_does_not_keep_the_one_it_was_displaced_for_asleep() -> None:

@@ -22,7 +22,7 @@ from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import DeleteOptions, MergePatch
 from closeknit.kube.resources import PODS
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.clock import HandClock
 from tests.scenario.bound import BY_KIND, DEFINITIONS, POD_GROUPS, Json
 from tests.unit.scheduler.objects import GPU, node, pod, pod_group, topology

@@ -49,6 +49,8 @@ def test_every_page_is_in_the_menu_once() -> None:
     [
         ("reference/cli.md", "## plan"),
         ("reference/metrics.md", "`closeknit_bindings_total`"),
+        ("reference/metrics.md", "`closeknit_controller_writes_total`"),
+        ("reference/metrics.md", "`closeknit_admission_answers_total`"),
         ("reference/rest.md", "## GET /api/v1/workloads"),
         ("reference/definitions/grove.md", "`spec.template.cliques[].topologyConstraint.packDomain`"),
     ],

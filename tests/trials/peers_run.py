@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from closeknit.cli.templates import with_templates_filled
 from closeknit.dialects import TARGETS, Located, Source, read, translate
 from tests.trials.runs import say
 
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     every = [
         tried(each, [*beside, *before], chosen.to, lenient=chosen.lenient)
         for path in chosen.paths
-        for each, before in with_page(sources(path))
+        for each, before in with_page(with_templates_filled(list(sources(path)), {}))
         if chosen.only.encode() in each.content
     ]
     ends = tuple(chosen.rightly)

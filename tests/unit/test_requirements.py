@@ -89,7 +89,6 @@ TESTS = Path(__file__).parents[1]
 ASKED = TESTS.parents[1] / "shared" / "requirements.md"
 NUMBER = re.compile(r"[A-Z]\d+")
 NOT_CARRIED = {
-    "G65": "Nodes are the finest that is placed; GPUs of one NUMA node are not told apart.",
     "K114": "Of Kueue's integrations, Jobs, JobSets and plain pods are there; no test carries all others.",
     "K121": "Required affinity between pods is refused with a sentence; it is not taken into account.",
 }

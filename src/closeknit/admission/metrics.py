@@ -13,24 +13,24 @@ class Metrics:
     """Counters of one webhook, in a registry of its own."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._answers = Counter(
             "closeknit_admission_answers_total",
             "Answers to API servers, by what was asked of which family and how it ended.",
             ("path", "family", "result"),
-            registry=self._registry,
+            registry=self.registry,
         )
         self._seconds = Histogram(
             "closeknit_admission_seconds",
             "How long an answer took.",
             ("path",),
             buckets=_SECONDS,
-            registry=self._registry,
+            registry=self.registry,
         )
         self._until = Gauge(
             "closeknit_admission_certificate_end_seconds",
             "Until when the certificate that is shown is valid, in seconds since 1970.",
-            registry=self._registry,
+            registry=self.registry,
         )
 
     def answered(self, path: str, family: str, result: str, seconds: float) -> None:
@@ -44,4 +44,4 @@ class Metrics:
 
     def written(self) -> bytes:
         """As Prometheus reads it."""
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)

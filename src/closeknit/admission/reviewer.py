@@ -17,7 +17,7 @@ from closeknit.admission.review import review
 from closeknit.admission.reviewed import REVIEWED
 from closeknit.dialects import DIALECTS
 from closeknit.dialects.family import Family
-from closeknit.dialects.ownership import pods_by_claim
+from closeknit.dialects.ownership import indexes_of
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
@@ -50,7 +50,7 @@ class Reviewer:
         self._api = api
         self.families = tuple(name for name in FAMILIES if name in families)
         self._operators = frozenset(operators)
-        indexes = [pods_by_claim(DIALECTS), *(index for family in DIALECTS for index in family.indexes)]
+        indexes = indexes_of(DIALECTS)
         self._view = View(Store(indexes), DIALECTS, lenient=True)
         for entry in settings:
             self._view.put(entry)

@@ -207,14 +207,102 @@ class PodSchedulingGate(Wire, frozen=True, kw_only=True):
     name: str = ""
 
 
+class PersistentVolumeClaimSpec(OpenWire, frozen=True, kw_only=True):
+    """What a claim asks of a volume, and which it has got."""
+
+    access_modes: list[str] = []
+    resources: ResourceRequirements = ResourceRequirements()
+    storage_class_name: str | None = None
+    volume_name: str = ""
+
+
+class PersistentVolumeClaim(KubernetesObject, frozen=True, kw_only=True):
+    """A volume for the pods that name it."""
+
+    open_ended: ClassVar = True
+
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+
+
+class VolumeClaimName(OpenWire, frozen=True, kw_only=True):
+    """The claim that a pod's volume comes from."""
+
+    claim_name: str = ""
+
+
+class VolumeClaimTemplate(OpenWire, frozen=True, kw_only=True):
+    """The claim that is made for each pod."""
+
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+
+
+class EphemeralVolume(OpenWire, frozen=True, kw_only=True):
+    """A volume that comes and goes with its pod."""
+
+    volume_claim_template: VolumeClaimTemplate = VolumeClaimTemplate()
+
+
 class Volume(Wire, frozen=True, kw_only=True):
     """Files of a pod; those that are claimed may be reached from some nodes only."""
 
     open_ended: ClassVar = True
 
     name: str = ""
-    persistent_volume_claim: dict[str, object] | None = None
-    ephemeral: dict[str, object] | None = None
+    persistent_volume_claim: VolumeClaimName | None = None
+    ephemeral: EphemeralVolume | None = None
+
+
+class VolumeNodeAffinity(OpenWire, frozen=True, kw_only=True):
+    """From which nodes a volume can be reached."""
+
+    required: NodeSelector | None = None
+
+
+class CsiVolume(OpenWire, frozen=True, kw_only=True):
+    """A volume of a driver."""
+
+    driver: str = ""
+
+
+class PersistentVolumeSpec(OpenWire, frozen=True, kw_only=True):
+    """What a volume is like."""
+
+    capacity: dict[str, Quantity] = {}
+    access_modes: list[str] = []
+    storage_class_name: str = ""
+    node_affinity: VolumeNodeAffinity = VolumeNodeAffinity()
+    claim_ref: dict[str, object] | None = None
+    csi: CsiVolume | None = None
+
+
+class PersistentVolumeStatus(OpenWire, frozen=True, kw_only=True):
+    """How a volume is doing."""
+
+    phase: str = ""
+
+
+class PersistentVolume(KubernetesObject, frozen=True, kw_only=True):
+    """Files that outlive pods."""
+
+    open_ended: ClassVar = True
+
+    spec: PersistentVolumeSpec = PersistentVolumeSpec()
+    status: PersistentVolumeStatus = PersistentVolumeStatus()
+
+
+class PodResourceClaim(OpenWire, frozen=True, kw_only=True):
+    """A claim that a pod names, or a template from which it gets one of its own."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
+class PodResourceClaimStatus(OpenWire, frozen=True, kw_only=True):
+    """The claim that was made for a pod from a template."""
+
+    name: str = ""
+    resource_claim_name: str = ""
 
 
 class PodSchedulingGroup(Wire, frozen=True, kw_only=True):
@@ -243,7 +331,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     affinity: Affinity = Affinity()
     tolerations: list[Toleration] = []
     topology_spread_constraints: list[TopologySpreadConstraint] = []
-    resource_claims: list[dict[str, object]] = []
+    resource_claims: list[PodResourceClaim] = []
     volumes: list[Volume] = []
     scheduler_name: str = ""
     scheduling_gates: list[PodSchedulingGate] = []
@@ -287,13 +375,14 @@ class PodStatus(OpenWire, frozen=True, kw_only=True):
 
     unused: ClassVar = words("""
         ephemeralContainerStatuses hostIP hostIPs initContainerStatuses message nominatedNodeName
-        observedGeneration podIP podIPs qosClass resize resourceClaimStatuses startTime
+        observedGeneration podIP podIPs qosClass resize startTime
     """)
 
     phase: str = ""
     reason: str = ""
     conditions: list[PodCondition] = []
     container_statuses: list[ContainerStatus] = []
+    resource_claim_statuses: list[PodResourceClaimStatus] = []
 
 
 class Pod(KubernetesObject, frozen=True, kw_only=True):

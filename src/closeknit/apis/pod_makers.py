@@ -6,8 +6,6 @@ templates stand.
 
 from __future__ import annotations
 
-from typing import Any
-
 from closeknit.apis.batch_v1 import JobStatus
 from closeknit.apis.meta_v1 import KubernetesObject
 
@@ -15,5 +13,5 @@ from closeknit.apis.meta_v1 import KubernetesObject
 class PodMaker(KubernetesObject, frozen=True, kw_only=True):
     """An object of any of these kinds."""
 
-    spec: dict[str, Any]
+    spec: dict[str, object] = {}
     status: JobStatus = JobStatus()

@@ -28,6 +28,7 @@ from closeknit.cli.pool import pool
 from closeknit.cli.run import run as run_scheduler
 from closeknit.cli.simulate import simulate
 from closeknit.cli.status import status
+from closeknit.cli.top import top
 from closeknit.cli.topology import topology
 from closeknit.cli.translate import translate
 from closeknit.cli.up import up
@@ -43,7 +44,6 @@ app = typer.Typer(
     help="Places the pods of AI workloads close together: topology-aware scheduling for Kubernetes.",
     epilog="Example: closeknit demo",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -78,6 +78,10 @@ _COMMANDS: Mapping[Callable[..., None], str] = {
         closeknit topology -f nodes.yaml -o svg > cluster.svg
         closeknit topology --context training
     """,
+    top: """
+        closeknit top --context training
+        closeknit top -f nodes.yaml --resource cpu --all
+    """,
     nodes: """
         closeknit nodes --shape zone=2,block=4,rack=8,host=16 --gpus 8 --topology cluster-topology
         closeknit nodes --drawing cluster.txt
@@ -99,6 +103,7 @@ _COMMANDS: Mapping[Callable[..., None], str] = {
         closeknit crds | closeknit apply -f - --kubeconfig closeknit.kubeconfig
     """,
     get: """
+        closeknit get workloads -A -w
         closeknit get podgroups,pods -n team-a
         closeknit get nodes -L topology/zone,topology/rack --context training
         closeknit get pods -A -l app=web -o wide -w

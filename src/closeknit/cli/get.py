@@ -15,6 +15,7 @@ from closeknit.cli import clusters, manifests, options
 from closeknit.cli.clusters import AskedCluster
 from closeknit.cli.resource_names import label, resource_named, resources_named
 from closeknit.cli.tables import TablePrinter
+from closeknit.cli.workloads import WORKLOADS, show
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, Problem, nearest, shown
 from closeknit.hub.sentences import cli as sentences
@@ -41,7 +42,9 @@ def get(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help="Such as pods, po, podgroup or jobs.batch; several with commas between them."
+            metavar="KIND",
+            help="Such as pods, po, podgroup or jobs.batch; several with commas between them."
+            " workloads are those of all families, with how far each has come.",
         ),
     ],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Left out: all of them.")] = "",
@@ -97,6 +100,12 @@ class View:
 
     async def shown(self, cluster: AskedCluster) -> None:
         """Print it."""
+        if self.kind == WORKLOADS and self.output in (Output.TABLE, Output.WIDE):
+            within = self.namespace or cluster.namespace
+            await show(
+                cluster, namespace=within, name=self.name, everywhere=self.everywhere, watch=self.watch
+            )
+            return
         served = await cluster.api.resources()
         if self.watch:
             found = [resource_named(self.kind, served, cluster.name)]

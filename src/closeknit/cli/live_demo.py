@@ -79,7 +79,7 @@ def _workers(cluster: EmbeddedCluster) -> Workers:
     import structlog
 
     from closeknit.dialects.lone_pods import SCHEDULERS
-    from closeknit.scheduler.loop import Settings
+    from closeknit.scheduler.settings import Settings
 
     settings = Settings(schedulers=SCHEDULERS | {"default-scheduler"})
     silent = structlog.wrap_logger(structlog.ReturnLogger())

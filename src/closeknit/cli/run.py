@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from closeknit.kube.port import KubernetesApi
     from closeknit.kube.rest import Access
     from closeknit.scheduler.instance import Instance
-    from closeknit.scheduler.loop import Settings
+    from closeknit.scheduler.settings import Settings
 
 _RETRY = 2.0
 """Seconds between two attempts to reach the API server at the start."""
@@ -167,7 +167,7 @@ def run(
 def _settings(names: list[str], connections: int, *, dry_run: bool) -> Settings:
     from closeknit.dialects.lone_pods import SCHEDULERS
     from closeknit.dialects.wire.registry import is_name
-    from closeknit.scheduler.loop import Settings
+    from closeknit.scheduler.settings import Settings
 
     wrong = [
         sentences.NO_SCHEDULER_NAME.at((Verbatim("--scheduler-name"),), name=name)

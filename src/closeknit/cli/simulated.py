@@ -14,6 +14,7 @@ from closeknit.cli.exits import ExitStatus, tell
 from closeknit.cli.loading import sources_of
 from closeknit.cli.nodes import USUAL_OFFER
 from closeknit.dialects import read
+from closeknit.dialects.text.documents import LARGEST
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, OneOf
 from closeknit.hub.resources import Resources
@@ -111,6 +112,11 @@ def replayed(site: Site, trace: str, seed: int, limit: int | None) -> tuple[Subm
         found, notes = tables.read_workloads(Path(trace), site, limit or _MOST, cut=limit is not None)
         sys.stderr.writelines(f"note: {printable(str(note))}\n" for note in notes)
         return found
+    file = Path(trace)
+    if file.is_file() and (size := file.stat().st_size) > LARGEST:
+        # It is not even read.
+        wrong = sentences.TRACE_TOO_LARGE.at((Verbatim(trace),), most=LARGEST, bytes=size)
+        raise InvalidError([wrong])
     source = next(iter(sources_of([trace])))
     return own.read(source, site, seed, _MOST if limit is None else sys.maxsize)[:limit]
 

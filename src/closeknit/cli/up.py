@@ -109,7 +109,7 @@ def up(
 
     def workers(cluster: EmbeddedCluster) -> Workers:
         from closeknit.dialects.lone_pods import SCHEDULERS
-        from closeknit.scheduler.loop import Settings
+        from closeknit.scheduler.settings import Settings
 
         # There is no other scheduler here, and Kueue leaves pods to the usual one.
         bound = SCHEDULERS | {"default-scheduler"}

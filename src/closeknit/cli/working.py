@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from closeknit.live.log import Log
     from closeknit.scheduler.health import Probes
     from closeknit.scheduler.instance import Instance
-    from closeknit.scheduler.loop import Settings
+    from closeknit.scheduler.settings import Settings
 
 SCHEDULER_LEASE = "closeknit-scheduler"
 CONTROLLERS_LEASE = "closeknit-controllers"
@@ -192,7 +192,8 @@ class Workers:
 
         def metrics() -> bytes:
             counted = found.metrics() if found is not None else b""
-            return counted + (self.admission.metrics.written() if self.admission is not None else b"")
+            others = (each for each in (self.controllers, self.admission) if each is not None)
+            return counted + b"".join(each.metrics.written() for each in others)
 
         return Probes(
             alive=lambda: not_alive(self.following),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from closeknit.controllers.metrics import Metrics
 from closeknit.controllers.runtime.controller import Operator
 from closeknit.controllers.runtime.loop import ControllerLoop
 from closeknit.dialects import DIALECTS
@@ -46,6 +47,7 @@ class Controllers:
         self._settings = settings
         self._leadership = Leadership(api, lease, identity=identity, log=log, random=random, clock=clock)
         self.loop: ControllerLoop | None = None
+        self.metrics = Metrics(lambda: self.loop.waiting if self.loop is not None else 0)
 
     async def run(self) -> None:
         """Work until ``stop`` was called and what was under way has ended."""
@@ -98,6 +100,7 @@ class Controllers:
             clock=self._clock,
             following=self._following,
             settings=self._settings,
+            metrics=self.metrics,
         )
         self._log.info("controlling", families=[each.family for each in self._operators])
         try:

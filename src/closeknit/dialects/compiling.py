@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
+from closeknit.dialects.core.claims import resolved
+from closeknit.dialects.core.levels import down_to_nodes
+from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.family import Compiled, Described, Family, Rendered
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
 from closeknit.hub import request as hub_request
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem, Severity, parted
+from closeknit.hub.request import Group, Request
+from closeknit.hub.sentences import claims as sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 
@@ -31,6 +36,12 @@ def compile_object(view: View, family: Family, key: Key) -> Compiled:
         return compiled
     topologies = view.derive(topologies_of, family.name)
     return replace(compiled, workloads=tuple(_sound(each, topologies) for each in compiled.workloads))
+
+
+def place_object(view: View, family: Family, key: Key) -> tuple[Workload, ...]:
+    """The workloads of an object, as they are placed."""
+    compiled = view.derive(compile_object, family, key)
+    return tuple(to_place(view, each) for each in compiled.workloads)
 
 
 def _with_notes_apart(compiled: Compiled) -> Compiled:
@@ -100,6 +111,48 @@ def describers(view: View, family: str) -> dict[str, str]:
         for topology in view.derive(by_name[name].topologies).topologies if name in by_name else ():
             found.setdefault(topology, name)
     return found
+
+
+def to_place(view: View, workload: Workload) -> Workload:
+    """A workload in words that can be counted: what its pods claim by name, and no level below hosts.
+
+    What cannot be said of claims is a note, or a problem where pods are bound, which must not be guesswork.
+    """
+    if workload.request is None:
+        return workload
+    topologies = view.derive(topologies_of, workload.dialect)
+    topology = topologies.get(workload.request.topology or "")
+    labels = topology.labels if topology is not None else ()
+    found: dict[Problem, None] = {}
+
+    def counted(request: Request) -> Request:
+        whole = down_to_nodes(request, topology)
+        if whole != request:
+            found.update(dict.fromkeys(_below_hosts(request, whole)))
+        placed, told = resolved(view, workload.key.namespace, whole, labels)
+        found.update(dict.fromkeys(left_out(told, binding=binds(view))))
+        return placed
+
+    request = counted(workload.request)
+    if request == workload.request and not found:
+        return workload
+    options = tuple(replace(each, request=counted(each.request)) for each in workload.options)
+    problems, notes = parted(found)
+    return replace(
+        workload,
+        request=None if problems else request,
+        options=options,
+        problems=(*workload.problems, *problems),
+        notes=(*workload.notes, *notes),
+    )
+
+
+def _below_hosts(before: Request, after: Request) -> Iterator[Problem]:
+    for (own, _), (kept, _) in zip(before.root.walk(), after.root.walk(), strict=True):
+        if isinstance(own, Group) and isinstance(kept, Group) and own != kept:
+            for level in (own.required, own.preferred):
+                if level is not None and level not in (kept.required, kept.preferred):
+                    yield sentences.KEPT_BY_KUBELETS.at((), level=level, group=own.name)
 
 
 def _sound(workload: Workload, topologies: Mapping[str, Topology]) -> Workload:

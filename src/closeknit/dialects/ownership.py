@@ -17,6 +17,7 @@ from closeknit.apis import core_v1
 from closeknit.dialects.core.naming import lone_holder, workload_name
 from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.core.shared_gpus import GPU, first_sharers
+from closeknit.dialects.core.volumes import pods_by_volume_claim
 from closeknit.dialects.family import Family
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
@@ -50,6 +51,12 @@ def pods_by_claim(families: Sequence[Family]) -> Index:
         return named or (_unclaimed(pod),)
 
     return Index(CLAIM, core_v1.Pod, claims)
+
+
+def indexes_of(families: Sequence[Family]) -> list[Index]:
+    """The indexes of a store that these families read."""
+    own = (index for family in families for index in family.indexes)
+    return [pods_by_claim(families), pods_by_volume_claim(), *own]
 
 
 def claim_of(view: View, pod: Key) -> Claim:

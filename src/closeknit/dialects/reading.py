@@ -7,15 +7,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from closeknit.apis import core_v1
-from closeknit.dialects.compiling import check_object, compile_object
+from closeknit.apis.pod_makers import PodMaker
+from closeknit.dialects.compiling import check_object, compile_object, to_place
 from closeknit.dialects.core import kinds as core_kinds
-from closeknit.dialects.core.node_filters import hub_node
+from closeknit.dialects.core.claims import held_by, read_node
 from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.disambiguation import Topologies, Workloads
 from closeknit.dialects.family import Family
-from closeknit.dialects.ownership import Claim, claim_of, objects_for, pod_of, pods_by_claim
+from closeknit.dialects.ownership import Claim, claim_of, indexes_of, objects_for, pod_of
 from closeknit.dialects.store.objects import Reported, Stored, Unreadable
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
@@ -145,8 +146,7 @@ def load_documents(
     skipped: list[Skipped] = []
     replaced: list[Replaced] = []
     origins: dict[Key, Origin] = {}
-    indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
-    store, schedulers = Store(indexes), list[str]()
+    store, schedulers = Store(indexes_of(families)), list[str]()
     named = _noting_cluster(documents, schedulers)
     for found in registry.objects(named, lenient=lenient, namespace=namespace):
         match found:
@@ -191,14 +191,20 @@ def reading_of(loaded: Loaded) -> Reading:
     """Everything that was found in files; the promises are those of ``closeknit.dialects.read``."""
     found = gather(loaded)
     topologies = Topologies(loaded.view)
-    workloads = Workloads(loaded.view.families, topologies, found.workloads)
+    placed = [to_place(loaded.view, each) for each in found.workloads]
+    workloads = Workloads(loaded.view.families, topologies, placed)
+    unsaid = (
+        loaded.located(Reported(after.key, problem))
+        for before, after in zip(found.workloads, placed, strict=True)
+        for problem in after.problems[len(before.problems) :]
+    )
     held = ((workloads.holder(claim), pod) for claim, pod in found.pods)
     return Reading(
         cluster=Cluster(
             topologies=topologies.everything(),
             nodes=tuple(found.nodes[name] for name in sorted(found.nodes)),
             holdings=(
-                *_holdings(held),
+                *_holdings(loaded.view, held),
                 *(
                     replace(each, workload=workloads.named(family, each.workload))
                     for family, each in found.holdings
@@ -206,8 +212,8 @@ def reading_of(loaded: Loaded) -> Reading:
             ),
         ),
         workloads=tuple(sorted(workloads.everything(), key=queue_order)),
-        problems=loaded.in_order(found.problems),
-        skipped=loaded.skipped,
+        problems=loaded.in_order([*found.problems, *unsaid]),
+        skipped=found.loaded.skipped,
         notes=loaded.in_order(found.notes),
         replaced=loaded.replaced,
         live=frozenset(each.key for each in found.workloads if loaded.origins[each.key].live),
@@ -229,6 +235,7 @@ def gather(loaded: Loaded) -> Gathered:
         for workload in _workloads(view, family, reported, noted, holdings):
             seen = tuple(map(loaded.origins[workload.key].in_file, workload.problems))
             workloads.append(replace(workload, problems=seen) if workload.problems else workload)
+    loaded = replace(loaded, skipped=(*loaded.skipped, *_nobodys(loaded, workloads, [*reported, *noted])))
     problems = [*loaded.problems, *map(loaded.located, reported)]
     notes = [*loaded.notes, *map(loaded.located, noted)]
     return Gathered(
@@ -240,6 +247,15 @@ def gather(loaded: Loaded) -> Gathered:
         problems=[each for each in problems if not each.is_note],
         notes=[*(each for each in problems if each.is_note), *notes],
     )
+
+
+def _nobodys(loaded: Loaded, workloads: Iterable[Workload], told: Iterable[Reported]) -> Iterator[Skipped]:
+    """Objects of kinds that families could read, and none does: passed over like kinds that nobody reads."""
+    taken = {each.key for each in workloads} | {each.key for each in told}
+    for each in loaded.view.of(PodMaker):
+        if each.key not in taken:
+            origin, name = loaded.origins[each.key], each.object
+            yield Skipped(origin.source, origin.document, name.api_version, name.kind)
 
 
 def _workloads(
@@ -281,7 +297,7 @@ def _nodes(view: View, reported: list[Reported]) -> dict[str, Node]:
     nodes: dict[str, Node] = {}
     for each in view.of(core_v1.Node):
         found: list[Problem] = []
-        nodes[each.name] = hub_node(each.content, found)
+        nodes[each.name] = read_node(view, each, found)
         reported.extend(map(each.report, found))
     return nodes
 
@@ -305,9 +321,13 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
     return pods
 
 
-def _holdings(pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding, ...]:
+def _holdings(view: View, pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding, ...]:
     """What pods hold, equal ones of one workload on one node together; in a stable order."""
-    counts = Counter(pod.holding(workload) for workload, pod in pods if pod.holds and not pod.problems)
+    counts = Counter(
+        replace(pod.holding(workload), resources=held_by(view, pod))
+        for workload, pod in pods
+        if pod.holds and not pod.problems
+    )
     holdings = (replace(held, pods=count) for held, count in counts.items())
     return tuple(
         sorted(

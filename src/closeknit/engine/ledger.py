@@ -51,10 +51,11 @@ def port_rows(ports: frozenset[HostPort]) -> dict[str, tuple[int, int]]:
     """
     found: dict[str, tuple[int, int]] = {}
     for port in sorted(ports):
-        everywhere = f"{PORT}{port.port}/{port.protocol}"
+        # Without a slash, which would make it a scarce device that others keep away from.
+        everywhere = f"{PORT}{port.port} {port.protocol}"
         taken, _ = found.get(everywhere, (0, 0))
         if port.address:
-            found[f"{PORT}{port}"] = (1, 1)
+            found[f"{everywhere} at {port.address}"] = (1, 1)
         # A pod that asks for one address beside all of them asks for no more than all of them.
         found[everywhere] = (min(taken + 1, ADDRESSES) if port.address else ADDRESSES, ADDRESSES)
     return found

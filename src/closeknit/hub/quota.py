@@ -19,6 +19,8 @@ LEVEL = "flavor's quota"
 QUEUE_LEVEL = "queue's quota"
 """The same where pods are charged to a queue as they run."""
 LEVELS = (LEVEL, QUEUE_LEVEL)
+ORDER = "queue's order"
+"""What the shortfall of a workload names in place of a level that waits behind another of its queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,13 @@ def refused(option: Option, lacking: Sequence[DomainFit], level: str = LEVEL) ->
         relaxations=(),
     )
     return Unplaceable(option.request.name, (shortfall,))
+
+
+def behind(request: Request) -> Unplaceable:
+    """What becomes of a workload that waits behind another of its queue, which nobody may pass."""
+    pods = sum(pods.least for pods in request.root.pod_sets())
+    root = request.root.name
+    return Unplaceable(request.name, (Shortfall(root, ORDER, pods, 0, (), (), ()),))
 
 
 def lacks_quota(outcome: Outcome) -> bool:

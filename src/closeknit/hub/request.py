@@ -43,6 +43,14 @@ class HostPort:
         return f"{self.port}/{self.protocol}{at}"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Reference:
+    """An object that pods name, and that says more about where they can run."""
+
+    kind: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class PodSet:
     """Equal pods. At least ``minimum`` of ``count`` must run at once, or none is placed."""
@@ -62,6 +70,8 @@ class PodSet:
     """
     pods: tuple[str, ...] = ()
     """Names of the pods still to place, in rank order; empty for made-up names."""
+    claims: tuple[Reference, ...] = ()
+    """Claims by name. What they come to is counted in ``resources`` and ``filter`` by whoever knows them."""
     neighbour: Neighbour = Neighbour()
     """What other pods see of each of them, and what each asks of the pods around it."""
 

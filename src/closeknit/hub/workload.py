@@ -61,6 +61,10 @@ class Workload:
     """Whether it may be displaced for others once it runs."""
     preempts: bool = True
     """Whether others may be displaced for it while it waits."""
+    queue: str = ""
+    """The queue within which it keeps its order, where queues are charged for whole workloads."""
+    strict: bool = False
+    """Whether nobody of its queue may pass it."""
     maker: Key | None = None
     """The object that it was compiled from, where that has another name; see ``key``."""
     notes: tuple[Problem, ...] = ()

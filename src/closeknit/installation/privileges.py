@@ -66,9 +66,18 @@ _PLURALS: Final[Mapping[tuple[str, str], str]] = {
     ("batch", "Job"): "jobs",
     ("kubeflow.org", "PyTorchJob"): "pytorchjobs",
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): "leaderworkersets",
+    ("", "PersistentVolume"): "persistentvolumes",
+    ("", "PersistentVolumeClaim"): "persistentvolumeclaims",
+    ("resource.k8s.io", "DeviceClass"): "deviceclasses",
+    ("resource.k8s.io", "ResourceClaim"): "resourceclaims",
+    ("resource.k8s.io", "ResourceClaimTemplate"): "resourceclaimtemplates",
+    ("resource.k8s.io", "ResourceSlice"): "resourceslices",
+    ("resource.nvidia.com", "ComputeDomain"): "computedomains",
     ("scheduling.k8s.io", "PodGroup"): "podgroups",
     ("scheduling.k8s.io", "PriorityClass"): "priorityclasses",
     ("scheduling.k8s.io", "Workload"): "workloads",
+    ("storage.k8s.io", "CSINode"): "csinodes",
+    ("storage.k8s.io", "StorageClass"): "storageclasses",
     **{
         (each["spec"]["group"], each["spec"]["names"]["kind"]): each["spec"]["names"]["plural"]
         for family in DEFINITIONS.values()

@@ -16,14 +16,15 @@ import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.compiling import compile_object, topologies_of
-from closeknit.dialects.core.node_filters import hub_node
+from closeknit.apis.storage_k8s_io_v1 import CsiNode
+from closeknit.dialects.compiling import place_object, topologies_of
+from closeknit.dialects.core.claims import held_by, node_of
 from closeknit.dialects.core.pods import Stage, read_pod
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kubernetes import KUBERNETES
 from closeknit.dialects.lone_pods import LONE_PODS, SCHEDULERS
-from closeknit.dialects.ownership import CLAIM, Claim, pods_by_claim
+from closeknit.dialects.ownership import CLAIM, Claim, indexes_of
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
@@ -44,6 +45,9 @@ from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS, ADMITTED)
 """The families whose workloads are scheduled, and those that keep places for pods to come."""
 
+_CLAIMED = frozenset({core_v1.PersistentVolume, core_v1.PersistentVolumeClaim, CsiNode})
+"""What decides how much pods hold that claim volumes."""
+
 
 @dataclass(frozen=True, slots=True)
 class News:
@@ -61,7 +65,7 @@ class ClusterState:
     def __init__(
         self, families: Sequence[Family] = FAMILIES, schedulers: frozenset[str] = SCHEDULERS
     ) -> None:
-        indexes = [pods_by_claim(families), *(index for family in families for index in family.indexes)]
+        indexes = indexes_of(families)
         self._store = Store(indexes)
         self.view = View(self._store, families, schedulers=schedulers)
         self._schedulers = schedulers
@@ -86,6 +90,9 @@ class ClusterState:
         self._said: dict[Key, Stored[core_v1.Pod]] = {}
         """Of pods that are assumed to be bound, what the server says of them."""
         self._told: list[Key] = []
+        self._claiming: dict[Key, None] = {}
+        """Pods with a node that claim something, which may come to something else when the claim changes."""
+        self._claims_changed = False
 
     # ------------------------------------------------------------------------------------- questions
 
@@ -186,6 +193,7 @@ class ClusterState:
         elif entry.shape is core_v1.Pod:
             self._tracked.set_pod(key, None)
             self._promised.set_pod(key, None)
+            self._claiming.pop(key, None)
         elif entry.shape is wire.Workload:
             self._promised.give(key, {})
         for family in self._asking.get(entry.shape, ()):
@@ -225,14 +233,14 @@ class ClusterState:
             return
         self.view.put(entry)
         if entry.shape is core_v1.Node:
-            self._tracked.set_node(
-                key.name, hub_node(entry.content, []) if isinstance(entry, Stored) else None
-            )
+            self._tracked.set_node(key.name, self.view.derive(node_of, key))
         elif entry.shape is core_v1.Pod:
             self._tracked.set_pod(key, self._holding(entry) if isinstance(entry, Stored) else None)
             self._promised.set_pod(key, entry if isinstance(entry, Stored) else None)
             if isinstance(entry, Stored) and self._may_be_alone(entry):
                 self._new[LONE_PODS, key] = None
+        elif entry.shape in _CLAIMED:
+            self._claims_changed = True
         else:
             if entry.shape is wire.Workload and known is None:
                 self._promised.give(key, self.view.derive(places_given, key))
@@ -264,14 +272,17 @@ class ClusterState:
             return None
         (claim, *_) = self._store.values(CLAIM, pod.key)
         assert isinstance(claim, Claim)
-        return read.holding(self._named(claim.family, claim.holder))
+        if read.shape.claims:
+            self._claiming[pod.key] = None
+        held = read.holding(self._named(claim.family, claim.holder))
+        return replace(held, resources=held_by(self.view, read))
 
     # ------------------------------------------------------------------------------------------ news
 
     def is_stale(self, unit: Workload) -> bool:
         """Whether something that a unit is made of has changed since the last call of ``news``."""
         family = self._families[unit.dialect]
-        return (family, unit.key) in self._new or self.view.is_stale(compile_object, family, unit.key)
+        return (family, unit.key) in self._new or self.view.is_stale(place_object, family, unit.key)
 
     def told(self) -> list[Key]:
         """Pods that were assumed to be bound, and of which the server has told since the last call."""
@@ -285,10 +296,17 @@ class ClusterState:
         meanwhile is mostly our own doing, and they are not decided before.
         """
         self._tracked.set_topologies(self._topologies())
+        for (node,) in list(self.view.stale(node_of)):
+            self._tracked.set_node(node.name, self.view.derive(node_of, node))
+        if self._claims_changed:
+            self._claims_changed = False
+            for key in list(self._claiming):
+                pod = self.pod(key)
+                self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
         for (key,) in list(self.view.stale(places_given)):
             self._promised.give(key, self.view.derive(places_given, key))
         units: dict[Key, Workload | None] = {}
-        looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(compile_object)])
+        looked_at = dict.fromkeys([*self._new, *self._broken, *self.view.stale(place_object)])
         self._new, self._broken = {}, {}
         for family, key in looked_at:
             made = self._made.get((family, key), ())
@@ -349,7 +367,7 @@ class ClusterState:
                 return ()
             return (Workload(entry.object, family.name, None, entry.problems, maker=key),)
         try:
-            made = self.view.derive(compile_object, family, key).workloads
+            made = self.view.derive(place_object, family, key)
             return tuple(map(self._told_apart, made)) if family.name in self._apart else made
         except Exception as error:  # noqa: BLE001 (one object that breaks a rule of ours must not stop the others)
             self._broken[family, key] = None
@@ -358,9 +376,10 @@ class ClusterState:
 
 
 def _without_details(pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:
-    """The pod with no more of its status than its phase: what else changes there decides nothing."""
+    """The pod with no more of its status than its phase and its claims, because nothing else decides."""
     status = pod.content.status
-    if status == (bare := core_v1.PodStatus(phase=status.phase)):
+    made = status.resource_claim_statuses
+    if status == (bare := core_v1.PodStatus(phase=status.phase, resource_claim_statuses=made)):
         return pod
     return replace(pod, content=msgspec.structs.replace(pod.content, status=bare))
 

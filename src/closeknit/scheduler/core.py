@@ -7,12 +7,10 @@ Whoever runs it puts objects into its ``state``, tells ``acting`` what calls cam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from random import Random
 
-from closeknit.dialects.family import Family
-from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.keys import Key
@@ -21,7 +19,7 @@ from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.changes import Change, QuotaChanged
-from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
+from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Bind, Call
 from closeknit.scheduler.deciding import charge
 from closeknit.scheduler.known_failures import KnownFailures
@@ -32,36 +30,8 @@ from closeknit.scheduler.planning import Verdict, book, decide, least, surplus
 from closeknit.scheduler.refusals import Refusals
 from closeknit.scheduler.reporter import Observer, Reporter
 from closeknit.scheduler.reservation import keeping
+from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.waiting import WaitingQueue
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How a scheduler works."""
-
-    schedulers: frozenset[str] = SCHEDULERS
-    """The values of ``schedulerName`` whose pods are bound."""
-    families: tuple[Family, ...] = FAMILIES
-    connections: int = 64
-    """How many calls are made at once."""
-    bind_deadline: float = 4.0
-    """Seconds until a call without an answer counts as lost; fewer than a lease outlives its holder."""
-    gather: float = 0.01
-    """Seconds that changes are gathered before they are looked at, so that a gang's pods come together."""
-    gather_many: float = 0.1
-    """The same while there are many of them; each look at a gang that is not complete is for nothing."""
-    turn: float = 0.005
-    """Seconds of deciding after which others get a turn."""
-    farewell: float = 10.0
-    """Seconds that bindings under way get to settle after ``stop``."""
-    reserving: bool = True
-    """Whether a place is kept for the first unit that does not fit."""
-    displacing: bool = True
-    """Whether running units are displaced for those that go before them."""
-    dry_run: bool = False
-    """Whether to decide and report, and to bind nothing."""
-    explaining: bool = True
-    """Whether to work out why a unit found no room, which costs far more than to find that it has none."""
 
 
 class Core:
@@ -212,10 +182,12 @@ class Core:
                 verdicts = surplus(self.state.engine, self.state.topologies, units, self.accounts)
         else:
             verdict = self._decided(workload)
-            kept = self._room.kept_before(workload, self.state, now)
-            if isinstance(verdict.outcome, Placed) and kept and not self.state.has_place(workload):
+            placed = isinstance(verdict.outcome, Placed) and not self.state.has_place(workload)
+            if placed and (kept := self._room.kept_before(workload, self.state, now)):
                 with keeping(self.state.engine, kept):
                     verdict = self._decided(workload)
+                if not isinstance(verdict.outcome, Placed):
+                    verdict = replace(verdict, kept_for=tuple(sorted(place.unit for place in kept)))
             contended = self.queue.ready(now) and not satisfied(workload.request.root)
             verdicts = [least(self.state.engine, verdict) if contended else verdict]
         for verdict in verdicts:

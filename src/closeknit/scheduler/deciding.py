@@ -44,6 +44,8 @@ class Verdict:
     """The topology whose levels the workload speaks of."""
     option: Option | None = None
     """The way to run that was taken, if there was a choice; pods left out for lack of quota included."""
+    kept_for: tuple[str, ...] = ()
+    """The units for which the room is kept that there is for the workload; they go before it in the queue."""
 
     @property
     def notes(self) -> tuple[Problem, ...]:

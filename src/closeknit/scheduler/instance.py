@@ -23,10 +23,11 @@ from closeknit.live.following import Following
 from closeknit.live.leadership import Leadership, LeaseName
 from closeknit.live.log import Log
 from closeknit.scheduler.health import Probes
-from closeknit.scheduler.loop import Scheduler, Settings
+from closeknit.scheduler.loop import Scheduler
 from closeknit.scheduler.metrics import Metrics, Readings
 from closeknit.scheduler.observing import Observer
 from closeknit.scheduler.reporting import Reporter
+from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.snapshot import snapshot
 
 COMPONENT = "closeknit"

@@ -16,8 +16,9 @@ from closeknit.scheduler.acting import Acting, Counters
 from closeknit.scheduler.binder import Binder
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Answered
-from closeknit.scheduler.core import Core, Settings
+from closeknit.scheduler.core import Core
 from closeknit.scheduler.reporter import Observer, Reporter, Silence
+from closeknit.scheduler.settings import Settings
 from closeknit.scheduler.waiting import WaitingQueue
 
 __all__ = ["USUAL", "Scheduler", "Settings"]

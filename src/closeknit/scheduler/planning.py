@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Assignment, Placed
+from closeknit.hub.quota import behind
 from closeknit.hub.request import PodSet
 from closeknit.hub.workload import ObjectName, Workload
 from closeknit.scheduler.deciding import Status, Verdict, book, charge, decide, topology_of
@@ -47,8 +48,7 @@ def plan(
     for workload in queue:
         book(accounts, workload)
     if not any(map(elastic, queue)):
-        for workload in in_turn(queue, accounts):
-            verdict = decide(engine, cluster, workload, accounts)
+        for workload, verdict in _one_by_one(engine, cluster, queue, accounts):
             yield verdict
             if until is not None and until(workload):
                 return
@@ -152,12 +152,31 @@ def _in_order(
     part: Callable[[Verdict], Verdict],
 ) -> tuple[list[Workload], list[Verdict]]:
     """Who is served when, and what with."""
-    order, verdicts = [], []
-    for workload in in_turn(queue, accounts):
+    order: list[Workload] = []
+    verdicts: list[Verdict] = []
+    for workload, verdict in _one_by_one(engine, cluster, queue, accounts):
         order.append(workload)
-        verdicts.append(part(decide(engine, cluster, workload, accounts)))
+        verdicts.append(part(verdict))
         _apply(engine, accounts, verdicts[-1])
     return order, verdicts
+
+
+def _one_by_one(
+    engine: Engine, cluster: Cluster, queue: Sequence[Workload], accounts: Accounts
+) -> Iterator[tuple[Workload, Verdict]]:
+    """Each workload and what becomes of it; who takes one applies it before the next.
+
+    Where the first of a strict queue cannot be served, those behind it wait.
+    """
+    halted: set[str] = set()
+    for workload in in_turn(queue, accounts):
+        if workload.queue in halted and workload.request is not None and not workload.admitted:
+            yield workload, Verdict(workload, behind(workload.request))
+            continue
+        verdict = decide(engine, cluster, workload, accounts)
+        if workload.strict and workload.request is not None and not isinstance(verdict.outcome, Placed):
+            halted.add(workload.queue)
+        yield workload, verdict
 
 
 def _contended(verdicts: Sequence[Verdict]) -> bool:

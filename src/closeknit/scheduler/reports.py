@@ -30,7 +30,7 @@ _LONGEST_OUTCOME = 8192
 _SHORTFALLS = 3
 _HELPS = 2
 _EXCLUDED = 2
-_VICTIMS = 5
+_NAMES = 5
 _PROBLEMS = 8
 _AWAITING = (sentences.TOO_FEW_PODS, sentences.PODS_AWAITED, sentences.PODS_MISSING)
 
@@ -80,6 +80,10 @@ class Report:
 def report(verdict: Verdict, plan: Displacement | None = None) -> Report:
     """What is told about a unit that was decided, and about who is displaced for it."""
     state, reasons = _told(verdict)
+    if verdict.kept_for:
+        names = _listed([wording.printable(each) for each in verdict.kept_for])
+        words = f"There is room, but it is kept for {names}, ahead in the queue and without room yet."
+        reasons = (Reason("PlaceKept", words, words), *reasons)
     if plan is None:
         return _report(state, reasons, _outcome(verdict))
     words = _planned(plan)
@@ -148,12 +152,16 @@ def _planned(plan: Displacement) -> str:
     some = [
         f"{wording.printable(each.holder)} ({wording.counted(each.pods, 'pod')})" for each in plan.victims
     ]
-    if (more := len(some) - _VICTIMS) > 0:
-        some[_VICTIMS:] = [f"{more} more"]
-    who = " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
+    who = _listed(some)
     placed = plan.verdict.outcome
     then = f" Then it fits: {' '.join(_placement(placed))}" if isinstance(placed, Placed) else ""
     return f"{who} {'is' if len(plan.victims) == 1 else 'are'} displaced to make room for it.{then}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Some names, and how many more there are."""
+    some = [*names[:_NAMES], *([f"{len(names) - _NAMES} more"] if len(names) > _NAMES else [])]
+    return " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
 
 
 def _placement(placed: Placed) -> Iterator[str]:
@@ -208,6 +216,8 @@ def _outcome(verdict: Verdict, plan: Displacement | None = None) -> str:
     """
     told = outcome_json.outcome(verdict)
     kept = {key: value for key, value in told.items() if key not in ("workload", "dialect", "pods")}
+    if verdict.kept_for:
+        kept["placeKeptFor"] = list(verdict.kept_for)
     if plan is not None:
         displaced = [{"workload": each.holder, "pods": each.pods} for each in plan.victims]
         kept = {"status": kept.pop("status"), "plan": {"displaces": displaced}, **kept}

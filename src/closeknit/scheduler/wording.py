@@ -114,6 +114,8 @@ def need(shortfall: Shortfall) -> str:
     if shortfall.level in quota.LEVELS:
         left = f"there is quota for {shortfall.fits}" if shortfall.fits else "there is none left"
         return f"{group} needs quota for {wanted}; {left}."
+    if shortfall.level == quota.ORDER:
+        return f"{group} waits behind another of its queue, which nobody may pass (StrictFIFO)."
     if shortfall.level is None:
         asked, best = f"{group} needs room for {wanted}", "the cluster has"
     else:

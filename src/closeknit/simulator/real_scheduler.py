@@ -22,9 +22,10 @@ from closeknit.kube.errors import NotFoundError
 from closeknit.kube.port import DeleteOptions, MergePatch
 from closeknit.kube.resources import NODES, PODS
 from closeknit.live.following import Following, kinds_read
-from closeknit.scheduler.loop import Scheduler, Settings
+from closeknit.scheduler.loop import Scheduler
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.reporter import Silence
+from closeknit.scheduler.settings import Settings
 from closeknit.simulator import objects
 from closeknit.simulator.history import MOST_STARTS, History, Stay, outages
 from closeknit.simulator.replay import Told
@@ -43,11 +44,9 @@ _PATIENCE = 3600.0
 def replay(scenario: Scenario, told: Told = lambda _: None) -> History:
     """Run it to the end; gangs that never fit stay without a place."""
     loop = VirtualLoop()
-    try:
-        with _rare_collection():
-            return loop.run_until_complete(_Replay(scenario, told, loop).run())
-    finally:
-        loop.close()
+    # It lets everything under way end after Ctrl-C.
+    with _rare_collection(), asyncio.Runner(loop_factory=lambda: loop) as runner:
+        return runner.run(_started(scenario, told, loop))
 
 
 @contextmanager
@@ -238,3 +237,7 @@ class _Replay:
 
 async def _all(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks)
+
+
+async def _started(scenario: Scenario, told: Told, loop: VirtualLoop) -> History:
+    return await _Replay(scenario, told, loop).run()

@@ -22,7 +22,7 @@ svg{display:block;width:100%;height:auto}.legend svg{display:inline-block;width:
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:.2rem 0 .6rem;padding:0;font-size:.9rem}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}
 th,td{padding:.35rem .7rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
-th:first-child{text-align:left;font-weight:500}thead th{border-bottom:2px solid var(--line);font-weight:600}.ours{background:var(--card)}
+th:first-child{text-align:left;font-weight:500;white-space:normal;min-width:9rem}thead th{border-bottom:2px solid var(--line);font-weight:600}.ours{background:var(--card)}
 .tick,.axis{font:11px system-ui,sans-serif;fill:var(--soft)}.axis{font-size:12px}.grid{stroke:var(--line);fill:none}
 .line{fill:none;stroke-width:2;stroke-linejoin:round}.mark{fill:none;stroke-width:1.5}
 .c0{stroke:#2f6fdb}.c1{stroke:#d9822b}.c2{stroke:#8a63d2}.c3{stroke:#c23b72}.c4{stroke:#2e9e5b}.c5{stroke:#6b7480}
@@ -60,14 +60,14 @@ _ROWS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("Last gang ended after", "ended", span),
     ("Devices in use", "utilisation", percent),
     ("Fragmentation", "fragmentation", "{:.2f}".format),
-    ("Largest gang that fits into a {rack}, devices", "largest_in_rack", number),
-    ("Largest gang that fits into a {block}, devices", "largest_in_block", number),
-    ("Gangs of several pods whole in a {rack}", "whole_in_rack", percent),
-    ("Gangs of several pods whole in a {block}", "whole_in_block", percent),
+    ("Largest gang that fits into one {rack}, devices", "largest_in_rack", number),
+    ("Largest gang that fits into one {block}, devices", "largest_in_block", number),
+    ("Gangs of several pods whole in one {rack}", "whole_in_rack", percent),
+    ("Gangs of several pods whole in one {block}", "whole_in_block", percent),
     ("Preferences met", "preferences_met", percent),
     ("Required levels broken, gangs", "requirements_broken", number),
-    ("Traffic that leaves a {rack}, as a ring", "traffic_leaving_racks_ring", percent),
-    ("Traffic that leaves a {rack}, all to all", "traffic_leaving_racks_all_to_all", percent),
+    ("Traffic that leaves its {rack}, as a ring", "traffic_leaving_racks_ring", percent),
+    ("Traffic that leaves its {rack}, all to all", "traffic_leaving_racks_all_to_all", percent),
 )
 
 
@@ -139,8 +139,8 @@ def _plots(scenario: Scenario, found: Sequence[Figures], names: Sequence[str]) -
         "Bars show the median; the mark above is what 90 of 100 gangs do not exceed.",
     )
     groups = {
-        f"Whole in a {rack}": "whole_in_rack",
-        **({f"Whole in a {block}": "whole_in_block"} if scenario.site.block else {}),
+        f"Whole in one {rack}": "whole_in_rack",
+        **({f"Whole in one {block}": "whole_in_block"} if scenario.site.block else {}),
         "Preferences met": "preferences_met",
         "Traffic, ring": "traffic_leaving_racks_ring",
         "Traffic, all to all": "traffic_leaving_racks_all_to_all",
@@ -153,7 +153,7 @@ def _plots(scenario: Scenario, found: Sequence[Figures], names: Sequence[str]) -
             "How close gangs are",
             bars("How close gangs are", list(groups), close, Axis("Share", percent=True, most=1.0)),
             legend(close),
-            f"Of gangs with several pods. Traffic is the estimated share that leaves a {rack}: less is better.",
+            f"Of gangs with several pods. Traffic is the estimated share that leaves its {rack}: less is better.",
         )
     share = Axis("Share", percent=True, most=1.0)
     yield over_time(
@@ -169,14 +169,14 @@ def _plots(scenario: Scenario, found: Sequence[Figures], names: Sequence[str]) -
         lambda each: each.fragmentation,
     )
     yield over_time(
-        f"Largest gang that fits into a {rack}",
+        f"Largest gang that fits into one {rack}",
         "Counted in pods of one device.",
         Axis("Devices"),
         lambda each: each.largest_in_rack,
     )
     if scenario.site.block is not None:
         yield over_time(
-            f"Largest gang that fits into a {block}",
+            f"Largest gang that fits into one {block}",
             "Counted in pods of one device.",
             Axis("Devices"),
             lambda each: each.largest_in_block,

@@ -27,9 +27,10 @@ from closeknit.kube.port import DELETE, DeleteOptions, KubernetesApi, MergePatch
 from closeknit.kube.resources import Resource
 from closeknit.kube.standins import run_standins
 from closeknit.scheduler.instance import Instance
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
+from closeknit.testing.accounts import seen_by
 from closeknit.testing.clock import HandClock
-from closeknit.testing.faulty_api import Fault, FaultyApi
+from closeknit.testing.faulty_api import Fault, FaultyApi, Point
 from closeknit.testing.guarded_api import GuardedApi
 from closeknit.testing.rest import still_to_come
 
@@ -64,7 +65,7 @@ class Controlled:
         operators: Sequence[Operator],
         resources: Iterable[Resource],
         *,
-        point: int | None = None,
+        point: Point = None,
         fault: Fault = Fault.UNSENT,
         scheduler: bool = False,
         standins: bool = False,
@@ -92,7 +93,10 @@ class Controlled:
         self._beside = [asyncio.create_task(self._replace())]
         self._kubelets = standins
         if standins:
-            self._beside.append(asyncio.create_task(run_standins(api, clock=clock, random=Random(3))))
+            # A real control plane has the controllers of Jobs itself.
+            alone = isinstance(clock, HandClock)
+            kubelets = run_standins(api, clock=clock, random=Random(3), controllers=alone)
+            self._beside.append(asyncio.create_task(kubelets))
 
     @property
     def writes(self) -> list[str]:
@@ -198,6 +202,7 @@ class Controlled:
             task.cancel()
         await asyncio.gather(*self._beside, return_exceptions=True)
         refused = sorted({each for guard in self._guards for each in guard.refused})
+        refused += [line for line in self.log if "forbidden" in line]
         assert not refused, f"Roles (installation/privileges) do not allow what was asked for: {refused}"
 
     def _is_idle(self) -> bool:
@@ -212,12 +217,12 @@ class Controlled:
         """The time at which kubelets' stand-ins work, where they can fall behind."""
         return self.clock.now() if self._kubelets and not isinstance(self.clock, HandClock) else None
 
-    def _start(self, api: KubernetesApi) -> None:
+    def _start(self, api: FaultyApi) -> None:
         log = structlog.wrap_logger(structlog.ReturnLogger(), processors=[self._note])
-        bound = GuardedApi(api, Component.SCHEDULER)
+        bound = self._guarded(api, Component.SCHEDULER)
         # An operator that only a test knows has no role.
         known = all(each in OPERATORS.values() for each in self._operators)
-        own = GuardedApi(api, Component.CONTROLLERS) if known else None
+        own = self._guarded(api, Component.CONTROLLERS) if known else None
         self._guards += (bound,) if own is None else (bound, own)
         controllers = Controllers(
             own or api,
@@ -234,6 +239,9 @@ class Controlled:
                 Instance(bound, self._settings, identity="test", log=log, random=Random(2), clock=self.clock)
             )
         self._work = [asyncio.create_task(each.run()) for each in self._instances]
+
+    def _guarded(self, api: FaultyApi, component: Component) -> GuardedApi:
+        return GuardedApi(api.over(seen_by(component, self.cluster)), component)
 
     def _note(self, _: Any, method: str, facts: Mapping[str, Any]) -> str:
         if method == "warning":
@@ -258,7 +266,7 @@ async def controlling(
     operators: Sequence[Operator],
     *objects: Mapping[str, Any],
     real: KubernetesApi | None = None,
-    point: int | None = None,
+    point: Point = None,
     fault: Fault = Fault.UNSENT,
     scheduler: bool = False,
     standins: bool = False,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from closeknit.kube.errors import UnavailableError
 from closeknit.kube.port import KubernetesApi
@@ -25,6 +25,8 @@ class Fault(Enum):
     """The write is carried out, and its answer is lost."""
 
 
+Point: TypeAlias = int | Callable[[Sequence[str]], bool] | None
+
 _WRITES = frozenset({"bind", "create", "delete", "delete_collection", "evict", "patch", "replace"})
 
 
@@ -34,7 +36,8 @@ class FaultyApi:
     After a fault that kills, no call is ever answered: whoever uses it is dead, and ``killed`` is set.
     """
 
-    def __init__(self, api: KubernetesApi, point: int | None = None, fault: Fault = Fault.UNSENT) -> None:
+    def __init__(self, api: KubernetesApi, point: Point = None, fault: Fault = Fault.UNSENT) -> None:
+        """``point``: the number of the write that goes wrong, or what is true of the writes up to it."""
         self._api = api
         self._point = point
         self._fault = fault
@@ -43,6 +46,12 @@ class FaultyApi:
         self.bound: list[tuple[str, str]] = []
         """Each binding that was carried out: the pod's uid and its node."""
         self.killed = asyncio.Event()
+
+    def over(self, api: KubernetesApi) -> FaultyApi:
+        """The same with another connection: writes to both are counted together, and both die together."""
+        made = FaultyApi(api, self._point, self._fault)
+        made.writes, made.bound, made.killed = self.writes, self.bound, self.killed
+        return made
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._api, name)
@@ -66,9 +75,8 @@ class FaultyApi:
 
         async def write(*given: Any, **named: Any) -> Any:
             await self._while_alive()
-            number = len(self.writes)
             self.writes.append(" ".join([name, *filter(None, map(_shown, given))]))
-            if number != self._point:
+            if not self._goes_wrong():
                 return await carried_out(*given, **named)
             match self._fault:
                 case Fault.KILLED_BEFORE:
@@ -83,6 +91,10 @@ class FaultyApi:
             raise UnavailableError("The connection broke.")
 
         return write
+
+    def _goes_wrong(self) -> bool:
+        point = self._point
+        return point(self.writes) if callable(point) else point == len(self.writes) - 1
 
     async def _die(self) -> None:
         self.killed.set()

@@ -45,6 +45,10 @@ CASES = {
         'workflow: {a: "{{output}} {{input:0}} {{host:w}} {{output}}", b: {{ gpus }}}\n',
         [{"workflow": {"a": "{{output}} {{input:0}} {{host:w}} {{output}}", "b": 8}}],
     ),
+    "default-values are taken as they are written": Case(
+        """workflow: {a: "{{ x }}"}\ndefault-values: {x: "{{ gpus }}"}\n""",
+        [{"workflow": {"a": "{{ gpus }}"}, "default-values": {"x": "{{ gpus }}"}}],
+    ),
     "a raw block keeps what it holds": Case(
         "workflow: {a: '{% raw %}{{ x }}{% endraw %}'}\n", [{"workflow": {"a": "{{ x }}"}}]
     ),

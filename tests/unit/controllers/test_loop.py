@@ -115,3 +115,30 @@ async def test_it_stops_although_a_write_is_never_answered() -> None:
     assert running.done()
     running.result()
     await cluster.close()
+
+
+async def test_what_is_counted() -> None:
+    clock = HandClock()
+    cluster = EmbeddedCluster(definitions(), clock=clock, dice=Random(1))
+    assert not await load(cluster, [queue("a")])
+    api = FaultyApi(cluster, 0, Fault.UNSENT)
+    log = structlog.wrap_logger(structlog.ReturnLogger())
+    controllers = Controllers(api, [TOY], identity="test", log=log, random=Random(2), clock=clock)
+    running = asyncio.create_task(controllers.run())
+    await clock.advance(5)
+    told = controllers.metrics.written().decode().splitlines()
+    controllers.stop()
+    await clock.advance(12)
+    await running
+    await cluster.close()
+    name = TOY.controllers[0].name
+    found = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in told if line[0] != "#"}
+    reconciles, writes = (
+        f'closeknit_controller_{each}_total{{controller="{name}",' for each in ("reconciles", "writes")
+    )
+    assert found[f'{reconciles}result="writing"}}'] >= 2, "one of them failed"
+    assert found[f'{reconciles}result="settled"}}'] >= 1
+    assert sum(found[each] for each in found if each.startswith(f'{writes}result="refused"')) == 1
+    assert found[f'{writes}result="written",write="Apply"}}'] == 1
+    assert found["closeknit_controller_queue_depth"] == 0
+    assert found[f'closeknit_controller_reconcile_seconds_count{{controller="{name}"}}'] >= 3

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.filters.cases import NEIGHBOUR_CASES, NODE_CASES, Case, pod
+from tests.filters.claims import CLAIM_CASES, GPUS
 from tests.filters.feasible import feasible, objects_of, waiting
 
-CASES = (*NODE_CASES, *NEIGHBOUR_CASES)
+CASES = (*NODE_CASES, *CLAIM_CASES, *NEIGHBOUR_CASES)
 PAGE = Path(__file__).parents[3] / "docs/reference/filters.md"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.filter}: {case.promise}")
 def test_a_pod_may_have_the_nodes_that_kube_scheduler_allows(case: Case) -> None:
-    objects = objects_of(0, case)
+    objects = [*([] if GPUS in case.others else [GPUS]), *objects_of(0, case)]
 
     assert feasible(objects) == {"case-0": case.want}
 

@@ -14,8 +14,9 @@ from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.loading import load
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import PODS
-from closeknit.scheduler.loop import Scheduler, Settings
+from closeknit.scheduler.loop import Scheduler
 from closeknit.scheduler.reporter import Reporter
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.clock import HandClock
 
 DEFINITIONS = [one.written() for family in FAMILIES.values() for one in family]

@@ -19,8 +19,9 @@ from closeknit.scheduler.commit import (
     Evict,
     Look,
 )
-from closeknit.scheduler.core import Core, Settings
+from closeknit.scheduler.core import Core
 from closeknit.scheduler.reporter import Silence
+from closeknit.scheduler.settings import Settings
 from tests.unit.scheduler.objects import entry, node, pod, pod_group, together, topology
 
 POD = Key("", "Pod", "default", "p")

@@ -22,7 +22,7 @@ from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Bind
 from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.known_failures import KnownFailures
-from closeknit.scheduler.loop import Settings
+from closeknit.scheduler.settings import Settings
 from closeknit.testing.clock import HandClock
 from tests.unit.scheduler.living import DEFINITIONS, living
 from tests.unit.scheduler.objects import entry, node, pod, pod_group, together, topology

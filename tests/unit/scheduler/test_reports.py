@@ -29,6 +29,13 @@ AWAITED = sentences.PODS_AWAITED.at(("spec", "minMember"), minimum=3, existing=1
             id="a gang without room names level, domain, holder and the smallest changes that help",
         ),
         pytest.param(
+            replace(decided(gang(9)), outcome=Unplaceable("w"), kept_for=("team/a", "team/b")),
+            State.UNSCHEDULABLE,
+            "There is room, but it is kept for team/a and team/b, ahead in the queue and without room yet. "
+            "There is no place for it in the cluster as it is.",
+            id="a gang that waits beside room that is kept names those for whom that is",
+        ),
+        pytest.param(
             decided(gang(1)),
             State.SCHEDULED,
             "1 pod on 1 node. workers: in one topology/rack: z1/r1 (required).",

@@ -174,7 +174,7 @@ def test_fragmentation_tells_what_is_missing_from_a_whole_rack() -> None:
 
 def test_equal_seeds_give_equal_bytes_and_others_do_not() -> None:
     def written(seed: int) -> tuple[str, str, str]:
-        gangs = generate(Mix(workloads=40, load=1.5, burst_share=0.5, burst_size=5), site(), seed)
+        gangs = generate(Mix(workloads=20, load=1.5, burst_share=0.5, burst_size=5), site(), seed)
         given = Scenario(site(), gangs, Faults(1.0), seed)
         found = compared(given, ["kai", OURS], merge_racks=2)
         return as_json(given, found), workloads_csv(given, found), samples_csv(found)

@@ -8,8 +8,8 @@ from typing import Any
 from closeknit.apis import core_v1
 from closeknit.controllers.kueue import daemons
 from closeknit.controllers.kueue.reservations import Reservation, pod_holding
+from closeknit.dialects.core.claims import node_of
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.node_filters import hub_node
 from closeknit.dialects.store.view import View
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Holding
@@ -55,12 +55,10 @@ class Bookings:
         pods: dict[Key, None] = {key: None for key, shape in changed.items() if shape is core_v1.Pod}
         pods.update((key, None) for (key,) in view.stale(pod_holding))
         nodes: dict[str, None] = {}
-        for key, shape in changed.items():
-            if shape is core_v1.Node:
-                stored = view.get(key)
-                node = hub_node(stored.content, []) if stored is not None else None
-                self.tracked.set_node(key.name, node)
-                nodes[key.name] = None
+        seen = dict.fromkeys(key for key, shape in changed.items() if shape is core_v1.Node)
+        for key in (*seen, *(key for (key,) in view.stale(node_of) if key not in seen)):
+            self.tracked.set_node(key.name, view.derive(node_of, key))
+            nodes[key.name] = None
         nodes.update((name, None) for (name,) in view.stale(daemons.owed))
         for name in nodes:
             owed = view.derive(daemons.owed, name)

@@ -10,6 +10,7 @@ from math import inf
 from random import Random
 from typing import Any, NamedTuple
 
+from closeknit.controllers.metrics import Metrics
 from closeknit.controllers.runtime import sending
 from closeknit.controllers.runtime.comparing import is_needed
 from closeknit.controllers.runtime.controller import Controller, Operator
@@ -71,8 +72,10 @@ class ControllerLoop:
         connections: int = 32,
         schedulers: frozenset[str] = SCHEDULERS,
         settings: Sequence[Entry] = (),
+        metrics: Metrics | None = None,
     ) -> None:
         """``following``: what is followed for others already and runs by itself; None follows anew."""
+        self._metrics = metrics or Metrics()
         self._api = api
         self._log = log
         self._clock = clock
@@ -112,6 +115,11 @@ class ControllerLoop:
         if listening is None or not listening.drained:
             return False
         return not (len(self._queue) or self.state.has_news or self._wake.is_set())
+
+    @property
+    def waiting(self) -> int:
+        """How many objects are looked at now or next."""
+        return len(self._queue)
 
     @property
     def untold(self) -> int:
@@ -231,6 +239,13 @@ class ControllerLoop:
     def _look(self, item: _Item) -> Coroutine[Any, Any, None] | None:
         """Decide about one object; what remains to be done is returned."""
         self.looks += 1
+        began = self._clock.monotonic()
+        result, work = self._decided(item)
+        self._metrics.looked(item.controller.name, result, self._clock.monotonic() - began)
+        return work
+
+    def _decided(self, item: _Item) -> tuple[str, Coroutine[Any, Any, None] | None]:
+        """How a look ended, and what remains to be done."""
         controller, key = item
         try:
             observed = self.state.view.derive(controller.observe, key)
@@ -238,21 +253,21 @@ class ControllerLoop:
             if settled is observed and (again is None or again > self._clock.monotonic()):
                 # What it depends on has changed, and means the same.
                 self._done(item, observed, again)
-                return None
+                return "settled", None
             decision = controller.decide(observed, self._clock.now())
         except Exception as error:  # noqa: BLE001 (one object must not keep the others from being looked at)
             wait = self._queue.failed(item, self._clock.monotonic())
             why = f"{type(error).__name__}: {error}"
             self._log.warning("not decided", controller=controller.name, object=str(key), why=why, again=wait)
-            return None
+            return "failed", None
         found = [(write, self.state.get(write.key)) for write in decision.writes]
         self._note_wanted(item, decision)
         self._tell(item, decision)
         needed = list(_needed(found))
         if needed:
-            return self._carry_out(item, decision, needed)
+            return "writing", self._carry_out(item, decision, needed)
         self._done(item, observed, self._again(decision))
-        return None
+        return "settled", None
 
     def _done(self, item: _Item, observed: object, again: float | None) -> None:
         # What a planner wants may be otherwise although it observes the same.
@@ -338,7 +353,9 @@ class ControllerLoop:
             async with self._free:
                 version = await sending.send(self._api, resource, write, entry, manager)
         except ApiError as error:
+            self._metrics.wrote(item.controller.name, type(write).__name__, "refused")
             return self._refused(item, write, error)
+        self._metrics.wrote(item.controller.name, type(write).__name__, "written")
         assert self._listening is not None
         if isinstance(write, Delete | Evict):
             seen.append(partial(self.state.leaving, key, write.uid))

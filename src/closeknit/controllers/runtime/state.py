@@ -9,7 +9,7 @@ from typing import Any
 from closeknit.controllers.runtime.comparing import is_going, uid_of
 from closeknit.controllers.runtime.objects import owner_indexes
 from closeknit.dialects.family import Family
-from closeknit.dialects.ownership import pods_by_claim
+from closeknit.dialects.ownership import indexes_of
 from closeknit.dialects.store.store import Entry, Index, Store
 from closeknit.dialects.store.view import View
 from closeknit.dialects.wire.kinds import Kind
@@ -30,13 +30,7 @@ class ControllerState:
         settings: Iterable[Entry] = (),
     ) -> None:
         """``settings``: objects that no server has, such as what an operator was installed with."""
-        every = [
-            pods_by_claim(families),
-            *(index for family in families for index in family.indexes),
-            *owner_indexes(kinds),
-            *indexes,
-        ]
-        self._store = Store(every)
+        self._store = Store([*indexes_of(families), *owner_indexes(kinds), *indexes])
         self.view = View(self._store, families, lenient=True, schedulers=schedulers)
         for entry in settings:
             self.view.put(entry)

@@ -5,25 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from closeknit.apis import core_v1, scheduling_k8s_io_v1
+from closeknit.apis import core_v1, resource_k8s_io_v1, scheduling_k8s_io_v1, storage_k8s_io_v1
+from closeknit.apis.resource_nvidia_com_v1beta1 import ComputeDomain
 from closeknit.apis.wire import words
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.paths import Path
 from closeknit.hub.quantities import written
 from closeknit.hub.resources import Resources
 
+_DEVICES = ("v1", "v1beta2", "v1beta1")
 KINDS = (
     Kind("", "Node", ("v1",), core_v1.Node, namespaced=False),
     Kind("", "Pod", ("v1",), core_v1.Pod),
     Kind("scheduling.k8s.io", "PriorityClass", ("v1",), scheduling_k8s_io_v1.PriorityClass, namespaced=False),
+    Kind("", "PersistentVolume", ("v1",), core_v1.PersistentVolume, namespaced=False),
+    Kind("", "PersistentVolumeClaim", ("v1",), core_v1.PersistentVolumeClaim),
+    Kind("storage.k8s.io", "StorageClass", ("v1",), storage_k8s_io_v1.StorageClass, namespaced=False),
+    Kind("storage.k8s.io", "CSINode", ("v1",), storage_k8s_io_v1.CsiNode, namespaced=False),
+    Kind("resource.k8s.io", "DeviceClass", _DEVICES, resource_k8s_io_v1.DeviceClass, namespaced=False),
+    Kind("resource.k8s.io", "ResourceSlice", _DEVICES, resource_k8s_io_v1.ResourceSlice, namespaced=False),
+    Kind("resource.k8s.io", "ResourceClaim", _DEVICES, resource_k8s_io_v1.ResourceClaim),
+    Kind("resource.k8s.io", "ResourceClaimTemplate", _DEVICES, resource_k8s_io_v1.ResourceClaimTemplate),
+    Kind("resource.nvidia.com", "ComputeDomain", ("v1beta1",), ComputeDomain),
 )
 
 PASSED_OVER = {
     "": words("""
-        Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace PersistentVolume
-        PersistentVolumeClaim PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount
+        Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace PodTemplate
+        ReplicationController ResourceQuota Secret Service ServiceAccount
     """),
     "scheduling.k8s.io": words("CompositePodGroup"),
+    "storage.k8s.io": words("CSIDriver CSIStorageCapacity VolumeAttachment VolumeAttributesClass"),
+    "resource.k8s.io": words("DeviceTaintRule ResourcePoolStatusRequest"),
+    "resource.nvidia.com": words("ComputeDomainClique"),
 }
 """Known kinds of the same API groups that nobody here reads."""
 

@@ -38,7 +38,7 @@ def node_filter(spec: core_v1.PodSpec, found: list[Problem]) -> NodeFilter:
     required = affinity.required_during_scheduling_ignored_during_execution
     return NodeFilter(
         selector=tuple(sorted(spec.node_selector.items())),
-        affinity=None if required is None else _alternatives(required, (*path, _REQUIRED), found),
+        affinity=None if required is None else selector_terms(required, (*path, _REQUIRED), found),
         preferences=tuple(
             preference
             for i, term in enumerate(affinity.preferred_during_scheduling_ignored_during_execution)
@@ -59,7 +59,8 @@ def taint(given: core_v1.Taint, path: Path, found: list[Problem]) -> Taint:
     return Taint(key=given.key, effect=effect or Effect.NO_SCHEDULE, value=given.value)
 
 
-def _alternatives(selector: core_v1.NodeSelector, path: Path, found: list[Problem]) -> tuple[Term, ...]:
+def selector_terms(selector: core_v1.NodeSelector, path: Path, found: list[Problem]) -> tuple[Term, ...]:
+    """Terms of which one must match; what cannot be read is added to ``found``."""
     path = (*path, "nodeSelectorTerms")
     if not selector.node_selector_terms:
         found.append(sentences.NO_TERMS.at(path))

@@ -31,12 +31,28 @@ def pod_spec(pods: PodSet, image: str = IMAGE) -> dict[str, Any]:
         container["resources"] = resources
     if pods.host_ports:
         container["ports"] = [port_object(each) for each in sorted(pods.host_ports)]
+    claims, volumes = [], []
+    for i, each in enumerate(pods.claims):
+        match each.kind:
+            case "ResourceClaim" | "ResourceClaimTemplate":
+                claims.append({"name": f"claim-{i}", f"{each.kind[0].lower()}{each.kind[1:]}Name": each.name})
+            case "PersistentVolumeClaim":
+                claim = {"claimName": each.name}
+                volumes.append({"name": f"volume-{i}", "persistentVolumeClaim": claim})
+            case _:
+                # A volume of a class is made anew for every pod, and what is in it is not known.
+                pass
+    if claims:
+        used = [{"name": each["name"]} for each in claims]
+        container["resources"] = {**container.get("resources", {}), "claims": used}
+    named = (("resourceClaims", claims), ("volumes", volumes))
+    more = {field: listed for field, listed in named if listed}
     fields = _node_fields(pods.filter)
     if affinity := {**fields.pop("affinity", {}), **_pod_affinity(pods.neighbour)}:
         fields["affinity"] = affinity
     if spreads := [each for each in pods.neighbour.rules if isinstance(each, Spread)]:
         fields["topologySpreadConstraints"] = [_constraint(each) for each in spreads]
-    return {"containers": [container], **fields}
+    return {"containers": [container], **more, **fields}
 
 
 def pod_labels(pods: PodSet) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from closeknit.apis import core_v1
+from closeknit.dialects.core.claims import references
 from closeknit.dialects.core.neighbours import NeighbourReader
 from closeknit.dialects.core.node_filters import node_filter
 from closeknit.dialects.core.resources import pod_resources
@@ -21,7 +22,7 @@ from closeknit.hub.neighbours import Neighbour
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, Range
-from closeknit.hub.request import HostPort, PodSet
+from closeknit.hub.request import HostPort, PodSet, Reference
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import core as sentences
 
@@ -55,6 +56,7 @@ class Shape:
     resources: Resources
     filter: NodeFilter = NodeFilter()
     host_ports: frozenset[HostPort] = frozenset()
+    claims: tuple[Reference, ...] = ()
     neighbour: Neighbour = Neighbour()
 
     def asks_like(self, other: Shape) -> bool:
@@ -75,6 +77,7 @@ class Shape:
             host_ports=self.host_ports,
             bound=tuple(bound),
             pods=tuple(waiting),
+            claims=self.claims,
             neighbour=self.neighbour,
         )
 
@@ -153,14 +156,16 @@ def _read_template(written: bytes) -> ReadTemplate:
     found: list[Problem] = []
     if not spec.containers:
         found.append(sentences.NO_CONTAINERS.at(("spec", "containers")))
-    shape = Shape(pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found))
-    return ReadTemplate(shape, tuple(found), tuple(_unsayable(spec)))
+    shape = Shape(
+        pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found), references(spec)
+    )
+    return ReadTemplate(shape, tuple(found), ())
 
 
 def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
     """Read one pod, with every problem in it."""
     pod = stored.content
-    read = read_template(pod.spec, namespace=stored.namespace, labels=pod.metadata.labels)
+    read = read_template(_with_own_claims(pod), namespace=stored.namespace, labels=pod.metadata.labels)
     return ReadPod(
         stored=stored,
         shape=read.shape,
@@ -169,6 +174,20 @@ def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
         problems=read.problems,
         unsayable=read.unsayable,
     )
+
+
+def _with_own_claims(pod: core_v1.Pod) -> core_v1.PodSpec:
+    """What a pod is made of, with the claims that were made for it instead of their templates."""
+    made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    if not made:
+        return pod.spec
+    claims = [
+        core_v1.PodResourceClaim(name=each.name, resource_claim_name=made[each.name])
+        if made.get(each.name)
+        else each
+        for each in pod.spec.resource_claims
+    ]
+    return msgspec.structs.replace(pod.spec, resource_claims=claims)
 
 
 def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:
@@ -231,11 +250,3 @@ def _host_ports(spec: core_v1.PodSpec, found: list[Problem]) -> frozenset[HostPo
                     address = "" if port.host_ip == _ALL_ADDRESSES else port.host_ip
                     ports.add(HostPort(port.host_port, port.protocol, address))
     return frozenset(ports)
-
-
-def _unsayable(spec: core_v1.PodSpec) -> Iterator[Problem]:
-    for i, volume in enumerate(spec.volumes):
-        if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
-            yield sentences.VOLUME_NOT_COUNTED.at(("spec", "volumes", i), name=volume.name)
-    if spec.resource_claims:
-        yield sentences.CLAIM_NOT_COUNTED.at(("spec", "resourceClaims"))

@@ -35,6 +35,7 @@ from closeknit.dialects.kai.owners import as_owner, check_joining, implicit_grou
 from closeknit.dialects.kai.queueing import queued, run_seconds, written_preemptibility
 from closeknit.dialects.kai.queues import queue_problems
 from closeknit.dialects.kai.rules import field_problems, minimum_problems, share_problems
+from closeknit.dialects.kai.running_apart import running_apart
 from closeknit.dialects.kai.subgroups import Tree, tree
 from closeknit.dialects.kai.topologies import FAMILY
 from closeknit.dialects.ownership import pods_of
@@ -153,6 +154,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     lacks_pods = whole is None and not ours
     pool = stored.content.metadata.labels.get(NODE_POOL, "")
     found.extend(unlabelled_nodes(view, levels))
+    found.extend(running_apart(view, subgroups, levels, present))
     read = _judged(
         stored,
         terms.workload,
@@ -201,6 +203,7 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
     found.extend(unlabelled_nodes(view, levels))
+    found.extend(running_apart(view, subgroups, levels, present))
     # The owner's own name, and behind a dot which of its PodGroups is meant if it has several.
     suffix = made.outline.suffix
     named = replace(made.owner, name=f"{made.owner.name}.{suffix[1:]}") if suffix else made.owner

@@ -193,6 +193,8 @@ def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominat
         admitted=queued.flavors is not None,
         maker=queued.stored.key,
         options=tuple(each.option for each in made),
+        queue=queue.name if queue is not None else "",
+        strict=queue is not None and queue.strict,
         notes=notes,
     )
     return Nominated(queued, queue, tuple(made), workload, found)

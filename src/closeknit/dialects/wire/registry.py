@@ -98,6 +98,10 @@ class Registry:
         decoded, problems = (
             (None, (kind,)) if isinstance(kind, Problem) else _decoded(kind, content, origin, lenient=lenient)
         )
+        if problems and isinstance(kind, Kind) and not kind.served:
+            # Somebody else's object, of which only a part is known here: who has the rules may judge it.
+            yield Skipped(origin.source, origin.document, name.api_version, name.kind)
+            return
         key = name.key
         if not key.name:
             # Nobody calls it by a name, so several of them are different objects.

@@ -39,6 +39,7 @@ TOO_MANY_NODES = Code("too-many-nodes", "That makes {nodes} nodes: each number c
 
 UNKNOWN_TOPOLOGY = Code("unknown-topology-in-files", "{holders:raw} no topology {topology}. {remedy}")
 NO_OPERATOR_SETTINGS = Code("no-operator-settings", "A {kind:raw} is no setting of an operator. Name a file with an OperatorConfiguration of Grove or Dynamo or a Configuration of Kueue, and put other objects into the cluster.")
+UNKNOWN_RESOURCE_NAME = Code("unknown-resource-name", "No node has {resource}. {known}")
 UNKNOWN_POOL = Code("unknown-pool", "{holders:raw} no pool {pool}. {remedy}")
 AMBIGUOUS_WORKLOAD = Code("ambiguous-workload", "{name} could be {count} workloads. Name one of them: {names}.")
 NO_WORKLOADS = Code("no-workloads", "There is no workload {name}: {holders:raw} no workload.")

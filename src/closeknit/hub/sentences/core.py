@@ -29,9 +29,7 @@ POD_TOO_LARGE = Code("pod-too-large", "The pod asks for more {resource:raw} than
 UNKNOWN_CHOICE = Code("unknown-choice", "{value} is not known. {remedy}")
 TOPOLOGY_KEY_MISSING = Code("topology-key-missing", "The topology key is missing. Name the node label whose values are the domains.")
 NAMESPACES_NOT_IN_SIGHT = Code("namespaces-not-in-sight", "Which namespaces have these labels is not known, so the term is not taken into account. List namespaces instead, or select by kubernetes.io/metadata.name.")
-CLAIM_NOT_COUNTED = Code("claim-not-counted", "Claims are not taken into account when pods are placed.")
 PODS_NOT_THERE = Code("pods-not-there", "{needed:raw} must run at once, and {given:raw}. It is planned once they are.", Severity.NOTE)
-VOLUME_NOT_COUNTED = Code("volume-not-counted", "Where volume {name} can be reached from is not taken into account when pods are placed.")
 
 # Pods that the controllers of others make.
 NO_TEMPLATE = Code("no-template", "There is no pod template here. Give one.")

@@ -9,6 +9,11 @@ TOPOLOGY_WITHOUT_LEVEL = Code(
     "A topology without a level asks for nothing. Name a required or a preferred level.",
     Severity.NOTE,
 )
+RUNNING_APART = Code(
+    "running-apart",
+    "Its running pods lie in several domains of {level}, which it requires: {pods:raw}. No further pod can join them all.",
+    Severity.NOTE,
+)
 NODES_WITHOUT_LABEL = Code(
     "nodes-without-label",
     "{nodes:raw} {label}, a level of topology {topology}, and cannot be used where a level is required.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from closeknit.dialects.text.documents import LARGEST, Document, Located, Source, parse
+from closeknit.dialects.text.documents import Document, Located, Source, parse
 from closeknit.hub.paths import Path, Verbatim
 from closeknit.hub.problems import InvalidError, OneOf, Problem
 from closeknit.hub.resources import Resources
@@ -35,11 +35,6 @@ MOST_PROBLEMS = 100
 
 def read(source: Source, site: Site, seed: int, limit: int) -> tuple[Submission, ...]:
     """The workloads of a trace, in the order of their times; raises ``InvalidError`` with every problem."""
-    if len(source.content) > LARGEST:
-        wrong = sentences.TRACE_TOO_LARGE.at(
-            (Verbatim(source.name),), most=LARGEST, bytes=len(source.content)
-        )
-        raise InvalidError([wrong])
     problems: list[Problem] = []
     found: list[Submission] = []
     for document in parse(source):

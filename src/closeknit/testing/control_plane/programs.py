@@ -139,6 +139,14 @@ KUEUE = Release(
 )
 """Kueue itself, with which its dialect is compared. Only tests and benchmarks of their own start it."""
 
+JOB_SET = Release(
+    name="jobset",
+    module="sigs.k8s.io/jobset",
+    version="v0.10.1",
+    programs=(("jobset", "sigs.k8s.io/jobset"),),
+)
+"""The JobSet controller itself. Only tests of their own start it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Programs:

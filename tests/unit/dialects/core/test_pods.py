@@ -139,13 +139,11 @@ def test_what_no_request_can_say_is_kept_apart() -> None:
                 REQUIRED: [{"topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}]
             }
         },
-        "resourceClaims": [{"name": "x"}],
     }
     found = read(spec)
 
     assert found.problems == ()
     assert [problem.where for problem in found.unsayable] == [
-        "spec.resourceClaims",
         f"spec.affinity.podAffinity.{REQUIRED}[0].namespaceSelector",
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from closeknit.hub.request import Group
-from tests.unit.dialects.kit import TOPOLOGY, close, node, pod_group, problems, reading
+from tests.unit.dialects.kit import TOPOLOGY, close, node, pod, pod_group, problems, reading
 
 
 @pytest.mark.parametrize(
@@ -222,3 +222,21 @@ def test_topologies_whose_levels_nest_are_one_tree(racks: dict[str, tuple[str, s
             "a": "zone",
             "b": "rack",
         }
+
+
+@pytest.mark.parametrize(("rack", "notes"), [("r1", 0), ("r2", 1)], ids=["one rack", "two racks"])
+def test_running_pods_that_break_a_level_are_named(rack: str, notes: int) -> None:
+    nodes = []
+    for name, of in (("a", "r1"), ("b", rack)):
+        made = json.loads(node(name))
+        made["metadata"]["labels"] = {"topology/zone": "z", "topology/block": "b", "topology/rack": of}
+        nodes.append(json.dumps(made))
+    group = pod_group({"minMember": 3, "topologyConstraint": close("topology/rack")})
+    running = (pod("x", "g", nodeName="a"), pod("y", "g", nodeName="b"))
+
+    (workload,) = reading(TOPOLOGY, *nodes, group, *running, pod("w", "g")).workloads
+
+    assert [str(note) for note in workload.notes] == [
+        'spec.topologyConstraint: Its running pods lie in several domains of "topology/rack", which it requires:'
+        " x in z/b/r1, y in z/b/r2. No further pod can join them all."
+    ][:notes]

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from closeknit.dialects import Source, Translation, compare, translate
+from closeknit.dialects.kubernetes import KUBERNETES
 from closeknit.engine import Engine
+from closeknit.hub.outcome import Placed
+from closeknit.hub.problems import InvalidError
+from closeknit.hub.request import Group, PodSet, Request
+from closeknit.hub.resources import Resources
+from closeknit.hub.workload import ObjectName, Workload
 from closeknit.scheduler.planning import plan
 from tests.unit.dialects.kit import TOPOLOGY, close, pod_group, problems, reading, request
 
@@ -193,12 +199,30 @@ def test_priority(spec: dict[str, Any], pods: tuple[str, ...], want: int) -> Non
     assert found.priority == want
 
 
-def test_a_gang_lands_on_nodes_with_one_value_of_its_label() -> None:
-    nodes = (node("a", "r1"), node("b", "r2"), node("c", "r2"))
-    found = reading(group(**near("t/rack")), *nodes)
+@pytest.mark.parametrize(
+    ("racks", "want"),
+    [
+        pytest.param(("r1", "r2", "r2"), ["n1", "n2"], id="the rack that has room for both"),
+        pytest.param(("r1", "r2"), None, id="no rack has room for both"),
+    ],
+)
+def test_a_gang_lands_on_nodes_with_one_value_of_its_label(
+    racks: tuple[str, ...], want: list[str] | None
+) -> None:
+    found = reading(group(**near("t/rack")), *(node(f"n{i}", rack) for i, rack in enumerate(racks)))
     (verdict,) = plan(Engine(found.cluster), found.cluster, found.workloads)
-    assert verdict.outcome is not None
-    assert sorted(each.node for each in verdict.outcome.assignments) == ["b", "c"]  # type: ignore[union-attr]
+    placed = verdict.outcome if isinstance(verdict.outcome, Placed) else None
+    assert (sorted(each.node for each in placed.assignments) if placed else None) == want
+
+
+def test_a_gang_cannot_say_which_of_its_pods_must_run() -> None:
+    gpu = Resources({"nvidia.com/gpu": 1})
+    some, all_ = PodSet("a", 2, gpu, minimum=1), PodSet("b", 2, gpu)
+    asked = Request("default/g", Group("default/g", (some, all_)))
+    named = ObjectName("v1", "Pod", "default", "g")
+    assert KUBERNETES.express is not None
+    with pytest.raises(InvalidError, match="counts all its pods alike"):
+        list(KUBERNETES.express(Workload(named, "kai", asked), {}))
 
 
 def test_groups_of_one_name_in_two_families_stay_apart() -> None:

@@ -221,7 +221,7 @@ def test_wanted_and_fits_leave_running_pods_out() -> None:
         ),
         pytest.param("x1: 2 cpu=64", {"gpus": 1, "cpu": 2}, GPU, id="more of the others changes nothing"),
         pytest.param("x1: 8 pods=2", {"gpus": 1}, "pods", id="the number of pods is a resource, too"),
-        pytest.param("x1: 8", {"gpus": 0, "ports": [80]}, "host port 80/TCP", id="a port is a resource, too"),
+        pytest.param("x1: 8", {"gpus": 0, "ports": [80]}, "host port 80 TCP", id="a port is a resource, too"),
         pytest.param(
             "x1: 8 not-ready", {"gpus": 1}, None, id="where no node takes a pod, no resource limits"
         ),

@@ -1,0 +1,342 @@
+"""What pods claim by name, turned into what requests can say: resources, and nodes that are accepted.
+
+Claims to devices become resources (see ``devices``), claims to volumes become requirements on nodes (see
+``volumes``). A claim that has its devices already pins its pods to their node. What cannot be said is a
+problem that names the claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from closeknit.apis import core_v1
+from closeknit.apis import resource_k8s_io_v1 as wire
+from closeknit.apis.resource_nvidia_com_v1beta1 import ComputeDomain
+from closeknit.dialects.core.devices import (
+    CLASS_PREFIX,
+    GROUP,
+    Query,
+    alternatives,
+    channel_claim,
+    counted,
+    devices_beside,
+    devices_of,
+    matched,
+    query_of,
+)
+from closeknit.dialects.core.node_filters import hub_node, selector_terms
+from closeknit.dialects.core.notes import binds
+from closeknit.dialects.core.volumes import add_volume, attachable
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.view import View
+from closeknit.hub.keys import Key
+from closeknit.hub.nodes import Node, NodeFilter, Term
+from closeknit.hub.problems import Problem
+from closeknit.hub.request import Group, PodSet, Reference, Request
+from closeknit.hub.resources import Resources
+from closeknit.hub.sentences import claims as sentences
+
+if TYPE_CHECKING:
+    from closeknit.dialects.core.pods import ReadPod
+
+HOST = "kubernetes.io/hostname"
+_MOST_TERMS = 256
+
+
+@dataclass(slots=True)
+class Claimed:
+    """What some claims come to."""
+
+    amounts: dict[str, int] = field(default_factory=dict)
+    """Resources of a node that each pod takes beside what it asks for itself."""
+    terms: list[tuple[Term, ...]] = field(default_factory=list)
+    """Of each list one term must hold."""
+    problems: list[Problem] = field(default_factory=list)
+
+    def take(self, names: Iterable[str], count: int) -> None:
+        """Count some more of each of these resources."""
+        for name in names:
+            self.amounts[name] = self.amounts.get(name, 0) + count
+
+
+def resolved(
+    view: View, namespace: str, request: Request, labels: tuple[str, ...]
+) -> tuple[Request, list[Problem]]:
+    """The request with all that its pods claim, and what could not be said; ``labels`` are its levels."""
+    found: dict[Problem, None] = {}
+
+    def counted_in(pods: PodSet) -> PodSet:
+        changed, problems = resolved_pods(view, namespace, pods)
+        found.update(dict.fromkeys(problems))
+        return changed
+
+    plain = not any(
+        pods.claims or _stands_for_devices(view, pods.resources) for pods in request.root.pod_sets()
+    )
+    if plain:
+        return request, []
+    root = _sharing(view, namespace, request.root, labels, found)
+    return replace(request, root=root.mapped(pods=counted_in)), list(found)
+
+
+def resolved_pods(view: View, namespace: str, pods: PodSet) -> tuple[PodSet, list[Problem]]:
+    """Pods with all that they claim, and what could not be said of it."""
+    claimed = Claimed()
+    for reference in pods.claims:
+        match reference.kind:
+            case "ResourceClaim" | "ResourceClaimTemplate":
+                _add_claim(view, namespace, reference, claimed)
+            case _:
+                add_volume(view, namespace, reference, claimed)
+    for name, amount in pods.resources.items():
+        query = _query_for(view, name)
+        if query is not None:
+            takes = view.derive(counted).takes.get(query, ())
+            claimed.take((each for each in takes if each != name), amount)
+    return _with(pods, claimed), claimed.problems
+
+
+def _stands_for_devices(view: View, asked: Resources) -> bool:
+    return any(_query_for(view, name) is not None for name in asked)
+
+
+def _query_for(view: View, resource: str) -> Query | None:
+    """The devices that a resource stands for; None for most."""
+    if "/" not in resource:
+        return None
+    if resource.startswith(CLASS_PREFIX):
+        return Query(resource.removeprefix(CLASS_PREFIX))
+    return view.derive(counted).standing_for.get(resource)
+
+
+def _with(pods: PodSet, claimed: Claimed) -> PodSet:
+    if not claimed.amounts and not claimed.terms:
+        return pods
+    return replace(
+        pods,
+        resources=pods.resources + Resources(claimed.amounts),
+        filter=narrowed(pods.filter, claimed.terms),
+    )
+
+
+def narrowed(accepts: NodeFilter, terms: Iterable[tuple[Term, ...]]) -> NodeFilter:
+    """The filter with more lists of terms, of each of which one must hold."""
+    affinity = accepts.affinity
+    for more in terms:
+        before = (Term(()),) if affinity is None else affinity
+        both = (
+            Term(tuple(dict.fromkeys((*one.requirements, *other.requirements))))
+            for one in before
+            for other in more
+            # A term without requirements matches no node; the first list stands for all nodes.
+            if other.requirements and (affinity is None or one.requirements)
+        )
+        affinity = tuple(dict.fromkeys(both))[:_MOST_TERMS]
+    return replace(accepts, affinity=affinity)
+
+
+# ------------------------------------------------------------------------------------------ devices
+
+
+def _claim_spec(view: View, namespace: str, reference: Reference) -> wire.ResourceClaimSpec | None:
+    stored = view.get(Key(GROUP, reference.kind, namespace, reference.name))
+    if stored is not None:
+        spec = stored.content.spec
+        return spec.spec if reference.kind == "ResourceClaimTemplate" else spec  # type: ignore[no-any-return]
+    for domain in view.of(ComputeDomain):
+        template = domain.content.spec.channel.resource_claim_template.name
+        if domain.namespace == namespace and template == reference.name:
+            return channel_claim(domain.content)
+    return None
+
+
+def _add_claim(view: View, namespace: str, reference: Reference, claimed: Claimed) -> None:
+    called = {"kind": reference.kind, "name": reference.name}
+    if reference.kind == "ResourceClaim":
+        stored = view.get(Key(GROUP, reference.kind, namespace, reference.name))
+        allocation = stored.content.status.allocation if stored is not None else None
+        if allocation is not None:
+            if allocation.node_selector is not None:
+                claimed.terms.append(selector_terms(allocation.node_selector, (), []))
+            return
+    spec = _claim_spec(view, namespace, reference)
+    if spec is None:
+        claimed.problems.append(sentences.NOT_IN_SIGHT.at((), **called))
+        return
+    if binds(view):
+        claimed.problems.append(sentences.NOT_ALLOCATED.at((), **called))
+        return
+    if not view.of(wire.ResourceSlice):
+        claimed.problems.append(sentences.NO_SLICES.at((), **called))
+        return
+    chosen: dict[str, tuple[Query, int]] = {}
+    for request in spec.devices.requests:
+        if (exact := _chosen(view, request, called, claimed)) is None or exact.admin_access:
+            continue
+        query = query_of(exact)
+        found = view.derive(matched, query)
+        if found.problem is not None:
+            claimed.problems.append(found.problem)
+            continue
+        count = _all_of(view, query) if exact.allocation_mode == "All" else exact.count
+        if count is None:
+            unequal = sentences.UNEQUAL_NODES.at((), device_class=query.device_class, **called)
+            claimed.problems.append(unequal)
+            continue
+        counts = view.derive(counted)
+        claimed.take(counts.takes.get(query, (str(query),)), count)
+        chosen[request.name] = (query, count)
+        if counts.rough:
+            claimed.problems.append(sentences.PARTED.at(()))
+    claimed.problems.extend(_constraints(view, spec.devices.constraints, chosen, called))
+
+
+def _chosen(
+    view: View, request: wire.DeviceRequest, called: dict[str, str], claimed: Claimed
+) -> wire.ExactDeviceRequest | None:
+    """What is counted of a request that accepts several things."""
+    several = alternatives(request)
+    if len(several) == 1:
+        return several[0]
+    there = [each for each in several if view.derive(matched, query_of(each)).devices]
+    first = there[0] if there else several[0]
+    note = sentences.FIRST_OF_SEVERAL.at((), device_class=first.device_class_name, **called)
+    claimed.problems.append(note)
+    return first
+
+
+def _all_of(view: View, query: Query) -> int | None:
+    """How many devices of a query each node has that has any; None where nodes differ."""
+    every, numbers = view.derive(devices_of), dict[str, int]()
+    for each in view.derive(matched, query).devices:
+        numbers[every[each].node] = numbers.get(every[each].node, 0) + 1
+    return min(numbers.values(), default=1) if len(set(numbers.values())) <= 1 else None
+
+
+def _constraints(
+    view: View,
+    constraints: Iterable[wire.DeviceConstraint],
+    chosen: dict[str, tuple[Query, int]],
+    called: dict[str, str],
+) -> Iterator[Problem]:
+    """Constraints among devices that counting does not see; those that can never fail are passed over."""
+    for each in constraints:
+        meant = [chosen[name] for name in each.requests or chosen if name in chosen]
+        attribute = each.match_attribute or each.distinct_attribute
+        if sum(count for _, count in meant) > 1 and not (
+            each.match_attribute and _agree_everywhere(view, attribute, [query for query, _ in meant])
+        ):
+            yield sentences.CONSTRAINT_NOT_COUNTED.at((), attribute=attribute, **called)
+
+
+def _agree_everywhere(view: View, attribute: str, queries: list[Query]) -> bool:
+    """Whether on every node all devices of some queries have the same value of an attribute."""
+    every = view.derive(devices_of)
+    values: dict[str, set[wire.Attribute | None]] = {}
+    for query in queries:
+        for each in view.derive(matched, query).devices:
+            offered = every[each]
+            domain, _, name = attribute.rpartition("/")
+            known = offered.device.attributes
+            value = known.get(attribute) or (known.get(name) if domain == offered.driver else None)
+            values.setdefault(offered.node, set()).add(value)
+    return all(len(found) == 1 and None not in found for found in values.values())
+
+
+# ------------------------------------------------------------------------------------------ sharing
+
+
+def _sharing(
+    view: View, namespace: str, root: Group, labels: tuple[str, ...], found: dict[Problem, None]
+) -> Group:
+    """Keep pods that share a claim on one host, where one of them takes its devices for all."""
+
+    def parted(group: Group) -> Group:
+        members = tuple(
+            _together(view, namespace, member, labels, found) if isinstance(member, PodSet) else member
+            for member in group.members
+        )
+        return replace(group, members=members)
+
+    return root.mapped(groups=parted)
+
+
+def _together(
+    view: View, namespace: str, pods: PodSet, labels: tuple[str, ...], found: dict[Problem, None]
+) -> PodSet | Group:
+    shared = [
+        each
+        for each in pods.claims
+        if each.kind == "ResourceClaim" and not _is_allocated(view, namespace, each.name)
+    ]
+    if not shared or pods.count < 2 or pods.bound:
+        return pods
+    if HOST not in labels:
+        found[sentences.SHARED_BY_PODS.at((), name=shared[0].name)] = None
+        return pods
+    names = pods.pod_names()
+    least = max(pods.least, 1)
+    first = replace(pods, name=f"{pods.name}/first", count=1, minimum=None, pods=names[:1])
+    rest = replace(
+        pods,
+        name=f"{pods.name}/rest",
+        count=pods.count - 1,
+        minimum=None if least == pods.count else least - 1,
+        pods=names[1:],
+        claims=tuple(each for each in pods.claims if each not in shared),
+    )
+    return Group(pods.name, (first, rest), required=HOST, minimum=None if pods.least else 0)
+
+
+def _is_allocated(view: View, namespace: str, name: str) -> bool:
+    stored = view.get(Key(GROUP, "ResourceClaim", namespace, name))
+    return stored is not None and stored.content.status.allocation is not None
+
+
+def references(spec: core_v1.PodSpec) -> tuple[Reference, ...]:
+    """What a pod claims by name: devices, and volumes that may be reached from some nodes only."""
+    return tuple(dict.fromkeys(_references(spec)))
+
+
+def _references(spec: core_v1.PodSpec) -> Iterator[Reference]:
+    for claim in spec.resource_claims:
+        if claim.resource_claim_name:
+            yield Reference("ResourceClaim", claim.resource_claim_name)
+        elif claim.resource_claim_template_name:
+            yield Reference("ResourceClaimTemplate", claim.resource_claim_template_name)
+    for volume in spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield Reference("PersistentVolumeClaim", volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            yield Reference(
+                "StorageClass", volume.ephemeral.volume_claim_template.spec.storage_class_name or ""
+            )
+
+
+# --------------------------------------------------------------------------------------------- nodes
+
+
+def node_of(view: View, key: Key) -> Node | None:
+    """A node with all that it offers: what it lists itself, devices, and volumes that can be attached."""
+    stored = view.get(key)
+    return read_node(view, stored, []) if stored is not None else None
+
+
+def read_node(view: View, stored: Stored[core_v1.Node], found: list[Problem]) -> Node:
+    """The same; what cannot be read of it is added to ``found``."""
+    node = hub_node(stored.content, found)
+    more = devices_beside(view, node.name, node.allocatable) + Resources(attachable(view, node.name))
+    return replace(node, allocatable=node.allocatable + more) if more else node
+
+
+def held_by(view: View, pod: ReadPod) -> Resources:
+    """What a pod holds on its node. Its devices are those of its claims, which nobody else is offered."""
+    volumes = [each for each in pod.shape.claims if each.kind == "PersistentVolumeClaim"]
+    if not volumes:
+        return pod.shape.resources
+    claimed = Claimed()
+    for each in volumes:
+        add_volume(view, pod.stored.namespace, each, claimed)
+    return pod.shape.resources + Resources(claimed.amounts)

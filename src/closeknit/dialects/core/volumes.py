@@ -1,0 +1,182 @@
+"""Volumes that pods claim: from which nodes they can be reached, and how many a node takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from closeknit.apis import core_v1
+from closeknit.apis.storage_k8s_io_v1 import CsiNode, StorageClass
+from closeknit.dialects.core.node_filters import selector_terms
+from closeknit.dialects.core.notes import binds
+from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.store.store import Index
+from closeknit.dialects.store.view import View
+from closeknit.hub import quantities
+from closeknit.hub.keys import Key
+from closeknit.hub.nodes import Operator, Requirement, Term
+from closeknit.hub.problems import InvalidError, Problem
+from closeknit.hub.request import Reference
+from closeknit.hub.sentences import claims as sentences
+
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+ANY_NUMBER = 2**40
+"""Stands for the volumes of a driver on a node that does not limit them."""
+BY_VOLUME_CLAIM = "volume-claim"
+"""The index that finds pods by the volume claims that they name."""
+_ZONES = {
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""Labels of a volume that its node must have, and under which name."""
+_ALONE = "ReadWriteOncePod"
+
+
+class _Claimed(Protocol):
+    terms: list[tuple[Term, ...]]
+    problems: list[Problem]
+
+    def take(self, names: Iterable[str], count: int) -> None: ...
+
+
+def pods_by_volume_claim() -> Index:
+    """Finds pods that have a node by the volume claims that they name."""
+
+    def claims(pod: Stored[core_v1.Pod]) -> Iterator[tuple[str, str]]:
+        if pod.content.spec.node_name and pod.content.status.phase not in ("Succeeded", "Failed"):
+            for volume in pod.content.spec.volumes:
+                if volume.persistent_volume_claim is not None:
+                    yield pod.namespace, volume.persistent_volume_claim.claim_name
+
+    return Index(BY_VOLUME_CLAIM, core_v1.Pod, claims)
+
+
+def attach_limit(driver: str) -> str:
+    """The resource of which a pod takes one for each volume of a driver."""
+    return f"attachable-volumes-csi-{driver}"
+
+
+def limited_drivers(view: View) -> frozenset[str]:
+    """The drivers that attach a limited number of volumes to some node."""
+    return frozenset(
+        driver.name
+        for stored in view.of(CsiNode)
+        for driver in stored.content.spec.drivers
+        if driver.allocatable.count is not None
+    )
+
+
+def attachable(view: View, node: str) -> dict[str, int]:
+    """How many volumes of each driver a node takes in all, where some node limits them."""
+    limited = view.derive(limited_drivers)
+    if not limited:
+        return {}
+    stored = view.get(Key("storage.k8s.io", "CSINode", "", node))
+    drivers = stored.content.spec.drivers if stored is not None else ()
+    own = {each.name: each.allocatable.count for each in drivers if each.allocatable.count is not None}
+    return {attach_limit(each): own.get(each, ANY_NUMBER) for each in limited}
+
+
+def add_volume(view: View, namespace: str, reference: Reference, claimed: _Claimed) -> None:
+    """Count a claim to a volume, or a volume of a class that is made for each pod."""
+    if reference.kind == "StorageClass":
+        _add_class(view, core_v1.PersistentVolumeClaimSpec(storage_class_name=reference.name or None),
+                   "", claimed)  # fmt: skip
+        return
+    stored = view.get(Key("", "PersistentVolumeClaim", namespace, reference.name))
+    if stored is None:
+        missing = sentences.NOT_IN_SIGHT.at((), kind=reference.kind, name=reference.name)
+        claimed.problems.append(missing)
+        return
+    spec = stored.content.spec
+    if _ALONE in spec.access_modes:
+        for pod in view.found(BY_VOLUME_CLAIM, (namespace, reference.name)):
+            # No node has such a label, and who reads the explanation learns why.
+            taken = Requirement(f"volume {reference.name} free of pod {pod.name}", Operator.EXISTS)
+            claimed.terms.append((Term((taken,)),))
+            break
+    if not spec.volume_name:
+        _add_class(view, spec, reference.name, claimed)
+        return
+    volume = view.get(Key("", "PersistentVolume", "", spec.volume_name))
+    if volume is None:
+        missing = sentences.NOT_IN_SIGHT.at((), kind="PersistentVolume", name=spec.volume_name)
+        claimed.problems.append(missing)
+        return
+    if terms := _reached_from(volume.content):
+        claimed.terms.extend(terms)
+    csi = volume.content.spec.csi
+    if csi is not None and csi.driver in view.derive(limited_drivers):
+        claimed.take([attach_limit(csi.driver)], 1)
+
+
+def _reached_from(volume: core_v1.PersistentVolume) -> list[tuple[Term, ...]]:
+    found: list[tuple[Term, ...]] = []
+    required = volume.spec.node_affinity.required
+    if required is not None:
+        found.append(selector_terms(required, (), []))
+    for label, key in _ZONES.items():
+        if label in volume.metadata.labels:
+            values = tuple(sorted(volume.metadata.labels[label].split("__")))
+            found.append((Term((Requirement(key, Operator.IN, values),)),))
+    return found
+
+
+def _add_class(view: View, spec: core_v1.PersistentVolumeClaimSpec, name: str, claimed: _Claimed) -> None:
+    """Count a claim that has no volume yet, by the class from which it will get one."""
+    if binds(view):
+        claimed.problems.append(sentences.VOLUME_NOT_BOUND.at((), name=name))
+        return
+    stored = _class_of(view, spec.storage_class_name)
+    if stored is None:
+        missing = spec.storage_class_name or "that is the default"
+        claimed.problems.append(sentences.NOT_IN_SIGHT.at((), kind="StorageClass", name=missing))
+        return
+    given = stored.content
+    if given.provisioner in view.derive(limited_drivers):
+        claimed.take([attach_limit(given.provisioner)], 1)
+    if given.volume_binding_mode != "WaitForFirstConsumer":
+        claimed.problems.append(sentences.VOLUME_IMMEDIATE.at((), name=name))
+    elif given.provisioner == "kubernetes.io/no-provisioner":
+        claimed.terms.append(tuple(_volumes_to_have(view, spec, stored.name)))
+    elif given.allowed_topologies:
+        terms = (
+            Term(tuple(Requirement(each.key, Operator.IN, tuple(sorted(each.values))) for each in term))
+            for term in (one.match_label_expressions for one in given.allowed_topologies)
+        )
+        claimed.terms.append(tuple(terms))
+
+
+def _class_of(view: View, name: str | None) -> Stored[StorageClass] | None:
+    if name is not None:
+        return view.get(Key("storage.k8s.io", "StorageClass", "", name))
+    defaults = [
+        each
+        for each in view.of(StorageClass)
+        if each.content.metadata.annotations.get(DEFAULT_CLASS) == "true"
+    ]
+    return defaults[0] if defaults else None
+
+
+def _volumes_to_have(view: View, spec: core_v1.PersistentVolumeClaimSpec, name: str) -> Iterator[Term]:
+    """Nodes that reach a volume of a class that nobody has and that is what a claim wants."""
+    for stored in view.of(core_v1.PersistentVolume):
+        volume = stored.content.spec
+        if (
+            volume.storage_class_name == name
+            and volume.claim_ref is None
+            and stored.content.status.phase in ("", "Available")
+            and set(spec.access_modes) <= set(volume.access_modes)
+            and _size(volume.capacity) >= _size(spec.resources.requests)
+        ):
+            lists = _reached_from(stored.content)
+            yield from lists[0] if lists else (Term((Requirement("metadata.name", Operator.NOT_IN, ()),)),)
+
+
+def _size(amounts: dict[str, str | int | float]) -> int:
+    try:
+        return quantities.amount("storage", amounts.get("storage", 0))
+    except InvalidError:
+        return 0

@@ -1,0 +1,21 @@
+"""Claims to devices and volumes: what could not be counted, and why."""
+
+from __future__ import annotations
+
+from closeknit.hub.problems import Code, Severity
+
+# fmt: off
+NO_SLICES = Code("no-slices", "No ResourceSlice is in sight, so the devices of {kind:raw} {name} were not counted. Give the slices of the cluster, such as from kubectl get resourceslices -o yaml.")
+NOT_IN_SIGHT = Code("not-in-sight", "There is no {kind:raw} {name} in sight, so what it stands for was not counted. Give it beside the pods.")
+NOT_EVALUATED = Code("selector-not-evaluated", "The selector {expression} cannot be evaluated, so its devices were not counted. {why:raw}")
+NOT_LOCAL = Code("devices-not-local", "Devices of class {name} can be used from several nodes, so they were not counted.")
+DEVICES_SHARED = Code("devices-shared", "Devices of class {name} share counters or take several claims at once, so they were not counted.")
+UNEQUAL_NODES = Code("unequal-nodes", "{kind:raw} {name} asks for all devices of class {device_class:raw} on a node, of which nodes have different numbers, so they were not counted.")
+FIRST_OF_SEVERAL = Code("first-of-several", "{kind:raw} {name} accepts several kinds of devices. Only class {device_class:raw} was counted, the first of which there are any.")
+CONSTRAINT_NOT_COUNTED = Code("constraint-not-counted", "{kind:raw} {name} wants devices that agree or differ in attribute {attribute}, which was not counted.")
+PARTED = Code("devices-parted", "Too many selectors overlap to count their devices exactly, so some were kept for one selector alone.")
+NOT_ALLOCATED = Code("claim-not-allocated", "{kind:raw} {name} has no devices yet, and choosing them is left to kube-scheduler. The pod can be bound once the claim is allocated.")
+SHARED_BY_PODS = Code("claim-shared", "ResourceClaim {name} is shared by pods that must run on one node, and the topology has no level for hosts. They were placed as if each had its own.")
+VOLUME_NOT_BOUND = Code("volume-not-bound", "PersistentVolumeClaim {name} has no volume yet, and binding one is left to kube-scheduler. The pod can be bound once the claim is.")
+VOLUME_IMMEDIATE = Code("volume-immediate", "PersistentVolumeClaim {name} has no volume yet, and its class binds volumes before pods are placed. Where it will be was not counted.")
+KEPT_BY_KUBELETS = Code("kept-by-kubelets", "Level {level} of {group} lies below hosts. One host is chosen for it, and the topology manager of its kubelet keeps the level.", Severity.NOTE)

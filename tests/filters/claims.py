@@ -1,0 +1,387 @@
+"""The same table for claims to devices and volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.filters.cases import Case, Object, asking, case, node, pod
+
+DRIVER = "gpu.example.com"
+
+
+def device_class(name: str, *selectors: str, resource: str = "") -> Object:
+    """A class of devices, by expressions."""
+    more = {"extendedResourceName": resource} if resource else {}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": name},
+        "spec": {"selectors": [{"cel": {"expression": each}} for each in selectors], **more},
+    }
+
+
+def resource_slice(
+    node_name: str, devices: Sequence[Mapping[str, Any]], driver: str = DRIVER, **pool: int
+) -> Object:
+    """The devices of a node: each by its name, its attributes and whatever else it says."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{node_name}-{driver}"},
+        "spec": {
+            "driver": driver,
+            "nodeName": node_name,
+            "pool": {"name": node_name, "generation": 1, "resourceSliceCount": 1, **pool},
+            "devices": list(devices),
+        },
+    }
+
+
+def device(name: str, model: str = "a", memory: str = "40Gi", **more: Any) -> Object:
+    """A device of a model, with so much memory."""
+    return {
+        "name": name,
+        "attributes": {"model": {"string": model}, "version": {"version": "2.10.0"}},
+        "capacity": {"memory": {"value": memory}},
+        **more,
+    }
+
+
+def claim(
+    name: str, *requests: Object, allocated: Sequence[tuple[str, str]] = (), template: bool = False
+) -> Object:
+    """A claim, or a template of claims; ``allocated`` are pools, named like their nodes, and devices."""
+    spec: Object = {"devices": {"requests": list(requests)}}
+    made: Object = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate" if template else "ResourceClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"spec": spec} if template else spec,
+    }
+    if allocated:
+        results = [
+            {"request": "main", "driver": DRIVER, "pool": pool, "device": each} for pool, each in allocated
+        ]
+        field = {"key": "metadata.name", "operator": "In", "values": [allocated[0][0]]}
+        made["status"] = {
+            "allocation": {
+                "devices": {"results": results},
+                "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]},
+            }
+        }
+    return made
+
+
+def request(
+    class_name: str, count: int = 1, *selectors: str, name: str = "main", every: bool = False
+) -> Object:
+    """So many devices of a class, or every one of a node."""
+    exactly: Object = {"deviceClassName": class_name}
+    exactly |= {"allocationMode": "All"} if every else {"allocationMode": "ExactCount", "count": count}
+    if selectors:
+        exactly["selectors"] = [{"cel": {"expression": each}} for each in selectors]
+    return {"name": name, "exactly": exactly}
+
+
+def claiming(*names: str) -> Object:
+    """The spec of a pod with claims."""
+    claims = [{"name": f"claim-{i}", "resourceClaimName": each} for i, each in enumerate(names)]
+    return {"resourceClaims": claims}
+
+
+def volume(name: str, claim_name: str = "", **more: Any) -> Object:
+    """A volume of a driver, bound to a claim where one is named."""
+    bound = (
+        {"claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "default",
+                      "name": claim_name}}
+        if claim_name
+        else {}
+    )  # fmt: skip
+    labels = more.pop("labels", {})
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "capacity": {"storage": "10Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "csi": {"driver": "disk.example.com", "volumeHandle": name},
+            **bound,
+            **more,
+        },
+        "status": {"phase": "Bound" if claim_name else "Available"},
+    }
+
+
+def volume_claim(
+    name: str, volume_name: str = "", class_name: str = "", mode: str = "ReadWriteOnce"
+) -> Object:
+    """A claim to a volume, bound where one is named."""
+    annotations = {"pv.kubernetes.io/bind-completed": "yes"} if volume_name else {}
+    made: Object = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+        "spec": {
+            "accessModes": [mode],
+            "resources": {"requests": {"storage": "5Gi"}},
+            "storageClassName": class_name,
+        },
+    }
+    if volume_name:
+        made["spec"]["volumeName"] = volume_name
+        made["status"] = {"phase": "Bound"}
+    return made
+
+
+def storage_class(name: str, provisioner: str = "disk.example.com", *zones: str) -> Object:
+    """A class whose volumes are bound when their pod is placed."""
+    allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": list(zones)}]}] if zones else []
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowedTopologies": allowed,
+    }
+
+
+def csi_node(name: str, count: int, driver: str = "disk.example.com") -> Object:
+    """How many volumes of a driver a node takes."""
+    listed = {"name": driver, "nodeID": name, "allocatable": {"count": count}}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": name},
+        "spec": {"drivers": [listed]},
+    }
+
+
+def mounting(*names: str) -> Object:
+    """The spec of a pod with volumes of claims."""
+    return {"volumes": [{"name": f"v-{i}", "persistentVolumeClaim": {"claimName": each}}
+                        for i, each in enumerate(names)]}  # fmt: skip
+
+
+def on_nodes(*names: str) -> Object:
+    """A volume that some nodes reach."""
+    terms = [
+        {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(names)}]}
+    ]
+    return {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+
+
+ZONE = "topology.kubernetes.io/zone"
+GPUS = device_class("gpus", f"device.driver == '{DRIVER}'")
+LARGE = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('60Gi')) >= 0"
+NEW = f"device.attributes['{DRIVER}'].version.isGreaterThan(semver('2.9.0'))"
+MODEL_B = f"device.attributes['{DRIVER}'].model == 'b'"
+TAINT = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
+
+CLAIM_CASES: tuple[Case, ...] = (
+    case(
+        "DynamicResources",
+        "a claim needs as many devices of its class as it asks for",
+        [node("dra-a"), node("dra-b"), node("dra-c")],
+        claiming("two"),
+        "dra-a",
+        [
+            GPUS,
+            resource_slice("dra-a", [device("0"), device("1")]),
+            resource_slice("dra-b", [device("0")]),
+            claim("two", request("gpus", 2)),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "selectors are evaluated, with quantities and versions",
+        [node("dra-d"), node("dra-e"), node("dra-f")],
+        claiming("chosen"),
+        "dra-d",
+        [
+            resource_slice("dra-d", [device("0"), device("1", "b", "80Gi")]),
+            resource_slice("dra-e", [device("0", "b"), device("1", "a", "80Gi")]),
+            resource_slice("dra-f", [device("0", "c", "20Gi")]),
+            claim("chosen", request("gpus", 1, LARGE, MODEL_B, NEW)),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "two requests of one claim need devices of their own, although selectors overlap",
+        [node("dra-g"), node("dra-h"), node("dra-i")],
+        claiming("both"),
+        "dra-h dra-i",
+        [
+            resource_slice("dra-g", [device("0", "b", "80Gi"), device("1", "a")]),
+            resource_slice("dra-h", [device("0", "b", "80Gi"), device("1", "a", "80Gi")]),
+            resource_slice("dra-i", [device("0", "b"), device("1", "a", "80Gi")]),
+            claim("both", request("gpus", 1, LARGE, name="main"), request("gpus", 1, MODEL_B, name="other")),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "devices that another claim has got are not free",
+        [node("dra-j"), node("dra-k")],
+        claiming("one"),
+        "dra-k",
+        [
+            resource_slice("dra-j", [device("0")]),
+            resource_slice("dra-k", [device("0"), device("1")]),
+            claim("one", request("gpus")),
+            claim("held-j", request("gpus"), allocated=[("dra-j", "0")]),
+            claim("held-k", request("gpus"), allocated=[("dra-k", "1")]),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "a claim that has its devices pins its pods to their node",
+        [node("dra-l"), node("dra-m")],
+        claiming("pinned"),
+        "dra-l",
+        [
+            resource_slice("dra-l", [device("0")]),
+            resource_slice("dra-m", [device("0")]),
+            claim("pinned", request("gpus"), allocated=[("dra-l", "0")]),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "a tainted device is taken only by who tolerates it",
+        [node("dra-n"), node("dra-o")],
+        claiming("healthy"),
+        "dra-o",
+        [
+            resource_slice("dra-n", [device("0", taints=[TAINT])]),
+            resource_slice("dra-o", [device("0")]),
+            claim("healthy", request("gpus")),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "who asks for all devices of a node needs all of them free",
+        [node("dra-p"), node("dra-q"), node("dra-r")],
+        claiming("all"),
+        "dra-p",
+        [
+            device_class("whole", "device.driver == 'whole.example.com'"),
+            *(
+                resource_slice(name, [device("0"), device("1")], "whole.example.com")
+                for name in ("dra-p", "dra-q")
+            ),
+            claim("all", request("whole", every=True)),
+            {
+                **claim("some", request("whole"), allocated=[("dra-q", "0")]),
+                "status": {
+                    "allocation": {
+                        "devices": {
+                            "results": [
+                                {
+                                    "request": "main",
+                                    "driver": "whole.example.com",
+                                    "pool": "dra-q",
+                                    "device": "0",
+                                }
+                            ]
+                        }
+                    }
+                },
+            },
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "a resource that stands for a class is counted in devices where a node does not list it",
+        [node("dra-s"), node("dra-t"), node("dra-u", gpu="0"), node("dra-v")],
+        {"containers": [asking(limits={"example.com/fast": "2"})]},
+        "dra-s dra-v",
+        [
+            device_class("fast", "device.driver == 'fast.example.com'", resource="example.com/fast"),
+            resource_slice("dra-s", [device("0"), device("1")], "fast.example.com"),
+            resource_slice("dra-t", [device("0")], "fast.example.com"),
+            resource_slice("dra-v", [device("0"), device("1"), device("2")], "fast.example.com"),
+        ],
+    ),
+    case(
+        "VolumeBinding",
+        "a bound volume is reached from the nodes of its affinity",
+        [node("vol-a"), node("vol-b"), node("vol-c")],
+        mounting("local", "wide"),
+        "vol-b",
+        [
+            volume("local-volume", "local", **on_nodes("vol-a", "vol-b")),
+            volume("wide-volume", "wide", **on_nodes("vol-b", "vol-c")),
+            volume_claim("local", "local-volume"),
+            volume_claim("wide", "wide-volume"),
+        ],
+    ),
+    case(
+        "VolumeBinding",
+        "a volume that is made when its pod is placed is made where its class allows it",
+        [node("vol-d", labels={ZONE: "z1"}), node("vol-e", labels={ZONE: "z2"}), node("vol-f")],
+        mounting("late"),
+        "vol-d",
+        [storage_class("zonal", "disk.example.com", "z1", "z3"), volume_claim("late", class_name="zonal")],
+    ),
+    case(
+        "VolumeBinding",
+        "where volumes are not made but found, a free one of the class must be in reach",
+        [node("vol-g"), node("vol-h"), node("vol-i")],
+        mounting("found"),
+        "vol-g",
+        [
+            storage_class("static", "kubernetes.io/no-provisioner"),
+            volume("free-g", storageClassName="static", **on_nodes("vol-g")),
+            volume("small-h", storageClassName="static", capacity={"storage": "1Gi"}, **on_nodes("vol-h")),
+            volume("other-i", storageClassName="another", **on_nodes("vol-i")),
+            volume_claim("found", class_name="static"),
+        ],
+    ),
+    case(
+        "VolumeZone",
+        "a volume with a zone is used in that zone",
+        [
+            node("vol-j", labels={ZONE: "z1"}),
+            node("vol-k", labels={ZONE: "z2"}),
+            node("vol-l", labels={ZONE: "z3"}),
+        ],
+        mounting("zoned"),
+        "vol-j vol-l",
+        [volume("zoned-volume", "zoned", labels={ZONE: "z1__z3"}), volume_claim("zoned", "zoned-volume")],
+    ),
+    case(
+        "VolumeRestrictions",
+        "a volume for one pod alone is not given to a second one",
+        [node("vol-m"), node("vol-n")],
+        mounting("alone"),
+        "",
+        [
+            volume("alone-volume", "alone", accessModes=["ReadWriteOncePod"]),
+            volume_claim("alone", "alone-volume", mode="ReadWriteOncePod"),
+            pod("vol-user", {"nodeName": "vol-m", **mounting("alone")}),
+        ],
+    ),
+    case(
+        "NodeVolumeLimits",
+        "a node takes as many volumes of a driver as it says",
+        [node("vol-o"), node("vol-p"), node("vol-q")],
+        mounting("extra"),
+        "vol-p vol-q",
+        [
+            csi_node("vol-o", 1),
+            csi_node("vol-p", 2),
+            volume("extra-volume", "extra"),
+            volume_claim("extra", "extra-volume"),
+            *(
+                each
+                for name in ("vol-o", "vol-p")
+                for each in (
+                    volume(f"{name}-volume", f"{name}-claim"),
+                    volume_claim(f"{name}-claim", f"{name}-volume"),
+                    pod(f"{name}-user", {"nodeName": name, **mounting(f"{name}-claim")}),
+                )
+            ),
+        ],
+    ),
+)

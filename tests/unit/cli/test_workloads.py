@@ -1,0 +1,96 @@
+"""``closeknit get workloads`` tells how far the workloads of all families have come."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.serving import Serving
+from tests.unit.cli.running import TOPOLOGY, on, pod_group
+
+
+def pod(name: str, group: str, node: str = "") -> dict[str, Any]:
+    asked = {"nvidia.com/gpu": "8"}
+    container = {"name": "main", "image": "x", "resources": {"limits": asked, "requests": asked}}
+    spec: dict[str, Any] = {"schedulerName": "kai-scheduler", "containers": [container]}
+    if node:
+        spec["nodeName"] = node
+    metadata = {"name": name, "namespace": "default", "annotations": {"pod-group-name": group}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def node(name: str, rack: str) -> dict[str, Any]:
+    labels = {"block": "b1", "rack": rack, "kubernetes.io/hostname": name}
+    status = {"allocatable": {"nvidia.com/gpu": "8", "pods": "10"}}
+    status |= {"conditions": [{"type": "Ready", "status": "True"}]}  # type: ignore[dict-item]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": status,
+    }
+
+
+@pytest.fixture(autouse=True)
+def some(served: Serving) -> None:
+    groups = list(yaml.safe_load_all(TOPOLOGY + pod_group("runs", 2, "rack") + pod_group("waits", 2, "rack")))
+    nodes = [node("n1", "r1"), node("n2", "r1"), node("n3", "r2")]
+    pods = [
+        pod("runs-0", "runs", "n1"),
+        pod("runs-1", "runs", "n2"),
+        pod("waits-0", "waits"),
+        pod("waits-1", "waits"),
+    ]
+    served.load([each for each in (*groups, *nodes, *pods) if each])
+
+
+HEADER = "KIND       NAME    QUEUE   PRIORITY   STATE     PODS   WHERE\n"
+
+
+def test_each_workload_has_its_pods_and_the_domain_that_they_share(served: Serving) -> None:
+    found = on(served, "get", "workloads")
+
+    assert (found.status, found.err) == (0, "")
+    assert found.out == (
+        HEADER
+        + "PodGroup   runs            0          running   2/2    b1/r1\n"
+        + "PodGroup   waits           0          pending   0/2    number 1 of 1 in the queue\n"
+    )
+
+
+def test_one_is_asked_for_by_name_and_a_misspelt_one_is_told(served: Serving) -> None:
+    assert on(served, "get", "workloads", "waits", "-A").out.splitlines()[1].split()[:3] == [
+        "default", "PodGroup", "waits",
+    ]  # fmt: skip
+    missing = on(served, "get", "workloads", "wait")
+    assert missing.status == 2
+    assert missing.err == 'NAME: There is no workload "wait" in namespace default. Did you mean "waits"?\n'
+
+
+def test_a_watch_tells_what_changes(served: Serving) -> None:
+    program = "from closeknit.cli import main; main()"
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        "get",
+        "workloads",
+        "-w",
+        "--kubeconfig",
+        str(served.kubeconfig),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = [process.stdout.readline() for _ in range(3)]
+        served.ask(lambda one: one.bind("waits-0", "n3", namespace="default"))
+        later = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+
+        assert process.wait() == 130
+    assert first[0] == HEADER
+    assert later.split()[:5] == ["PodGroup", "waits", "0", "pending", "1/2"]

@@ -1,0 +1,272 @@
+"""Claims to devices and volumes: what is counted, what is told, and what pods share."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from closeknit.apis.core_v1 import PodSpec
+from closeknit.apis.resource_k8s_io_v1 import Device
+from closeknit.dialects import Source, read
+from closeknit.dialects.core.pod_specs import pod_spec
+from closeknit.dialects.core.pods import read_template
+from closeknit.dialects.core.selectors import SelectorError, selected
+from closeknit.engine import Engine
+from closeknit.hub.outcome import Placed
+from closeknit.hub.request import PodSet, Reference
+from closeknit.scheduler.planning import plan
+from tests.filters.cases import Object, node, pod
+from tests.filters.claims import (
+    DRIVER,
+    GPUS,
+    LARGE,
+    MODEL_B,
+    claim,
+    claiming,
+    device,
+    device_class,
+    mounting,
+    request,
+    resource_slice,
+    volume_claim,
+)
+from tests.filters.feasible import feasible
+
+CHANNELS = "compute-domain.nvidia.com"
+CHANNEL = device_class(
+    "compute-domain-default-channel.nvidia.com",
+    f"device.driver == '{CHANNELS}' && device.attributes['{CHANNELS}'].id == 0",
+)
+DOMAIN = {
+    "apiVersion": "resource.nvidia.com/v1beta1",
+    "kind": "ComputeDomain",
+    "metadata": {"name": "domain", "namespace": "default"},
+    "spec": {"numNodes": 2, "channel": {"resourceClaimTemplate": {"name": "channel"}}},
+}
+TOPOLOGY = {
+    "apiVersion": "kai.scheduler/v1alpha1",
+    "kind": "Topology",
+    "metadata": {"name": "tree"},
+    "spec": {"levels": [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]},
+}
+
+
+def reading(*objects: Object) -> Any:
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+    return read([Source("f", text.encode())])
+
+
+def templated(name: str) -> Object:
+    return {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": name}]}
+
+
+def notes(*objects: Object) -> list[str]:
+    found = reading(*objects)
+    assert [str(each) for each in found.problems] == []
+    return [note.message for workload in found.workloads for note in workload.notes]
+
+
+def placed(*objects: Object) -> dict[str, str]:
+    """By pod, its node, where everything is planned in turn."""
+    found = reading(*objects)
+    verdicts = plan(Engine(found.cluster), found.cluster, found.workloads)
+    outcomes = [each.outcome for each in verdicts if isinstance(each.outcome, Placed)]
+    return {each.pod: each.node for outcome in outcomes for each in outcome.assignments}
+
+
+def with_attribute(obj: Object, attribute: str) -> Object:
+    constraint = {"requests": [], "matchAttribute": f"{DRIVER}/{attribute}"}
+    devices = {**obj["spec"]["devices"], "constraints": [constraint]}
+    return {**obj, "spec": {"devices": devices}}
+
+
+ONE = claim("one", request("gpus"))
+SLICE = resource_slice("a", [device("0"), device("1", "b")])
+
+
+@pytest.mark.parametrize(
+    ("objects", "want"),
+    [
+        pytest.param(
+            [GPUS, ONE],
+            'No ResourceSlice is in sight, so the devices of ResourceClaim "one" were not counted.',
+            id="without slices nothing is counted",
+        ),
+        pytest.param([GPUS, SLICE], 'There is no ResourceClaim "one" in sight', id="a claim may be missing"),
+        pytest.param([ONE, SLICE], 'There is no DeviceClass "gpus" in sight', id="a class may be missing"),
+        pytest.param(
+            [GPUS, SLICE, claim("one", request("gpus", 1, "device.x ="))],
+            'The selector "device.x =" cannot be evaluated',
+            id="a selector may be wrong",
+        ),
+        pytest.param(
+            [GPUS, ONE, resource_slice("a", [device("0", allowMultipleAllocations=True)])],
+            'Devices of class "gpus" share counters or take several claims at once',
+            id="devices may be shared",
+        ),
+        pytest.param(
+            [GPUS, ONE, {**SLICE, "spec": {**SLICE["spec"], "nodeName": "", "allNodes": True}}],
+            'Devices of class "gpus" can be used from several nodes',
+            id="devices may not belong to a node",
+        ),
+        pytest.param(
+            [GPUS, SLICE, resource_slice("b", [device("0")]), claim("one", request("gpus", every=True))],
+            "asks for all devices of class gpus on a node, of which nodes have different numbers",
+            id="nodes may have different numbers of what is all",
+        ),
+        pytest.param(
+            [GPUS, SLICE, with_attribute(claim("one", request("gpus", 2)), "model")],
+            f'wants devices that agree or differ in attribute "{DRIVER}/model"',
+            id="a constraint that may fail is told",
+        ),
+        pytest.param(
+            [GPUS, SLICE, with_attribute(claim("one", request("gpus", 2)), "version")],
+            None,
+            id="a constraint that all devices of a node meet is nothing to tell",
+        ),
+        pytest.param(
+            [
+                GPUS,
+                SLICE,
+                device_class("none", "false"),
+                claim(
+                    "one",
+                    {
+                        "name": "main",
+                        "firstAvailable": [
+                            {"name": each, "deviceClassName": each} for each in ("none", "gpus")
+                        ],
+                    },
+                ),
+            ],
+            "accepts several kinds of devices. Only class gpus was counted",
+            id="of several alternatives one is counted",
+        ),
+    ],
+)
+def test_what_is_not_counted_is_told(objects: list[Object], want: str | None) -> None:
+    told = notes(node("a"), node("b"), *objects, pod("p", claiming("one")))
+
+    assert [want in each for each in told if want] == ([True] if want else [])
+
+
+def test_claims_of_the_first_version_are_read_as_well() -> None:
+    old = {"apiVersion": "resource.k8s.io/v1beta1"}
+    given = device("0")
+    basic = {"name": given.pop("name"), "basic": given}
+    slices = {**SLICE, **old, "spec": {**SLICE["spec"], "devices": [basic]}}
+    flat = {"name": "main", "deviceClassName": "gpus", "count": 1}
+    asked = {**ONE, **old, "spec": {"devices": {"requests": [flat]}}}
+
+    found = feasible([node("a"), node("b"), {**GPUS, **old}, slices, asked, pod("p", claiming("one"))])
+
+    assert found == {"p": {"a"}}
+
+
+def test_pods_that_are_planned_in_turn_get_devices_of_their_own() -> None:
+    template = claim("gpu", request("gpus"), template=True)
+    pods = [pod(f"p{i}", templated("gpu")) for i in range(4)]
+    slices = [resource_slice("a", [device("0"), device("1")]), resource_slice("b", [device("0")])]
+
+    found = placed(node("a"), node("b"), GPUS, template, *slices, *pods)
+
+    assert sorted(found.values()) == ["a", "a", "b"]
+
+
+def test_overlapping_selectors_are_counted_exactly() -> None:
+    """One large device of model b serves one of both kinds of pods, and the others of each kind one more."""
+    kinds = {"large": LARGE, "model-b": MODEL_B}
+    templates = [claim(name, request("gpus", 1, each), template=True) for name, each in kinds.items()]
+    devices = [device("0", "b", "80Gi"), device("1", "a", "80Gi"), device("2", "b")]
+    pods = [pod(f"{name}-{i}", templated(name)) for name in kinds for i in range(2)]
+
+    found = placed(node("a"), GPUS, *templates, resource_slice("a", devices), *pods)
+
+    assert len(found) == 3
+
+
+def test_a_channel_of_a_compute_domain_is_one_for_each_node() -> None:
+    channels = [{"name": f"channel-{i}", "attributes": {"id": {"int": i}}} for i in range(3)]
+    slices = [resource_slice(name, channels, CHANNELS) for name in ("a", "b")]
+    pods = [pod(f"p{i}", templated("channel")) for i in range(3)]
+
+    found = placed(node("a"), node("b"), CHANNEL, DOMAIN, *slices, *pods)
+
+    assert sorted(found.values()) == ["a", "b"]
+
+
+def test_pods_of_a_group_that_share_a_claim_share_a_node_and_its_devices() -> None:
+    group = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"minMember": 3, "topologyConstraint": {"topology": "tree", "requiredTopologyLevel": "rack"}},
+    }
+    nodes = [node(name, labels={"rack": "r"}) for name in "abc"]
+    slices = [resource_slice("b", [device("0"), device("1")]), resource_slice("c", [device("0")])]
+    pods = [pod(f"p{i}", claiming("both"), annotations={"pod-group-name": "g"}) for i in range(3)]
+    both = claim("both", request("gpus", 2))
+
+    found = placed(TOPOLOGY, *nodes, GPUS, both, *slices, group, *pods)
+
+    assert found == {"p0": "b", "p1": "b", "p2": "b"}
+
+
+def test_a_volume_whose_claim_is_not_in_sight_is_told() -> None:
+    (told,) = notes(node("a"), pod("p", mounting("data")))
+
+    assert told.startswith('There is no PersistentVolumeClaim "data" in sight')
+
+
+def test_a_claim_of_a_class_that_is_not_in_sight_is_told() -> None:
+    (told,) = notes(node("a"), volume_claim("data", class_name="fast"), pod("p", mounting("data")))
+
+    assert told.startswith('There is no StorageClass "fast" in sight')
+
+
+def test_claims_are_written_as_they_were_read() -> None:
+    given = PodSet(
+        "w",
+        1,
+        claims=(
+            Reference("ResourceClaim", "a"),
+            Reference("ResourceClaimTemplate", "b"),
+            Reference("PersistentVolumeClaim", "c"),
+        ),
+    )
+    spec = msgspec.convert(pod_spec(given), PodSpec)
+
+    assert read_template(spec, namespace="default", labels={}).shape.claims == given.claims
+
+
+@pytest.mark.parametrize(
+    ("expression", "want"),
+    [
+        ("device.attributes['gpu.example.com'].version.compareTo(semver('2.9.0')) > 0", True),
+        ("device.attributes['gpu.example.com'].version.major() == 2", True),
+        ("semver('1.0.0-rc.1').isLessThan(semver('1.0.0'))", True),
+        ("device.capacity['gpu.example.com'].memory == quantity('40Gi')", True),
+        ("isQuantity('40x') || isSemver('1.2')", False),
+        ("device.attributes['gpu.example.com'].?rdma.orValue(false)", False),
+        ("'rdma' in device.attributes['other.example.com']", False),
+        ("device.attributes['gpu.example.com'].model.upperAscii() == 'A'", True),
+        ("cel.bind(x, device.driver, x.startsWith('gpu.'))", True),
+    ],
+)
+def test_expressions_mean_what_they_mean_to_kubernetes(expression: str, *, want: bool) -> None:
+    assert selected(expression, DRIVER, _basic()) is want
+
+
+@pytest.mark.parametrize(
+    "expression", ["device.attributes['x'].y == 1", "1", "quantity('x') == quantity('1')"]
+)
+def test_an_expression_without_an_answer_is_an_error(expression: str) -> None:
+    with pytest.raises(SelectorError):
+        selected(expression, DRIVER, _basic())
+
+
+def _basic() -> Any:
+    return msgspec.convert(device("0"), Device)
