@@ -58,6 +58,15 @@ class EarlyChecks:
 
     def lays_out(self, place: Place) -> bool:
         """Whether a domain that just got pods can lay out all that is confined to it, by itself."""
+        compiled = self.made.compiled
+        if compiled.neighbours is not None:
+            everything = self.made.contents.inside(-1, 0)
+            confined = [
+                (each.pod_set.shape, each.pod_set.need, *compiled.tree.bounds(each.level, each.domain))
+                for each in everything
+            ]
+            if not compiled.neighbours.possible(compiled.tables, confined):
+                return False
         start, end = self.made.compiled.tree.bounds(place.level, place.domain)
         checked = self.rules.early_layout and place.level >= 0 and end - start <= _CHECKED
         if not checked or len(self.made.contents) == 1:

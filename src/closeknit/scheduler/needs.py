@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from closeknit.hub.neighbours import Apart, binding
 from closeknit.hub.nodes import NodeFilter
 from closeknit.hub.request import Group, HostPort, Member, PodSet, Request
 from closeknit.hub.resources import Resources
@@ -61,6 +62,15 @@ def satisfied(member: Member) -> bool:
     if isinstance(member, PodSet):
         return len(member.bound) >= member.least
     return sum(satisfied(inner) for inner in member.members) >= member.least
+
+
+def needs_others(request: Request) -> bool:
+    """Whether pods must be near others or spread, so that others of their placement may be needed."""
+    return any(
+        binding(rule) and not isinstance(rule, Apart)
+        for pods in request.root.pod_sets()
+        for rule in pods.neighbour.rules
+    )
 
 
 def share(group: Group) -> float:

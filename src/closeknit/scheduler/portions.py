@@ -1,7 +1,8 @@
 """Parts of a placement: what must run at once, and what may be added to it step by step.
 
 A placement is decided for all pods of a unit, so that its domains suit the whole. Less of it may be taken:
-every part that is made here obeys all constraints that the whole obeys, and is formed.
+every part that is made here obeys all constraints that the whole obeys, and is formed. Where pods must be
+near others or spread, they may count on others of the placement, so nothing less than the whole is taken.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from closeknit.hub.outcome import Assignment, Placed
 from closeknit.hub.request import Group, Member, PodSet, Request
-from closeknit.scheduler.needs import satisfied, share
+from closeknit.scheduler.needs import needs_others, satisfied, share
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
@@ -23,6 +24,8 @@ _Given: TypeAlias = Mapping[str, Sequence[Assignment]]
 
 def minimum(request: Request, placed: Placed) -> tuple[Assignment, ...]:
     """The pods without which the request is not formed: the first of each set, of the first members."""
+    if needs_others(request):
+        return placed.assignments
     return tuple(_minimum(request.root, _by_set(placed.assignments)))
 
 
@@ -32,6 +35,8 @@ def step(request: Request, placed: Placed) -> tuple[Assignment, ...]:
     Where the minimum runs that is one pod, or what must run at once of a member that was left out. Members
     that are groups are served in turn, the least satisfied first; pod sets in their order.
     """
+    if needs_others(request):
+        return placed.assignments
     given = _by_set(placed.assignments)
     return tuple(_step(request.root, given) if satisfied(request.root) else _minimum(request.root, given))
 

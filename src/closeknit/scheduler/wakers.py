@@ -6,12 +6,12 @@ from collections.abc import Hashable, Iterable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from closeknit.hub.neighbours import Apart, binding
+from closeknit.hub.neighbours import binding
 from closeknit.hub.outcome import Outcome, Undecided
 from closeknit.hub.quota import lacks_quota
 from closeknit.hub.request import Request
 from closeknit.hub.workload import Workload
-from closeknit.scheduler.needs import Need, Shape, needs, shape_of
+from closeknit.scheduler.needs import Need, Shape, needs, needs_others, shape_of
 
 if TYPE_CHECKING:
     from closeknit.engine import Engine
@@ -40,14 +40,6 @@ def _hope(workload: Workload, outcome: Outcome | None) -> _Hope:
     # What room there is says nothing of rules about other pods.
     ruled = any(binding(rule) for pods in workload.request.root.pod_sets() for rule in pods.neighbour.rules)
     return _Hope.ANYTHING if ruled else _Hope.ROOM
-
-
-def _needs_company(request: Request) -> bool:
-    return any(
-        binding(rule) and not isinstance(rule, Apart)
-        for pods in request.root.pod_sets()
-        for rule in pods.neighbour.rules
-    )
 
 
 class Wakers(Generic[Sleeper]):
@@ -83,7 +75,7 @@ class Wakers(Generic[Sleeper]):
             self._enter_room(sleeper, workload.request)
         if hope is _Hope.ANYTHING:
             self._enter(sleeper, self._anything, None, sleeper, None)
-            if workload.request is not None and _needs_company(workload.request):
+            if workload.request is not None and needs_others(workload.request):
                 self._enter(sleeper, self._company, None, sleeper, None)
         charged = (charge.account for option in workload.options for charge in option.charges)
         for account in (*charged, *workload.accounts):
