@@ -17,8 +17,13 @@ from tests.conformance.cluster import eventually
 EXAMPLES = Path(__file__).parents[2] / "examples"
 INVALID = "invalid"
 """The folder of examples that are wrong on purpose."""
-NOT_SERVED = {("kubeflow.org/v1", "PyTorchJob"), ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")}
-"""What is read and no definition is printed for: kinds whose own projects bring their definitions."""
+NOT_SERVED = {
+    ("kubeflow.org/v1", "PyTorchJob"),
+    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
+    ("scheduling.k8s.io/v1alpha2", "PodGroup"),
+    ("scheduling.k8s.io/v1alpha2", "Workload"),
+}
+"""What is read and no definition is printed for: other projects bring theirs, and gates of Kubernetes its own."""
 
 
 @dataclass(frozen=True)

@@ -71,9 +71,11 @@ def _unserved(kinds: Sequence[Kind], resources: Sequence[Resource], cluster: str
         served[each.group, each.kind].append(each.version)
     wanted = _versions(kinds)
     missing: dict[str, list[str]] = defaultdict(list)
+    optional = {(each.group, each.kind) for each in kinds if each.optional}
     for (group, kind), versions in wanted.items():
         if not served.get((group, kind)):
-            missing[group].append(kind)
+            if (group, kind) not in optional:
+                missing[group].append(kind)
         elif not versions & set(served[group, kind]):
             found, read = ", ".join(served[group, kind]), ", ".join(sorted(versions))
             yield (

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from closeknit.apis import core_v1, resource_k8s_io_v1, scheduling_k8s_io_v1, storage_k8s_io_v1
+from closeknit.apis import core_v1, scheduling_k8s_io_v1
+from closeknit.apis import resource_k8s_io_v1 as devices
+from closeknit.apis import storage_k8s_io_v1 as storage
 from closeknit.apis.resource_nvidia_com_v1beta1 import ComputeDomain
 from closeknit.apis.wire import words
 from closeknit.dialects.wire.kinds import Kind
@@ -18,15 +21,20 @@ KINDS = (
     Kind("", "Node", ("v1",), core_v1.Node, namespaced=False),
     Kind("", "Pod", ("v1",), core_v1.Pod),
     Kind("scheduling.k8s.io", "PriorityClass", ("v1",), scheduling_k8s_io_v1.PriorityClass, namespaced=False),
-    Kind("", "PersistentVolume", ("v1",), core_v1.PersistentVolume, namespaced=False),
-    Kind("", "PersistentVolumeClaim", ("v1",), core_v1.PersistentVolumeClaim),
-    Kind("storage.k8s.io", "StorageClass", ("v1",), storage_k8s_io_v1.StorageClass, namespaced=False),
-    Kind("storage.k8s.io", "CSINode", ("v1",), storage_k8s_io_v1.CsiNode, namespaced=False),
-    Kind("resource.k8s.io", "DeviceClass", _DEVICES, resource_k8s_io_v1.DeviceClass, namespaced=False),
-    Kind("resource.k8s.io", "ResourceSlice", _DEVICES, resource_k8s_io_v1.ResourceSlice, namespaced=False),
-    Kind("resource.k8s.io", "ResourceClaim", _DEVICES, resource_k8s_io_v1.ResourceClaim),
-    Kind("resource.k8s.io", "ResourceClaimTemplate", _DEVICES, resource_k8s_io_v1.ResourceClaimTemplate),
-    Kind("resource.nvidia.com", "ComputeDomain", ("v1beta1",), ComputeDomain),
+    *(
+        replace(each, optional=True)
+        for each in (
+            Kind("", "PersistentVolume", ("v1",), core_v1.PersistentVolume, namespaced=False),
+            Kind("", "PersistentVolumeClaim", ("v1",), core_v1.PersistentVolumeClaim),
+            Kind("storage.k8s.io", "StorageClass", ("v1",), storage.StorageClass, namespaced=False),
+            Kind("storage.k8s.io", "CSINode", ("v1",), storage.CsiNode, namespaced=False),
+            Kind("resource.k8s.io", "DeviceClass", _DEVICES, devices.DeviceClass, namespaced=False),
+            Kind("resource.k8s.io", "ResourceSlice", _DEVICES, devices.ResourceSlice, namespaced=False),
+            Kind("resource.k8s.io", "ResourceClaim", _DEVICES, devices.ResourceClaim),
+            Kind("resource.k8s.io", "ResourceClaimTemplate", _DEVICES, devices.ResourceClaimTemplate),
+            Kind("resource.nvidia.com", "ComputeDomain", ("v1beta1",), ComputeDomain),
+        )
+    ),
 )
 
 PASSED_OVER = {

@@ -20,8 +20,8 @@ from closeknit.dialects.wire.kinds import Kind
 KUBERNETES = Family(
     name=FAMILY,
     kinds=(
-        Kind(GROUP, "PodGroup", ("v1alpha2",), PodGroup, verbatim=True, workload=True),
-        Kind(GROUP, "Workload", ("v1alpha2",), Workload, verbatim=True),
+        Kind(GROUP, "PodGroup", ("v1alpha2",), PodGroup, verbatim=True, optional=True, workload=True),
+        Kind(GROUP, "Workload", ("v1alpha2",), Workload, verbatim=True, optional=True),
     ),
     topologies=topologies,
     compile={PodGroup: compile_pod_group, Workload: compile_workload},

@@ -72,6 +72,8 @@ class Kind:
     """Whether its documents are kept as they were written, for those who write them again with changes."""
     served: bool = True
     """Whether it is read from clusters too, and not from files alone."""
+    optional: bool = False
+    """Whether Kubernetes itself has it, but not in every version and setting; who lacks it misses nothing."""
     workload: bool = False
     """Whether every object of the kind is a workload, even one that cannot be read."""
 
