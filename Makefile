@@ -37,12 +37,12 @@ demo: $(READY) ## run one workload of each dialect on an embedded control plane,
 
 test: $(READY) ## run the tests, without the slow ones (ARGS="-k words" to choose)
 	@mkdir -p build && rm -f $(RESULTS)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not long and not e2e and not browser" --requirements $(RESULTS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not long and not e2e and not browser" --requirements=$(RESULTS) $(ARGS)
 
 test-slow: $(READY) ## run the slow tests, and explore: draw new examples from a seed (EXPLORE=1 to choose it)
 	# Status 5 says that nothing was collected, which is no failure here.
 	@mkdir -p build
-	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not long and not e2e" --requirements $(RESULTS) $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow and not long and not e2e" --requirements=$(RESULTS) $(ARGS) || test $$? -eq 5
 	$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow and not long and not e2e" --hypothesis-profile=explore \
 		--hypothesis-seed=$(EXPLORE) $(ARGS) || test $$? -eq 5
 
@@ -95,7 +95,7 @@ e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built w
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
 	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
 	@mkdir -p build
-	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long and not kueue" --requirements $(RESULTS) \
+	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long and not kueue" --requirements=$(RESULTS) \
 		tests/conformance tests/e2e tests/scenario $(ARGS)
 	@echo "Left out: tests beside Kueue itself, which takes many minutes to build. Run them with make e2e-kueue."
 

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import partial
 
 from hypothesis import assume, given
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, Spread, binding
 from closeknit.hub.nodes import CORDON, Effect, Node, NodeFilter
 from closeknit.hub.outcome import Change, CountChange, LevelChange, Placed, Relaxation, Shortfall, Unplaceable
 from closeknit.hub.request import Group, Member, PodSet, Request, problems
+from closeknit.hub.resources import Resources
 from closeknit.hub.topology import DomainPath
 from closeknit.testing import oracle
 from closeknit.testing.drawings import free
-from closeknit.testing.meaning import Scene, accepts, meet, ports_held
+from closeknit.testing.meaning import (
+    Scene,
+    accepts,
+    company,
+    counted_nodes,
+    domains_of,
+    meet,
+    ports_held,
+    running_pods,
+)
 from closeknit.testing.strategies import instances
 from tests.property.effort import effort
 from tests.property.relaxing import relaxed
@@ -42,14 +55,18 @@ def pods_named(request: Request, name: str) -> PodSet:
 
 
 def inside(cluster: Cluster, request: Request, domain: DomainPath) -> Cluster:
-    """The cluster cut down to one domain."""
+    """The cluster with room for new pods in one domain only.
+
+    The other nodes stay, with the pods on them: rules about other pods count them.
+    """
     scene = Scene.of(cluster, request)
     kept = {name for name, path in scene.paths.items() if path[: len(domain)] == domain}
-    return replace(
-        cluster,
-        nodes=tuple(node for node in cluster.nodes if node.name in kept),
-        holdings=tuple(holding for holding in cluster.holdings if holding.node in kept),
-    )
+    nodes = (node if node.name in kept else without_room(node) for node in cluster.nodes)
+    return replace(cluster, nodes=tuple(nodes))
+
+
+def without_room(node: Node) -> Node:
+    return replace(node, allocatable=Resources(), no_pods=True)
 
 
 def content_with_any(member: Member) -> Member:
@@ -71,7 +88,7 @@ def all_needed(group: Group) -> bool:
 
 def simple(group: Group) -> bool:
     """Whether the pods of a group are all alike, and only the group itself requires a level."""
-    shapes = {(pods.resources, pods.filter, pods.host_ports) for pods in group.pod_sets()}
+    shapes = {(pods.resources, pods.filter, pods.host_ports, pods.neighbour) for pods in group.pod_sets()}
     return len(shapes) == 1 and all(inner.required is None for inner in groups_of(group)[1:])
 
 
@@ -221,7 +238,79 @@ def first_reason(scene: Scene, node: Node, pods: PodSet, level: int) -> str | No
     for port in sorted(pods.host_ports):
         if meet([port], held):
             return f"port {port}"
-    return None
+    closed = min(
+        closed_by_others(scene, node, pods),
+        key=lambda each: (ABOUT_PODS.index(each[0]), each[1]),
+        default=None,
+    )
+    return None if closed is None else " ".join(closed)
+
+
+ABOUT_PODS = ("no label", "apart", "kept away", "company", "spread")
+"""Reasons that rules about other pods give, in the order in which they are asked."""
+
+
+def closed_by_others(scene: Scene, node: Node, pods: PodSet) -> Iterator[tuple[str, str]]:
+    """What rules about running pods say against a node, each with its label and who is in the way."""
+    keeping = {rule for held in scene.cluster.holdings if held.pods for rule in held.neighbour.rules}
+    for rule in keeping:
+        if isinstance(rule, Apart) and binding(rule) and pods.neighbour.selected(rule.selector):
+            has_rule = partial(has, rule)
+            if holders(scene, has_rule, around(scene, node, rule.key)):
+                yield "kept away", f"{rule.key} ({named(holders(scene, has_rule))})"
+    for rule in filter(binding, pods.neighbour.rules):
+        yield from closed_by(scene, node, pods, rule)
+
+
+def closed_by(scene: Scene, node: Node, pods: PodSet, rule: PodRule) -> Iterator[tuple[str, str]]:
+    """What one rule of a pod set says against a node."""
+    running = running_pods(scene.cluster, rule.selector)
+    in_the_way = named(holders(scene, lambda each: each.selected(rule.selector)))
+    match rule:
+        case Apart():
+            if any(running.get(name) for name in around(scene, node, rule.key)):
+                yield "apart", f"{rule.key} ({in_the_way})"
+        case Near():
+            _, hosts, _, leaders = company(scene, rule)
+            for key in rule.keys:
+                if key not in node.labels:
+                    yield "no label", key
+                elif not (hosts or leaders or any(running.get(name) for name in around(scene, node, key))):
+                    yield "company", key
+        case Spread():
+            counted = counted_nodes(scene, pods, rule)
+            domains = [counted.intersection(names) for names in domains_of(scene, rule.key).values()]
+            counts = [sum(running.get(name, 0) for name in names) for names in domains if names]
+            least = 0 if len(counts) < (rule.min_domains or 0) else min(counts, default=0)
+            here = sum(running.get(name, 0) for name in counted.intersection(around(scene, node, rule.key)))
+            new = any(each.neighbour.selected(rule.selector) for each in scene.request.root.pod_sets())
+            if rule.key not in node.labels:
+                yield "no label", rule.key
+            elif not new and here - least > rule.skew:
+                yield "spread", f"{rule.key} ({in_the_way})" if in_the_way else rule.key
+
+
+def around(scene: Scene, node: Node, key: str) -> list[str]:
+    """The nodes of a node's domain of a label; none where it lacks the label."""
+    return domains_of(scene, key).get(node.labels.get(key, ""), [])
+
+
+def has(rule: PodRule, neighbour: Neighbour) -> bool:
+    return rule in neighbour.rules
+
+
+def holders(
+    scene: Scene, meant: Callable[[Neighbour], bool], nodes: Collection[str] | None = None
+) -> list[str]:
+    """The workloads that have a pod that is meant, on these nodes or on any."""
+    there = (held for held in scene.cluster.holdings if nodes is None or held.node in nodes)
+    return sorted({held.workload for held in there if held.pods and meant(held.neighbour)})
+
+
+def named(workloads: list[str]) -> str:
+    """Three by name, and how many more."""
+    more = f" and {len(workloads) - 3} more" if len(workloads) > 3 else ""
+    return ", ".join(workloads[:3]) + more
 
 
 @effort(60)
@@ -238,7 +327,8 @@ def test_nodes_are_excluded_for_the_first_reason_and_counted_once(
             continue
         level = -1 if shortfall.level is None else scene.labels.index(shortfall.level)
         pods = next(group.pod_sets())
-        reasons = [first_reason(scene, node, pods, level) for node in cluster.nodes]
+        by_itself = Scene.of(cluster, alone(request, group))
+        reasons = [first_reason(by_itself, node, pods, level) for node in cluster.nodes]
         told = Counter[str]()
         for each in shortfall.excluded:
             told["affinity" if each.reason == "affinity" else f"{each.reason} {each.detail}"] += each.nodes

@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
 
+from closeknit.apis.kai_keys import SUBGROUP_LABEL
 from closeknit.dialects import Source, read
 from closeknit.dialects.kai import KAI
 from closeknit.hub.cluster import Cluster
+from closeknit.hub.neighbours import Near, Neighbour, PodRule, binding
+from closeknit.hub.neighbours import Spread as SpreadRule
 from closeknit.hub.nodes import NAME_FIELD, NodeFilter, Term
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.workload import ObjectName, Workload
-from closeknit.testing.strategies import TINY, USUAL, random_instance
+from closeknit.testing.strategies import RULED, TINY, USUAL, random_instance
 
 NAMES = ("train", "team/train")
 
@@ -46,6 +50,7 @@ def plain(request: Request, levels: tuple[str, ...]) -> Request:
     A request that names a topology and no level of it speaks of none. A group that has pods
     of one kind only, and no levels, is those pods. Members have no order. Names are kept, except those of
     pod sets that are all that their group has, of pods that nobody named, and of pod sets without pods.
+    Rules about other pods have no order either. The label that tells KAI a pod's subgroup is left out.
     A preference that is coarser than what is required anyway says nothing. ``levels`` are those of the
     topology, coarsest first.
     """
@@ -98,7 +103,24 @@ def _pods(pods: PodSet) -> PodSet:
         minimum=None if pods.least == pods.count else pods.minimum,
         filter=_filter(pods.filter),
         pods=pods.pods if pods.pods and pods.pods[0].startswith("pod-") else (),
+        neighbour=_neighbour(pods.neighbour),
     )
+
+
+def _neighbour(given: Neighbour) -> Neighbour:
+    return replace(
+        given,
+        labels=tuple((key, value) for key, value in given.labels if key != SUBGROUP_LABEL),
+        rules=tuple(sorted(map(_rule, given.rules), key=repr)),
+    )
+
+
+def _rule(rule: PodRule) -> PodRule:
+    requirements = (
+        replace(each, values=tuple(sorted(set(each.values)))) for each in rule.selector.requirements
+    )
+    meant = replace(rule, selector=replace(rule.selector, requirements=tuple(requirements)))
+    return replace(meant, keys=tuple(sorted(meant.keys))) if isinstance(meant, Near) else meant
 
 
 def _filter(given: NodeFilter) -> NodeFilter:
@@ -118,12 +140,32 @@ def _term(term: Term) -> Term:
 
 def check(seed: int) -> None:
     rng = Random(seed)
-    cluster, request = random_instance(rng, rng.choice((TINY, USUAL, USUAL)))
+    cluster, request = random_instance(rng, rng.choice((TINY, USUAL, RULED)))
     request = replace(request, name=rng.choice(NAMES))
+    request = replace(request, root=request.root.mapped(partial(_as_kubernetes_says_it, request.name)))
     if rng.random() < 0.05:
         request = replace(request, root=_emptied(rng, request.root))
     levels = next((each.labels for each in cluster.topologies if each.name == request.topology), ())
     assert plain(read_back(cluster, request), levels) == plain(request, levels), f"seed {seed}"
+
+
+def _as_kubernetes_says_it(name: str, pods: PodSet) -> PodSet:
+    """Pods that live where their request does, with rules that a pod can have there.
+
+    All terms of required affinity are one rule, and pods spread with pods of their own namespace.
+    """
+    namespace = name.rpartition("/")[0] or "default"
+    rules: list[PodRule] = []
+    for rule in pods.neighbour.rules:
+        if isinstance(rule, SpreadRule):
+            rules.append(replace(rule, selector=replace(rule.selector, namespaces=frozenset([namespace]))))
+        elif not (
+            isinstance(rule, Near)
+            and binding(rule)
+            and any(isinstance(each, Near) and binding(each) for each in rules)
+        ):
+            rules.append(rule)
+    return replace(pods, neighbour=replace(pods.neighbour, namespace=namespace, rules=tuple(rules)))
 
 
 def _emptied(rng: Random, group: Group) -> Group:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import ClassVar
 
 from closeknit.apis.meta_v1 import KubernetesObject, ObjectMeta
-from closeknit.apis.wire import Wire
+from closeknit.apis.wire import Int32, Wire
 
 
 class RequeuingStrategy(Wire, frozen=True, kw_only=True):
     """When a Workload queues again whose pods were not ready in time."""
 
     timestamp: str = "Eviction"
-    backoff_limit_count: int | None = None
-    backoff_base_seconds: int = 60
-    backoff_max_seconds: int = 3600
+    backoff_limit_count: Int32 | None = None
+    backoff_base_seconds: Int32 = 60
+    backoff_max_seconds: Int32 = 3600
 
 
 class WaitForPodsReady(Wire, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from closeknit.apis.core_v1 import PodTemplateSpec, Taint, Toleration
+from closeknit.apis.core_v1 import LabelSelector, PodTemplateSpec, Taint, Toleration
 from closeknit.apis.meta_v1 import Condition, KubernetesObject, ObjectWithStatus
 from closeknit.apis.wire import Int32, OpenWire, Quantity, Wire, words
 
@@ -84,21 +84,6 @@ class FlavorFungibility(Wire, frozen=True, kw_only=True):
     when_can_borrow: str = ""
     when_can_preempt: str = ""
     preference: str = ""
-
-
-class LabelRequirement(Wire, frozen=True, kw_only=True):
-    """What a label must be."""
-
-    key: str = ""
-    operator: str = ""
-    values: list[str] = []
-
-
-class LabelSelector(Wire, frozen=True, kw_only=True):
-    """Objects by their labels."""
-
-    match_labels: dict[str, str] = {}
-    match_expressions: list[LabelRequirement] = []
 
 
 class BorrowWithinCohort(Wire, frozen=True, kw_only=True):

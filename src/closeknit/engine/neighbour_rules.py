@@ -354,7 +354,8 @@ class RuleCompiler:
         if rule.heeds_taints:
             counts &= eligibility.tolerated(ledger, accepts, slots) & ledger.ready[slots]
         domains = np.where(counts, self._domains(rule.key), -1)
-        self._close(number, "no label", rule.key, _nobody, domains >= 0)
+        # Nodes that do not count for another reason are closed by the filter, taints or another rule's label.
+        self._close(number, "no label", rule.key, _nobody, self._domains(rule.key) >= 0)
         running = self._by_domain(rule.selector, domains, rule.key)
         real = np.zeros(len(running), dtype=np.bool_)
         real[domains[domains >= 0]] = True

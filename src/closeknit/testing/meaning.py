@@ -186,9 +186,11 @@ def _broken_nodes(scene: Scene, spread: Spread) -> Iterator[str]:
             if not unlimited and units > left[node].get(resource, 0):
                 yield f"node {node} has {left[node].get(resource, 0)} of {resource}, but {units} are placed"
     for node, taken in ports.items():
-        for i, mine in enumerate(taken):
-            if meet(mine, ports_held(scene.cluster, node)) or any(meet(mine, other) for other in taken[:i]):
-                yield f"a port of node {node} is used twice: {', '.join(map(str, sorted(mine)))}"
+        everybody = [*taken, ports_held(scene.cluster, node)]
+        for port in sorted(frozenset().union(*taken)):
+            times = sum(meet([port], theirs) for theirs in everybody)
+            if times > 1:
+                yield f"port {port} of node {node} is used {times} times"
 
 
 Pods: TypeAlias = Mapping[str, int]

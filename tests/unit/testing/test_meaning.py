@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from closeknit.hub.nodes import Effect, Node, NodeFilter, Operator, Requirement, Taint, Term, Toleration
 from closeknit.hub.outcome import Wishes
-from closeknit.hub.request import PodSet, Request
+from closeknit.hub.request import HostPort, PodSet, Request
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import free, outline, parse
 from closeknit.testing.meaning import Scene, Spread, accepts, broken, order, wishes_of
@@ -194,6 +195,10 @@ def test_rules_about_numbers_and_levels(spread: Spread, sentences: list[str]) ->
     assert list(broken(Scene.of(CLUSTER, tree), spread)) == sentences
 
 
+def port_at(name: str, address: str) -> PodSet:
+    return replace(pods(name, 1), host_ports=frozenset([HostPort(80, "TCP", address)]))
+
+
 @pytest.mark.parametrize(
     ("drawing", "members", "spread", "sentences"),
     [
@@ -238,6 +243,23 @@ def test_rules_about_numbers_and_levels(spread: Spread, sentences: list[str]) ->
             {"a": {"x1": 1}},
             [],
             id="a port of another protocol is another port",
+        ),
+        pytest.param(
+            "x1: 9",
+            [port_at("a", "10.0.0.1"), port_at("b", "10.0.0.2")],
+            {"a": {"x1": 1}, "b": {"x1": 1}},
+            [],
+            id="a port of another address is another port",
+        ),
+        pytest.param(
+            "x1: 9 used=1:other:port=80/TCP",
+            [port_at("a", "10.0.0.1"), port_at("b", "10.0.0.2")],
+            {"a": {"x1": 1}, "b": {"x1": 1}},
+            [
+                f"port {HostPort(80, 'TCP', '10.0.0.1')} of node x1 is used 2 times",
+                f"port {HostPort(80, 'TCP', '10.0.0.2')} of node x1 is used 2 times",
+            ],
+            id="a port of all addresses is that of each",
         ),
         pytest.param(
             "x1: 4",

@@ -46,6 +46,8 @@ _LIMITS: Limits = {
         "cohort": REFERENCE,
         "cohortName": REFERENCE,
         "flavorFungibility": {"default": {}},
+        "preemption": {"default": {}},
+        "queueingStrategy": {"enum": ["StrictFIFO", "BestEffortFIFO"], "default": "BestEffortFIFO"},
         "resourceGroups": {**items(None, 16), **ATOMIC},
         "stopPolicy": _STOP_POLICY,
     },
@@ -54,6 +56,15 @@ _LIMITS: Limits = {
         "whenCanBorrow": {"enum": ["MayStopSearch", "TryNextFlavor"], "default": "MayStopSearch"},
         "whenCanPreempt": {"enum": ["MayStopSearch", "TryNextFlavor"], "default": "TryNextFlavor"},
     },
+    kueue.Preemption: {
+        "borrowWithinCohort": {"default": {}},
+        "reclaimWithinCohort": {"enum": ["Never", "LowerPriority", "Any"], "default": "Never"},
+        "withinClusterQueue": {
+            "enum": ["Never", "LowerPriority", "LowerOrNewerEqualPriority"],
+            "default": "Never",
+        },
+    },
+    kueue.BorrowWithinCohort: {"policy": {"enum": ["Never", "LowerPriority"], "default": "Never"}},
     kueue.AdmissionChecksStrategy: {
         "": {"required": ["admissionChecks"]},
         "admissionChecks": {**items(1, 64), **keyed("name")},

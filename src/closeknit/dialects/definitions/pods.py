@@ -35,7 +35,6 @@ def items(least: int | None, most: int) -> dict[str, Any]:
 
 
 _WHOLE = {"type": "integer", "format": "int32", "x-kubernetes-preserve-unknown-fields": None}
-_STRING = {"type": "string", "x-kubernetes-preserve-unknown-fields": None}
 
 LIMITS: Limits = {
     batch_v1.JobTemplateSpec: {"": {"required": None}},
@@ -44,16 +43,17 @@ LIMITS: Limits = {
         "containers": keyed("name"),
         "initContainers": keyed("name"),
         "nodeSelector": ATOMIC_MAP,
-        "resourceClaims": {
-            **keyed("name"),
-            "items": {"properties": {"name": {"type": "string"}}, "required": ["name"]},
-        },
+        "resourceClaims": keyed("name"),
         "schedulingGates": keyed("name"),
         "tolerations": ATOMIC,
         "topologySpreadConstraints": keyed("topologyKey", "whenUnsatisfiable"),
         "volumes": keyed("name"),
     },
+    core_v1.PodResourceClaim: {"": {"required": ["name"]}},
     core_v1.Volume: {"": {"required": ["name"]}},
+    core_v1.VolumeClaimName: {"": {"required": ["claimName"]}},
+    core_v1.VolumeClaimTemplate: {"": {"required": ["spec"]}},
+    core_v1.PersistentVolumeClaimSpec: {"accessModes": ATOMIC},
     core_v1.Container: {"": {"required": ["name"]}, "ports": keyed("containerPort", "protocol")},
     core_v1.ContainerPort: {
         "": {"required": ["containerPort"]},
@@ -63,13 +63,23 @@ LIMITS: Limits = {
     core_v1.PodSchedulingGate: {"": {"required": ["name"]}},
     core_v1.TopologySpreadConstraint: {
         "": {"required": ["maxSkew", "topologyKey", "whenUnsatisfiable"]},
-        "maxSkew": _WHOLE,
-        "topologyKey": _STRING,
+        "matchLabelKeys": ATOMIC,
     },
     core_v1.NodeAffinity: {
         "preferredDuringSchedulingIgnoredDuringExecution": ATOMIC,
     },
-    core_v1.PodAffinity: {"requiredDuringSchedulingIgnoredDuringExecution": ATOMIC},
+    core_v1.PodAffinity: {
+        "preferredDuringSchedulingIgnoredDuringExecution": ATOMIC,
+        "requiredDuringSchedulingIgnoredDuringExecution": ATOMIC,
+    },
+    core_v1.PodAffinityTerm: {
+        "": {"required": ["topologyKey"]},
+        "matchLabelKeys": ATOMIC,
+        "mismatchLabelKeys": ATOMIC,
+        "namespaces": ATOMIC,
+    },
+    core_v1.LabelSelector: {"": ATOMIC_MAP, "matchExpressions": ATOMIC},
+    core_v1.LabelSelectorRequirement: {"values": ATOMIC},
     core_v1.NodeSelector: {"": ATOMIC_MAP, "nodeSelectorTerms": ATOMIC},
     core_v1.NodeSelectorTerm: {"": ATOMIC_MAP, "matchExpressions": ATOMIC, "matchFields": ATOMIC},
     core_v1.NodeSelectorRequirement: {"values": ATOMIC},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from closeknit.apis.kueue_x_k8s_io_v1beta2 import LabelSelector
+from closeknit.apis.core_v1 import LabelSelector
 
 NAME = "kubernetes.io/metadata.name"
 """The label that every namespace has; no other is known without the namespace itself."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.apis.core_v1 import LabelSelector
 from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.priority import priority_of
 from closeknit.dialects.kueue import quotas
@@ -45,7 +46,7 @@ class Queue:
     """Empty where it has none."""
     covered: tuple[Covered, ...]
     inactive: str = ""
-    namespaces: wire.LabelSelector | None = None
+    namespaces: LabelSelector | None = None
     """Whose workloads it takes; nobody's where it has none."""
     strict: bool = False
     """Whether nobody may pass the first who waits (``StrictFIFO``)."""

@@ -83,7 +83,7 @@ class Blame:
             return False
         key = group.twin
         if key not in self._stood:
-            if plain(group):
+            if plain(group) and compiled.neighbours is None:
                 needs = enumerate(group.need)
                 self._stood[key] = all(need <= _roomiest(compiled, group, shape) for shape, need in needs)
             else:

@@ -91,14 +91,18 @@ def _by_shape(ledger: Ledger, table: FitTable, slots: Ints, tally: _Tally) -> In
         new = (codes < 0) & fails
         if new.any():
             codes[new] = tally.code(reason, detail)
-    for closing in table.fits.closings if isinstance(table.fits, RuledFits) else ():
-        new = (codes < 0) & ~closing.open[slots]
+    closings = table.fits.closings if isinstance(table.fits, RuledFits) else ()
+    felt = [each for each in closings if ((codes < 0) & ~each.open[slots]).any()]
+    # In an order of their own, because rules come in that of their pods' arrival.
+    named = [(REASONS.index(each.reason), _detail(ledger, each), each.open[slots]) for each in felt]
+    for rank, detail, stays_open in sorted(named, key=lambda each: each[:2]):
+        new = (codes < 0) & ~stays_open
         if new.any():
-            codes[new] = tally.code(closing.reason, _who(ledger, closing))
+            codes[new] = tally.code(REASONS[rank], detail)
     return codes
 
 
-def _who(ledger: Ledger, closing: Closing) -> str:
+def _detail(ledger: Ledger, closing: Closing) -> str:
     """The label of a rule, and the workloads whose pods are in the way."""
     found = sorted(
         workload
