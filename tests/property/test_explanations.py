@@ -87,9 +87,10 @@ def all_needed(group: Group) -> bool:
 
 
 def simple(group: Group) -> bool:
-    """Whether the pods of a group are all alike, and only the group itself requires a level."""
-    shapes = {(pods.resources, pods.filter, pods.host_ports, pods.neighbour) for pods in group.pod_sets()}
-    return len(shapes) == 1 and all(inner.required is None for inner in groups_of(group)[1:])
+    """Whether pods are all alike, only the group itself requires a level, and no rules about pods bind them."""
+    shapes = {(pods.resources, pods.filter, pods.host_ports) for pods in group.pod_sets()}
+    free = not any(pods.neighbour.rules for pods in group.pod_sets())
+    return free and len(shapes) == 1 and all(inner.required is None for inner in groups_of(group)[1:])
 
 
 @effort(120)

@@ -15,7 +15,7 @@ from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Outcome, Placed, Undecided
 from closeknit.hub.request import PodSet, Request
 from closeknit.hub.workload import ObjectName, Workload
-from closeknit.scheduler.changes import Change, Freed, NodeChanged
+from closeknit.scheduler.changes import Change, Freed, Joined, NodeChanged, NodeGone
 from closeknit.scheduler.waiting import WaitingQueue
 from closeknit.testing.strategies import instances
 from tests.property.effort import effort
@@ -90,12 +90,16 @@ class Story:
             case "remove" if gone_nodes := [n for n in self.cluster.nodes if n.name not in own][1:]:
                 name = self.rng.choice(gone_nodes).name
                 self.engine.remove_node(name)
+                gone_with_it = tuple(each for each in self.held if each.node == name)
                 self.held = [each for each in self.held if each.node != name]
+                yield NodeGone(gone_with_it)
                 self.cluster = replace(
                     self.cluster, nodes=tuple(each for each in self.cluster.nodes if each.name != name)
                 )
             case "take" if others:
-                self.hold(replace(self.rng.choice(others), node=self.rng.choice(self.cluster.nodes).name))
+                came = replace(self.rng.choice(others), node=self.rng.choice(self.cluster.nodes).name)
+                self.hold(came)
+                yield Joined(came)
             case _:
                 pass
 

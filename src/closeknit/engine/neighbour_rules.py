@@ -150,6 +150,14 @@ class NeighbourRules:
             self._domain[key] = int(there[0]) if only else -1
         return self._domain[key]
 
+    def bind(self, role: int) -> bool:
+        """Whether pods of one role, with no others of the request around, can break them."""
+        return (
+            any(role in rule.foes.get(role, ()) for rule in self.conflicts)
+            or any(role in rule.subjects for rule in self.company)
+            or any(role == rule.subject for rule in self.balances)
+        )
+
     @property
     def kept_by_fewer(self) -> bool:
         """Whether what keeps them still does if pods are left out."""

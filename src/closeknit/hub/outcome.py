@@ -96,7 +96,7 @@ class DomainFit:
     domain: DomainPath
     """Empty for the cluster as a whole."""
     fits: int
-    """Pods."""
+    """Pods; at least so many where rules about other pods bind them."""
     limiting: str | None
     """The resource whose lack stops the next pod, or None where no resource does."""
     holders: tuple[Holder, ...] = ()

@@ -1,7 +1,7 @@
 """What can happen in a cluster that may help a unit that waits.
 
-Nodes that go help nobody, so they are not told here. What changes about a
-unit's own objects is told by putting the unit into the queue again.
+What changes about a unit's own objects is told by putting the unit into the
+queue again.
 """
 
 from __future__ import annotations
@@ -34,6 +34,13 @@ class NodeChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeGone:
+    """A node went. That helps only those who are bound by rules about the pods that were there."""
+
+    held: tuple[Holding, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class QuotaChanged:
     """These accounts were given back something, or have another quota."""
 
@@ -46,4 +53,4 @@ class TopologiesChanged:
     """Levels or topologies came, went or changed, so that every domain may be another."""
 
 
-Change: TypeAlias = Freed | Joined | NodeChanged | QuotaChanged | TopologiesChanged
+Change: TypeAlias = Freed | Joined | NodeChanged | NodeGone | QuotaChanged | TopologiesChanged

@@ -17,7 +17,7 @@ from closeknit.hub.nodes import Node
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.resources import Resources, amount_problems
 from closeknit.hub.topology import Topology
-from closeknit.scheduler.changes import Change, Freed, Joined, NodeChanged, TopologiesChanged
+from closeknit.scheduler.changes import Change, Freed, Joined, NodeChanged, NodeGone, TopologiesChanged
 
 PodListener: TypeAlias = Callable[[Holding | None, Holding | None], None]
 """Is told what a pod held and what it holds."""
@@ -106,6 +106,7 @@ class TrackedEngine:
         engine = self._engine
         if node is None:
             del self._nodes[name]
+            self._changes.append(NodeGone(tuple(self._pods[pod] for pod in self._on.get(name, ()))))
             if engine is not None:
                 engine.remove_node(name)
             return

@@ -24,12 +24,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from closeknit.dialects.core.priority import queue_order
 from closeknit.hub.accounts import Accounts
+from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.neighbours import Apart
 from closeknit.hub.outcome import Outcome
 from closeknit.hub.workload import Workload
 from closeknit.kube.backoff import Backoff
-from closeknit.scheduler.changes import Change, Freed, Joined, NodeChanged, QuotaChanged, TopologiesChanged
+from closeknit.scheduler.changes import (
+    Change,
+    Freed,
+    Joined,
+    NodeChanged,
+    NodeGone,
+    QuotaChanged,
+    TopologiesChanged,
+)
 from closeknit.scheduler.fairness import Lane, lane, turn
 from closeknit.scheduler.needs import likeness, satisfied, share
 from closeknit.scheduler.wakers import Wakers
@@ -170,9 +179,11 @@ class WaitingQueue:
             match change:
                 case Freed(holding):
                     nodes[holding.node] = None
-                    if any(isinstance(rule, Apart) for rule in holding.neighbour.rules):
-                        # Whom it kept away may find room anywhere around it.
+                    if _keeps_away(holding):
                         woken.update(dict.fromkeys(wakers.everybody()))
+                case NodeGone(held):
+                    away = any(map(_keeps_away, held))
+                    woken.update(dict.fromkeys(wakers.everybody() if away else wakers.for_company()))
                 case Joined():
                     woken.update(dict.fromkeys(wakers.for_company()))
                 case NodeChanged(node):
@@ -278,3 +289,8 @@ class WaitingQueue:
                 return unit
             heappop(front)
         return None
+
+
+def _keeps_away(holding: Holding) -> bool:
+    """Whether pods keep others away, who may find room anywhere around them once they have gone."""
+    return any(isinstance(rule, Apart) for rule in holding.neighbour.rules)

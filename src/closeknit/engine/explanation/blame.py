@@ -83,7 +83,7 @@ class Blame:
             return False
         key = group.twin
         if key not in self._stood:
-            if plain(group) and compiled.neighbours is None:
+            if plain(group) and not _ruled(compiled, group):
                 needs = enumerate(group.need)
                 self._stood[key] = all(need <= _roomiest(compiled, group, shape) for shape, need in needs)
             else:
@@ -96,6 +96,12 @@ def plain(group: GroupVar) -> bool:
     if len({pod_set.shape for pod_set in group.pod_sets if pod_set.need}) > 1:
         return False
     return all(inner.required <= group.required for inner in _inner(group))
+
+
+def _ruled(compiled: CompiledRequest, group: GroupVar) -> bool:
+    """Whether rules about other pods bind the pods of a plain group among themselves."""
+    rules = compiled.neighbours
+    return rules is not None and any(rules.bind(each.shape) for each in group.pod_sets if each.need)
 
 
 def _inner(group: GroupVar) -> Iterator[GroupVar]:
