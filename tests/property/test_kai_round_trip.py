@@ -189,7 +189,13 @@ def test_a_request_written_as_kai_objects_reads_back_as_the_same(hundred: int) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("thousand", range(10), ids=lambda thousand: f"thousand {thousand}")
+@pytest.mark.parametrize(
+    "thousand",
+    [
+        pytest.param(each, marks=[pytest.mark.long] if each > 2 else (), id=f"thousand {each}")
+        for each in range(10)
+    ],
+)
 def test_ten_thousand_requests_written_as_kai_objects_read_back_as_the_same(thousand: int) -> None:
     for seed in range(1000 + thousand * 1000, 2000 + thousand * 1000):
         check(seed)
