@@ -16,7 +16,6 @@ from closeknit.dialects import Source, operator_settings
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import Controlled, controlling
 from closeknit.testing.faulty_api import Fault
-from tests.scenario.controlled import real
 from tests.unit.dialects.kueue.kit import (
     HOST,
     QUEUES,
@@ -29,8 +28,6 @@ from tests.unit.dialects.kueue.kit import (
     node,
     topology,
 )
-
-__all__ = ["real"]
 
 GATE = {"name": f"{K}topology"}
 
