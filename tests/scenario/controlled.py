@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from closeknit.dialects.definitions import FAMILIES
@@ -19,22 +18,11 @@ from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from closeknit.testing import accounts
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.controlling import Controlled, definitions
+from tests.contract.definitions import published_definitions
 
-REAL = "kube-apiserver"
 MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests.yaml"
-PUBLISHED = Path(__file__).parents[3] / "shared" / "crds"
 PUBLISHING = ("kai", "grove", "kueue", "jobset")
 _CORE = ("Job", "Pod", "Node", "Event", "PriorityClass")
-
-
-@pytest.fixture(params=["embedded", pytest.param(REAL, marks=pytest.mark.e2e)])
-async def real(request: pytest.FixtureRequest) -> AsyncIterator[KubernetesApi | None]:
-    """A real API server with all definitions and no objects; None for an embedded cluster."""
-    if request.param != REAL:
-        yield None
-        return
-    async with connected(request.getfixturevalue("plane")) as api:
-        yield api
 
 
 @asynccontextmanager
@@ -72,10 +60,7 @@ def installed() -> list[dict[str, Any]]:
     """The definitions that a real server gets: ours, or with ``PUBLISHED=1`` those that the projects publish."""
     if os.environ.get("PUBLISHED") != "1":
         return definitions()
-    if not PUBLISHED.is_dir():
-        pytest.skip(f"The published definitions are not at hand: there is no {PUBLISHED}.")
-    files = [file for family in PUBLISHING for file in sorted((PUBLISHED / family).glob("*.yaml"))]
-    theirs = [yaml.load(file.read_text("utf-8"), yaml.CSafeLoader) for file in files]
+    theirs = [each for project in PUBLISHING for each in published_definitions(project)]
     for each in theirs:
         # Who would convert does not run here.
         each["spec"].pop("conversion", None)

@@ -17,7 +17,6 @@ from closeknit.dialects import Source, operator_settings
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import Controlled, controlling
 from closeknit.testing.faulty_api import Fault
-from tests.scenario.controlled import real
 from tests.unit.dialects.kueue.kit import (
     HOST,
     QUEUES,
@@ -30,8 +29,6 @@ from tests.unit.dialects.kueue.kit import (
     node,
     topology,
 )
-
-__all__ = ["real"]
 
 GATE = {"name": f"{K}topology"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from closeknit.cli import clusters, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
-from closeknit.cli.working import told_to_stop
+from closeknit.cli.working import run_until, told_to_stop
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
@@ -98,15 +97,8 @@ async def _serve(
         return ExitStatus.INVALID
     sys.stdout.write(f"The map of {asked.name} is on {shown.server.address}\nCtrl-C ends it.\n")
     sys.stdout.flush()
-    told = asyncio.create_task(told_to_stop().wait())
-    following = asyncio.create_task(shown.run())
     try:
-        await asyncio.wait({told, following}, return_when=asyncio.FIRST_COMPLETED)
-        if following.done():
-            following.result()
+        await run_until(told_to_stop(), [shown.run()])
     finally:
-        for task in (told, following):
-            task.cancel()
-        await asyncio.gather(told, following, return_exceptions=True)
         await shown.server.stop()
     return ExitStatus.DONE

@@ -21,7 +21,7 @@ from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import ApiError
 from closeknit.kube.mirror import Changes, Freshness, Mirror
-from closeknit.kube.port import KubernetesApi, pages
+from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
 from closeknit.live.entries import key_of
 
@@ -197,16 +197,6 @@ class Following:
     def freshness(self) -> Mapping[str, Freshness]:
         """How far each kind can be trusted now."""
         return {kind.kind: mirror.freshness() for kind, mirror in self._mirrors.items()}
-
-
-async def tell_once(api: KubernetesApi, kinds: Iterable[Kind], listener: Listener) -> None:
-    """Tell a listener what there is now, without following it."""
-    for kind, resource in _chosen(kinds, await api.resources()).items():
-        async for page in pages(api, resource):
-            for obj in page.items:
-                metadata = obj["metadata"]
-                key = key_of(kind, metadata.get("namespace", ""), metadata["name"])
-                listener.heard(kind, resource.api_version, key, obj)
 
 
 def _chosen(kinds: Iterable[Kind], served: Iterable[Resource]) -> dict[Kind, Resource]:

@@ -52,6 +52,8 @@ class Queue:
     """Whether nobody may pass the first who waits (``StrictFIFO``)."""
     patient: bool = False
     """Whether the next flavors are tried before quota is borrowed."""
+    preempts: str = "Never"
+    """Whom a Workload may displace in this queue (``preemption.withinClusterQueue``)."""
 
     def quotas(self) -> Iterator[Quota]:
         """All quotas of all groups of resources."""
@@ -87,7 +89,8 @@ def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) 
         inactive = f"there is no usable Topology {shown(flavor.missing)} for flavor {shown(flavor.name)}"
     patient = spec.flavor_fungibility.when_can_borrow == _NEXT
     strict = spec.queueing_strategy == "StrictFIFO"
-    queue = Queue(stored.name, cohort, covered, inactive, spec.namespace_selector, strict, patient)
+    preempts = spec.preemption.within_cluster_queue or "Never"
+    queue = Queue(stored.name, cohort, covered, inactive, spec.namespace_selector, strict, patient, preempts)
     if any(quota.flavor.topology for quota in queue.quotas()):
         found.extend(_check_problems(spec, view))
     return replace(queue, inactive=BROKEN) if found or stored.problems else queue

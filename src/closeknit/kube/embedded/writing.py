@@ -120,16 +120,17 @@ def require_namespace(core: Core, kind: Kind, namespace: str, name: str) -> None
 
 
 async def update(core: Core, target: Target, change: Callable[[Object], Object]) -> Record:
-    """Change an object. ``change`` gets a copy of it, in the target's version, and returns what it becomes.
+    """Change an object. ``change`` gets it in the target's version, and returns what it becomes.
 
+    What ``change`` gets belongs to the store, and what it returns must share nothing with it.
     Nothing is written where nothing changes. An object that is being deleted goes
     once its last finalizer is taken away.
     """
     kind, version, key = target.kind, target.version, target.key
     for _ in range(_TRIES):
         record = core.find(kind, key)
-        sent = change(decoding.copied(kind.read_as(record.obj, version)))
-        obj, causes = decoding.read(kind, version, sent, target.options)
+        live = kind.read_as(record.obj, version)
+        obj, causes = decoding.read(kind, version, change(live), target.options, settled=live)
         _require_same(kind, record, obj)
         obj = _next_version(core, kind, kind.stored_as(obj, version), record.obj, target.subresource)
         if core.mutating or core.validating:
@@ -170,7 +171,8 @@ def _next_version(core: Core, kind: Kind, obj: Object, old: Mapping[str, Any], s
     old_meta = old["metadata"]
     if subresource == "status":
         sent = obj
-        obj = decoding.copied(old)
+        # Hooks may change any part of it; everything else here touches the metadata only.
+        obj = decoding.copied(old) if core.mutating else {**old, "metadata": dict(old_meta)}
         obj.pop("status", None)
         if "status" in sent:
             obj["status"] = sent["status"]
