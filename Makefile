@@ -97,7 +97,7 @@ bench-readers: $(READY) ## measure the scheduler while 200 browsers look at its 
 
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
-	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
+	-@$(BIN)/python -m closeknit.testing.control_plane --build-only --with-jobset
 	@mkdir -p build
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long and not kueue" --requirements=$(RESULTS) \
 		tests/conformance tests/e2e tests/scenario $(ARGS)
