@@ -99,6 +99,9 @@ def test_helm_finds_nothing_wrong(program: Path) -> None:
         pytest.param(
             ("networkPolicy.apiServer.cidrs={10.0.0.1/32}", "scheduler.schedulerNames={a,b}"), id="narrower"
         ),
+        pytest.param(
+            ("map.enabled=true", "map.certificateSecret=c", "map.tokenSecret=t"), id="with the live map"
+        ),
     ],
 )
 def test_an_api_server_takes_what_the_chart_renders(plane: ControlPlane, values: tuple[str, ...]) -> None:
@@ -112,6 +115,34 @@ def test_an_api_server_takes_what_the_chart_renders(plane: ControlPlane, values:
 def test_a_family_is_managed_or_external() -> None:
     with pytest.raises(ChartError, match=r'families\.kai is "other"\. Allowed: managed, external\.'):
         rendered(CHART, "families.kai=other")
+
+
+@pytest.mark.parametrize("name", ["certificateSecret", "tokenSecret"])
+def test_the_map_is_not_installed_without_tls_and_a_token(name: str) -> None:
+    secrets = {"certificateSecret": "c", "tokenSecret": "t"} | {name: ""}
+
+    with pytest.raises(ChartError, match=rf"map\.{name} is missing\."):
+        rendered(CHART, "map.enabled=true", *(f"map.{key}={value}" for key, value in secrets.items()))
+
+
+def test_the_map_reads_with_an_account_of_its_own_and_is_reached_by_its_name() -> None:
+    values = ("map.enabled=true", "map.certificateSecret=c", "map.tokenSecret=t", "map.serverNames={racks}")
+    found = _objects(rendered(CHART, *values))
+
+    assert {verb for rule in found["ClusterRole", "closeknit-map"]["rules"] for verb in rule["verbs"]} == {
+        "get", "list", "watch",
+    }  # fmt: skip
+    assert ("Role", "closeknit-map") not in found
+    pod = found["Deployment", "closeknit-map"]["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == "closeknit-map"
+    (container,) = pod["containers"]
+    assert container["args"][0] == "web"
+    assert "--token-file=/token/token" in container["args"]
+    names = [each.partition("=")[2] for each in container["args"] if each.startswith("--server-name=")]
+    assert {f"closeknit-map.{NAMESPACE}.svc", "racks"} <= set(names)
+    secrets = {each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
+    assert secrets == {"c", "t"}
+    assert ("Deployment", "closeknit-map") not in _objects(rendered(CHART))
 
 
 @pytest.mark.requirement("G20")
