@@ -32,7 +32,7 @@ from closeknit.testing.control_plane.programs import helm
 from closeknit.testing.rendered import MANIFESTS, NAMESPACE, ChartError, manifests, rendered
 from tests.scenario import bound
 from tests.scenario.admitted import free_port, resource_of
-from tests.scenario.test_admission import clique_set, kai_topology, named, pod_group
+from tests.scenario.reviewed_manifests import clique_set, kai_topology, named, pod_group
 from tests.unit.scheduler.objects import node, pod
 
 pytestmark = pytest.mark.e2e

@@ -31,7 +31,7 @@ from closeknit.testing.clock import HandClock
 from closeknit.testing.control_plane import ControlPlane
 from tests.planes import running_plane
 from tests.scenario.admitted import OPERATOR, free_port, resource_of, webhook
-from tests.scenario.test_admission import (
+from tests.scenario.reviewed_manifests import (
     clique_set,
     deployment,
     job,
