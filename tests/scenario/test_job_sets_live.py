@@ -24,10 +24,7 @@ from closeknit.testing.control_plane.installed import RealController, published_
 from closeknit.testing.control_plane.programs import JOB_SET
 from closeknit.testing.controlling import Controlled, controlling
 from tests.planes import running_plane
-from tests.scenario.controlled import real
 from tests.unit.dialects.kueue.kit import HOST, QUEUES, RACK, job_set, node, replicated
-
-__all__ = ["real"]
 
 Json = dict[str, Any]
 NODES = [node(f"n{i}", "b", f"r{i // 2}", 4) for i in range(6)]
