@@ -24,7 +24,9 @@ CONTROLLERS = (
     "job-controller",
     "namespace-controller",
     "pod-garbage-collector-controller",
+    "persistentvolume-binder-controller",
     "replicaset-controller",
+    "resourceclaim-controller",
     "statefulset-controller",
     "ttl-after-finished-controller",
 )
