@@ -106,8 +106,6 @@ class Acting:
         for each in pods:
             self._state.assume(each.pod, each.node)
             self._unit_of[each.pod] = unit
-        if prepare:
-            self._state.renew_nodes()
         for call in commit.calls():
             self._send(call, 0)
 

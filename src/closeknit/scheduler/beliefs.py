@@ -1,7 +1,7 @@
-"""Claims and volumes as they are believed to be: as the server says, with what is being written into them.
+"""What is being written into claims: believed from before it is sent until the server says it too.
 
-What is believed is put into the store in place of what the server says, so that nothing is given twice. It
-is believed until the server says it too, or has said something later, or it was taken back.
+While its pod is believed to be on its node, the pod holds what the claim is given. Where the pod is not, the
+claim is put into the store as it is believed to be, until that was taken back. So nothing is given twice.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.dialects.core.binding_volumes import Preparation
+from closeknit.dialects.core.devices import Id
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Entry
 from closeknit.hub.keys import Key
@@ -24,6 +25,8 @@ class _Belief:
     what: Preparation
     said: Stored[Any]
     """What the server said last."""
+    stored: bool = False
+    """Whether the store has the claim as it is believed to be."""
     version: int = 0
     """In which the server has it; 0 while that is not known."""
     heard: int = 0
@@ -31,7 +34,7 @@ class _Belief:
 
 
 class Beliefs:
-    """What is being written into claims and volumes."""
+    """What is being written into claims, by claim."""
 
     def __init__(self, get: Callable[[Key], Entry | None], put: Callable[[Entry], None]) -> None:
         self._get = get
@@ -43,14 +46,35 @@ class Beliefs:
 
     def describe(self) -> tuple[object, ...]:
         """All that is believed, as a value that tells two moments apart."""
-        return tuple((key, each.what, each.version, each.heard) for key, each in self._beliefs.items())
+        return tuple(
+            (key, each.what, each.stored, each.version, each.heard) for key, each in self._beliefs.items()
+        )
+
+    def devices(self) -> frozenset[Id]:
+        """All devices that are being given to claims."""
+        return frozenset(device for each in self._beliefs.values() for device in each.what.exclusive)
+
+    def held_by(self, pod: Key) -> frozenset[Id]:
+        """The devices that are being given to claims whose first pod this is."""
+        return frozenset(
+            device
+            for key, each in self._beliefs.items()
+            if key.namespace == pod.namespace and each.what.pods[0][0] == pod.name and not each.stored
+            for device in each.what.exclusive
+        )
 
     def believe(self, what: Preparation) -> None:
         """Believe that something is written, from before it is sent."""
         stored = self._get(what.claim)
         if what.allocation is not None and isinstance(stored, Stored):
             self._beliefs[what.claim] = _Belief(what, stored)
-            self._put(_with(stored, what))
+
+    def keep(self, pod: Key) -> None:
+        """A pod is not on its node after all: what its claims are given stays so until it is taken back."""
+        for key, each in self._beliefs.items():
+            if key.namespace == pod.namespace and not each.stored and (pod.name in dict(each.what.pods)):
+                each.stored = True
+                self._put(_with(each.said, each.what))
 
     def confirm(self, what: Preparation, version: str) -> None:
         """The server has written it, in this version."""
@@ -63,7 +87,7 @@ class Beliefs:
     def forget(self, what: Preparation) -> None:
         """Believe what the server says."""
         belief = self._beliefs.pop(what.claim, None)
-        if belief is not None and self._get(what.claim) is not None:
+        if belief is not None and belief.stored and self._get(what.claim) is not None:
             self._put(belief.said)
 
     def heard(self, key: Key, version: str) -> None:
@@ -89,7 +113,7 @@ class Beliefs:
             del self._beliefs[said.key]
             return said
         belief.said = said
-        return _with(said, belief.what)
+        return _with(said, belief.what) if belief.stored else said
 
 
 def _with(stored: Stored[wire.ResourceClaim], what: Preparation) -> Stored[wire.ResourceClaim]:

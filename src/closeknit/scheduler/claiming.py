@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from closeknit.apis import resource_k8s_io_v1 as wire
-from closeknit.dialects.core.allocating import Reservation, allocations
+from closeknit.dialects.core.allocating import Reservation, allocations, written_devices
 from closeknit.dialects.core.binding_volumes import Preparation
 from closeknit.dialects.core.devices import GROUP, Id
 from closeknit.dialects.core.pods import claims_of
@@ -42,26 +43,27 @@ def preparations(
             to_allocate.setdefault(binds[0].node, []).append(key)
         else:
             found.append(_reservation(stored, binds, _devices(allocation)))
+    being_given = state.beliefs.devices() if to_allocate else frozenset()
     for node, keys in to_allocate.items():
-        given, problems = allocations(state.view, node, keys)
+        given, problems = allocations(state.view, node, keys, being_given)
         if problems:
             return (), problems
         for key, written in given.items():
-            results = written["devices"]["results"]
-            devices = frozenset((each["driver"], each["pool"], each["device"]) for each in results)
-            found.append(_reservation(state.view.get(key), claims[key], devices, written))
+            stored = state.view.get(key)
+            assert stored is not None
+            found.append(_reservation(stored, claims[key], written_devices(written), written))
     return found, ()
 
 
 def _reservation(
-    stored: Stored[wire.ResourceClaim] | None,
+    stored: Stored[wire.ResourceClaim],
     binds: Iterable[Bind],
     devices: frozenset[Id],
-    written: object = None,
+    written: Mapping[str, Any] | None = None,
 ) -> Reservation:
-    assert stored is not None
     pods = tuple((each.pod.name, each.uid) for each in binds)
-    return Reservation(stored.key, stored.content.metadata.uid, devices, pods, written)  # type: ignore[arg-type]
+    exclusive = written_devices(written, exclusive=True) if written is not None else frozenset()
+    return Reservation(stored.key, stored.content.metadata.uid, devices, pods, written, exclusive)
 
 
 def _devices(allocation: wire.Allocation) -> frozenset[Id]:

@@ -17,6 +17,7 @@ import msgspec
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.compiling import place_object, topologies_of
+from closeknit.dialects.core.allocated import as_resources
 from closeknit.dialects.core.claims import node_of
 from closeknit.dialects.core.pods import Stage, read_pod
 from closeknit.dialects.family import Family
@@ -213,6 +214,9 @@ class ClusterState:
         said = self._said.pop(pod, None)
         if said is not None:
             self._put(said)
+        if self.beliefs:
+            self.beliefs.keep(pod)
+            self.renew_nodes()
 
     def _as_believed(self, pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:
         before = self._said.get(pod.key)
@@ -272,7 +276,10 @@ class ClusterState:
         holding = read.holding(self._named(claim.family, claim.holder))
         if not read.shape.claims:
             return holding
-        return replace(holding, resources=self.view.derive(held, pod.key))
+        resources = self.view.derive(held, pod.key)
+        if self.beliefs:
+            resources += as_resources(self.view, self.beliefs.held_by(pod.key))
+        return replace(holding, resources=resources)
 
     # ------------------------------------------------------------------------------------------ news
 

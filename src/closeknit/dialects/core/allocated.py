@@ -7,7 +7,7 @@ that pod goes. Devices of a claim that no running pod uses are not offered by th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.dialects.core.devices import FOR_EXTENDED_RESOURCE, GROUP, Counted, Id, counted, devices_of
@@ -120,3 +120,9 @@ def _counted_as(
         # Who asks for a resource holds it by itself, beside the claim that is made for it.
         if not (made and name in counts.standing_for)
     )
+
+
+def as_resources(view: View, devices: Iterable[Id]) -> Resources:
+    """Devices as the resources that they count as."""
+    names = view.derive(counted).names
+    return Resources(Counter(name for each in devices for name in names.get(each, ())))

@@ -16,7 +16,7 @@ import msgspec
 from closeknit.apis import core_v1
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.dialects.core.allocated import taken_on
-from closeknit.dialects.core.devices import GROUP, Id, chosen, counted, devices_of, matched, query_of
+from closeknit.dialects.core.devices import GROUP, Id, Query, chosen, counted, devices_of, matched, query_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
@@ -48,24 +48,25 @@ class _Claim:
 
 
 def allocations(
-    view: View, node: str, claims: Iterable[Key]
+    view: View, node: str, claims: Iterable[Key], being_given: frozenset[Id] = frozenset()
 ) -> tuple[dict[Key, Mapping[str, Any]], list[Problem]]:
     """What is written as ``status.allocation`` of claims that have none, all of whose pods run on a node.
 
-    Problems where devices are missing; nothing is then to be written.
+    ``being_given`` are devices that others get of which the view does not know yet. Problems where devices
+    are missing; nothing is then to be written.
     """
     served = {key: _Claim(stored) for key in claims if (stored := view.get(key)) is not None}
     choices: list[_Choice] = []
     tolerating: dict[tuple[Key, str], list[core_v1.Toleration]] = {}
     missing: dict[Problem, None] = {}
-    taken = taken_on(view, node)
+    taken = taken_on(view, node) | being_given
     for key, claim in served.items():
         for request in claim.stored.content.spec.devices.requests:
             exact = chosen(view, request)
             name = f"{request.name}/{exact.name}" if request.first_available else request.name
             claim.classes.setdefault(exact.device_class_name, []).append(name)
             tolerating[key, name] = exact.tolerations
-            there = _on_node(view, exact, node)
+            there = view.derive(by_node, query_of(exact)).get(node, ())
             every, admin = exact.allocation_mode == "All", exact.admin_access
             count = max(len(there), 1) if every else exact.count
             free = there if admin else [each for each in there if each not in taken]
@@ -87,11 +88,16 @@ def allocations(
     return {key: _allocation(view, claim, node) for key, claim in served.items()}, []
 
 
-def _on_node(view: View, exact: wire.ExactDeviceRequest, node: str) -> list[Id]:
-    """The devices of a node that a request accepts; first those that fewest other requests accept."""
+def by_node(view: View, query: Query) -> Mapping[str, Sequence[Id]]:
+    """By node, the devices of a query; first those that fewest other queries accept."""
     every, names = view.derive(devices_of), view.derive(counted).names
-    found = (each for each in view.derive(matched, query_of(exact)).devices if every[each].node == node)
-    return sorted(found, key=lambda each: (len(names.get(each, ())), each[:2], len(each[2]), each[2]))
+    found: dict[str, list[Id]] = {}
+    for each in sorted(
+        view.derive(matched, query).devices,
+        key=lambda each: (len(names.get(each, ())), each[:2], len(each[2]), each[2]),
+    ):
+        found.setdefault(every[each].node, []).append(each)
+    return found
 
 
 def _matching(choices: Sequence[_Choice]) -> dict[int, Id]:
@@ -179,6 +185,8 @@ class Reservation:
     """Name and uid of each."""
     allocation: Mapping[str, Any] | None = field(default=None, hash=False, compare=False)
     """What is to be written; None where the claim has these devices already."""
+    exclusive: frozenset[Id] = frozenset()
+    """Of these devices, those that are given to nobody else."""
     takes_time: ClassVar = False
     """Whether others have to do their part before it is ready."""
 
@@ -198,7 +206,7 @@ def reserving(claim: Mapping[str, Any], wanted: Reservation) -> Mapping[str, Any
     allocation, reserved = status.get("allocation"), list(status.get("reservedFor") or ())
     change: dict[str, Any] = {}
     if allocation is not None:
-        if _devices(allocation) != wanted.devices:
+        if written_devices(allocation) != wanted.devices:
             return f"ResourceClaim {wanted.claim.name} has got other devices."
     elif wanted.allocation is None:
         return f"ResourceClaim {wanted.claim.name} has lost its devices."
@@ -230,10 +238,15 @@ def letting_go(claim: Mapping[str, Any], had: Reservation) -> Mapping[str, Any] 
         change["reservedFor"] = others or None
     allocation = status.get("allocation")
     if had.allocation is not None and allocation is not None and not others:
-        change |= {"allocation": None} if _devices(allocation) == had.devices else {}
+        change |= {"allocation": None} if written_devices(allocation) == had.devices else {}
     return change or None
 
 
-def _devices(allocation: Mapping[str, Any]) -> frozenset[Id]:
+def written_devices(allocation: Mapping[str, Any], *, exclusive: bool = False) -> frozenset[Id]:
+    """The devices of an allocation as it is written; only those that are given to nobody else, if asked."""
     results = (allocation.get("devices") or {}).get("results") or ()
-    return frozenset((each["driver"], each["pool"], each["device"]) for each in results)
+    return frozenset(
+        (each["driver"], each["pool"], each["device"])
+        for each in results
+        if not (exclusive and each.get("adminAccess"))
+    )
