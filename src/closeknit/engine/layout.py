@@ -253,13 +253,14 @@ class Layouts:
         *,
         by_rules: bool = False,
     ) -> Layout | None:
-        """The cheapest layout; raises ``OutOfBudgetError`` where finding it out would take too long."""
+        """The cheapest layout, as far as the steps go; raises ``OutOfBudgetError`` where they find none."""
         compiled, fees = self._compiled, self._fees(component)
         most = MOST_NODES if known is None else FEW_NODES
         nodes = layout_nodes(compiled, self._free, component, fees, most=most)
         # What is laid out already must not be lost to a search for something better.
         allowed = steps if known is None else Steps(most_steps)
         best: tuple[int, list[tuple[int, Pattern]]] | None = None
+        complete = True
         try:
             for watch in self._watches(component, nodes, by_rules=by_rules):
                 exact = ExactLayout(
@@ -274,6 +275,11 @@ class Layouts:
                 )
                 below = known.cost if known is not None else None
                 best = exact.best(below if best is None else best[0]) or best
+                complete &= exact.complete
+        except OutOfBudgetError:
+            if best is None:
+                raise
+            complete = False
         finally:
             if allowed is not steps:
                 steps.add(allowed)
@@ -285,7 +291,7 @@ class Layouts:
             rows = sorted((position, pattern[i]) for position, pattern in walked if pattern[i])
             positions, counts = np.array(rows, dtype=np.int64).reshape(-1, 2).T
             takes.append((positions, counts))
-        return Layout(cost, exact=True, takes=takes)
+        return Layout(cost, exact=complete, takes=takes)
 
 
 def _joined(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
