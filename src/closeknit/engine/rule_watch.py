@@ -16,7 +16,7 @@ import numpy as np
 from closeknit.engine.budget import OutOfBudgetError
 from closeknit.engine.component import Item
 from closeknit.engine.exact_nodes import LayoutNode, Pattern
-from closeknit.engine.neighbour_rules import Balance, Company, Conflict, NeighbourRules
+from closeknit.engine.neighbour_rules import Balance, Company, Conflict, NeighbourRules, OwnRule
 
 Seen: TypeAlias = tuple[tuple[tuple[int, int], ...], ...]
 """By rule: what is known of each domain that was begun, as a number; -1 counts those without company."""
@@ -65,7 +65,7 @@ class RuleWatch:
         floors: tuple[int, ...],
     ) -> None:
         self._roles = [item.shape for item in items]
-        self._watched: list[Conflict | Company | Balance] = [
+        self._watched: list[OwnRule] = [
             *rules.conflicts,
             *rules.company,
             *rules.balances,
@@ -166,9 +166,7 @@ class RuleWatch:
                         return False
         return True
 
-    def _grown(
-        self, rule: Conflict | Company | Balance, floor: int, domain: int, value: int, pattern: Pattern
-    ) -> int | None:
+    def _grown(self, rule: OwnRule, floor: int, domain: int, value: int, pattern: Pattern) -> int | None:
         """What is known of a domain with a pattern more; None for a broken rule."""
         if isinstance(rule, Conflict):
             for role, pods in zip(self._roles, pattern, strict=True):
@@ -196,9 +194,7 @@ class RuleWatch:
         return value
 
     @staticmethod
-    def _judged(
-        rule: Conflict | Company | Balance, floor: int, domain: int, value: int, begun: dict[int, int]
-    ) -> bool:
+    def _judged(rule: OwnRule, floor: int, domain: int, value: int, begun: dict[int, int]) -> bool:
         """Whether a domain that gets no more pods keeps a rule."""
         if isinstance(rule, Company):
             if value & 1 and not value & 2:

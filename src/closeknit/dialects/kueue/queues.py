@@ -52,6 +52,8 @@ class Queue:
     """Whether nobody may pass the first who waits (``StrictFIFO``)."""
     patient: bool = False
     """Whether the next flavors are tried before quota is borrowed."""
+    preempts: str = "Never"
+    """Whom a Workload may displace in this queue (``preemption.withinClusterQueue``)."""
     unseen: tuple[str, ...] = ()
     """Flavors and topologies that it names and that are not in sight, where the cluster may have them."""
 
@@ -89,8 +91,17 @@ def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) 
         inactive = f"there is no usable Topology {shown(flavor.missing)} for flavor {shown(flavor.name)}"
     patient = spec.flavor_fungibility.when_can_borrow == _NEXT
     strict = spec.queueing_strategy == "StrictFIFO"
-    unseen = quotas.unseen(spec.resource_groups, view)
-    queue = Queue(stored.name, cohort, covered, inactive, spec.namespace_selector, strict, patient, unseen)
+    queue = Queue(
+        stored.name,
+        cohort,
+        covered,
+        inactive,
+        spec.namespace_selector,
+        strict,
+        patient,
+        preempts=spec.preemption.within_cluster_queue or "Never",
+        unseen=quotas.unseen(spec.resource_groups, view),
+    )
     if any(quota.flavor.topology for quota in queue.quotas()):
         found.extend(_check_problems(spec, view))
     return replace(queue, inactive=BROKEN) if parted(found)[0] or stored.problems else queue
