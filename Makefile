@@ -77,7 +77,7 @@ slices: $(READY) ## decide N random requests of slices of slices on 64 to 1,024 
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 	$(BIN)/python -m tests.trials.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
-peers: $(READY) ## read and translate manifests of other projects (ARGS="--to kai FOLDER ..."), which are fetched before
+peers: $(READY) ## validate and translate manifests of other projects (ARGS=FOLDER, with a checkout of each)
 	$(BIN)/python -m tests.trials.peers_run $(ARGS)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
