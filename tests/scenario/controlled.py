@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,18 @@ _CORE = ("Job", "Pod", "Node", "Event", "PriorityClass")
 @asynccontextmanager
 async def connected(plane: ControlPlane) -> AsyncIterator[KubernetesApi]:
     """A control plane's API server with all definitions and the roles of the chart, and no objects before and after."""
-    async with accounts.connected(plane, yaml.safe_load_all(MANIFESTS.read_text("utf-8"))) as api:
-        await define(api)
+    async with granted(plane, installed()) as api:
         await clear(api)
         yield api
         await clear(api)
+
+
+@asynccontextmanager
+async def granted(plane: ControlPlane, defined: Iterable[dict[str, Any]]) -> AsyncIterator[KubernetesApi]:
+    """A control plane's API server with these definitions and the roles of the chart."""
+    async with accounts.connected(plane, yaml.safe_load_all(MANIFESTS.read_text("utf-8"))) as api:
+        await define(api, defined)
+        yield api
 
 
 async def left(cluster: Controlled, *kinds: str) -> dict[str, list[str]]:
@@ -61,9 +68,9 @@ def installed() -> list[dict[str, Any]]:
     return [*theirs, *(each for each in definitions() if each["metadata"]["name"] not in named)]
 
 
-async def define(api: KubernetesApi) -> None:
-    """Definitions of all kinds, and return when they are served."""
-    for definition in installed():
+async def define(api: KubernetesApi, defined: Iterable[dict[str, Any]]) -> None:
+    """Make definitions of all kinds, and return when they are served."""
+    for definition in defined:
         with suppress(AlreadyExistsError):
             await api.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
     wanted = {(one.group, one.kind) for family in FAMILIES.values() for one in family}

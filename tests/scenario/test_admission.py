@@ -31,10 +31,8 @@ EMBEDDED, REAL = "embedded", "kube-apiserver"
 @pytest.fixture(scope="module")
 def reviewed_access() -> Iterator[Access]:
     """The way to a real API server that asks the webhook; one for all tests, because it takes seconds."""
-    with running_plane() as plane:
-        access = load_access(kubeconfig=str(plane.kubeconfig))
-        with webhook(access):
-            yield access
+    with running_plane() as plane, webhook(plane):
+        yield load_access(kubeconfig=str(plane.kubeconfig))
 
 
 @pytest.fixture(params=[EMBEDDED, pytest.param(REAL, marks=pytest.mark.e2e)])

@@ -41,6 +41,12 @@ def web(
         Path | None, typer.Option(metavar="FILE", help="A certificate in PEM, with --key, to speak TLS.")
     ] = None,
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's private key.")] = None,
+    server_names: Annotated[
+        list[str],
+        typer.Option(
+            "--server-name", metavar="NAME", help="A further name under which browsers reach it. May repeat."
+        ),
+    ] = [],  # noqa: B006 (Typer copies it)
 ) -> None:
     """Show the live map of a cluster in a browser, until Ctrl-C. Nothing is written to the cluster.
 
@@ -48,12 +54,12 @@ def web(
     programs under /api/v1, which /openapi.json describes.
     """
     with refusing_invalid():
-        access = _access(host, token_file, secure=certificate is not None)
+        access = _access(host, token_file, frozenset(server_names), secure=certificate is not None)
         tls = _tls(certificate, key)
     finish(clusters.ask(context, kubeconfig, lambda asked: _serve(asked, host, port, access, tls)))
 
 
-def _access(host: str, token_file: Path | None, *, secure: bool) -> Access:
+def _access(host: str, token_file: Path | None, names: frozenset[str], *, secure: bool) -> Access:
     from closeknit.server.access import Access, is_loopback
 
     token = ""
@@ -65,7 +71,7 @@ def _access(host: str, token_file: Path | None, *, secure: bool) -> Access:
             raise InvalidError([sentences.UNREADABLE_FILE.at(where, reason=str(error))]) from error
     if not is_loopback(host) and not (token and secure):
         raise InvalidError([sentences.OPEN_TO_OTHERS.at((Verbatim("--host"),), host=host)])
-    return Access(host, token)
+    return Access(host, token, names)
 
 
 def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:

@@ -199,7 +199,8 @@ def counted(view: View) -> Counted:
         unions = _parted(sets)
     names = _names(sets, unions)
     takes = {
-        query: tuple(names[union] for union in unions if devices <= union) or (str(query),)
+        # Who asks for devices that nobody has takes a resource that nobody offers.
+        query: tuple(names[union] for union in unions if devices and devices <= union) or (str(query),)
         for query, devices in sets.items()
     }
     standing_for = {query.resource: query for query in sets if query.resource}

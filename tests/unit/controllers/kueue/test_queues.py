@@ -152,7 +152,7 @@ def test_a_queue_is_drained_and_goes_on(kind: str, name: str, reason: str) -> No
     run(live, *QUEUES, *RACKS, job(4))
 
 
-@pytest.mark.requirement("K15", "K49")
+@pytest.mark.requirement("K49")
 def test_a_workload_follows_its_job_as_long_as_it_waits() -> None:
     async def live(cluster: Controlled) -> None:
         assert (await conditions(cluster))["QuotaReserved"] == "False ExceedsMaxQuota"
