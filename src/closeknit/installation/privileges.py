@@ -62,6 +62,7 @@ CERTIFICATES: Final = "closeknit-admission-certificates"
 """The Secret that replicas share, in an installation under the usual name."""
 
 _PLURALS: Final[Mapping[tuple[str, str], str]] = {
+    ("", "Namespace"): "namespaces",
     ("", "Node"): "nodes",
     ("", "Pod"): "pods",
     ("batch", "Job"): "jobs",

@@ -18,7 +18,7 @@ from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.storage_k8s_io_v1 import CsiNode
 from closeknit.dialects.compiling import place_object, topologies_of
-from closeknit.dialects.core.claims import held_by, node_of
+from closeknit.dialects.core.claims import held_for, node_of
 from closeknit.dialects.core.pods import Stage, read_pod
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import KAI
@@ -45,8 +45,8 @@ from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS, ADMITTED)
 """The families whose workloads are scheduled, and those that keep places for pods to come."""
 
-_CLAIMED = frozenset({core_v1.PersistentVolume, core_v1.PersistentVolumeClaim, CsiNode})
-"""What decides how much pods hold that claim volumes."""
+_CLAIMED = frozenset({core_v1.PersistentVolume, core_v1.PersistentVolumeClaim, CsiNode, core_v1.Namespace})
+"""What decides how much pods hold that claim volumes, and which namespaces rules about other pods mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class ClusterState:
         """Of pods that are assumed to be bound, what the server says of them."""
         self._told: list[Key] = []
         self._claiming: dict[Key, None] = {}
-        """Pods with a node that claim something, which may come to something else when the claim changes."""
+        """Pods with a node whose holding depends on other objects: claims, or labels of namespaces."""
         self._claims_changed = False
 
     # ------------------------------------------------------------------------------------- questions
@@ -272,11 +272,11 @@ class ClusterState:
             return None
         (claim, *_) = self._store.values(CLAIM, pod.key)
         assert isinstance(claim, Claim)
-        held = read.holding(self._named(claim.family, claim.holder))
-        if not read.shape.claims:
-            return held
+        holder = self._named(claim.family, claim.holder)
+        if not read.shape.claims and not any(rule.selector.within for rule in read.shape.neighbour.rules):
+            return read.holding(holder)
         self._claiming[pod.key] = None
-        return replace(held, resources=held_by(self.view, read))
+        return held_for(self.view, read, holder)
 
     # ------------------------------------------------------------------------------------------ news
 

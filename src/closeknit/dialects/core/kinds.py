@@ -24,6 +24,7 @@ KINDS = (
     *(
         replace(each, optional=True)
         for each in (
+            Kind("", "Namespace", ("v1",), core_v1.Namespace, namespaced=False),
             Kind("", "PersistentVolume", ("v1",), core_v1.PersistentVolume, namespaced=False),
             Kind("", "PersistentVolumeClaim", ("v1",), core_v1.PersistentVolumeClaim),
             Kind("storage.k8s.io", "StorageClass", ("v1",), storage.StorageClass, namespaced=False),
@@ -39,7 +40,7 @@ KINDS = (
 
 PASSED_OVER = {
     "": words("""
-        Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace PodTemplate
+        Binding ComponentStatus ConfigMap Endpoints Event LimitRange PodTemplate
         ReplicationController ResourceQuota Secret Service ServiceAccount
     """),
     "scheduling.k8s.io": words("CompositePodGroup"),

@@ -93,8 +93,6 @@ class ReadPod:
     """Empty where it has none."""
     problems: tuple[Problem, ...]
     """What is wrong with it; its shape then means nothing."""
-    unsayable: tuple[Problem, ...]
-    """Constraints that no request can express; they matter to those who place it."""
     lost: bool = False
     """Whether it has a node that is not in the store."""
 
@@ -117,11 +115,10 @@ class ReadPod:
 
 @dataclass(frozen=True, slots=True)
 class ReadTemplate:
-    """What each pod of a template asks for; ``problems`` and ``unsayable`` are those of ``ReadPod``."""
+    """What each pod of a template asks for; ``problems`` are those of ``ReadPod``."""
 
     shape: Shape
     problems: tuple[Problem, ...]
-    unsayable: tuple[Problem, ...]
 
 
 def read_template(
@@ -139,11 +136,8 @@ def read_template(
     read = _read_template(_encoded(bare))
     reader = NeighbourReader(spec, namespace, labels)
     shape = replace(read.shape, neighbour=reader.read())
-    problems, unsayable = (
-        tuple(problem.under(*path) if path else problem for problem in found)
-        for found in ((*read.problems, *reader.problems), (*read.unsayable, *reader.unsayable))
-    )
-    return ReadTemplate(shape, problems, unsayable)
+    found = (*read.problems, *reader.problems)
+    return ReadTemplate(shape, tuple(problem.under(*path) if path else problem for problem in found))
 
 
 _encoded = msgspec.json.Encoder().encode
@@ -159,7 +153,7 @@ def _read_template(written: bytes) -> ReadTemplate:
     shape = Shape(
         pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found), references(spec)
     )
-    return ReadTemplate(shape, tuple(found), ())
+    return ReadTemplate(shape, tuple(found))
 
 
 def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
@@ -172,7 +166,6 @@ def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
         stage=_stage(pod),
         node=pod.spec.node_name,
         problems=read.problems,
-        unsayable=read.unsayable,
     )
 
 
