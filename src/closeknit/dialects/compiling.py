@@ -13,6 +13,7 @@ from closeknit.dialects.core.claims import resolved
 from closeknit.dialects.core.levels import down_to_nodes
 from closeknit.dialects.core.namespaces import by_name
 from closeknit.dialects.core.notes import binds, left_out
+from closeknit.dialects.core.zones import within_zones
 from closeknit.dialects.family import Compiled, Described, Family, Rendered
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
@@ -138,6 +139,7 @@ def to_place(view: View, workload: Workload) -> Workload:
         whole = down_to_nodes(request, topology)
         if whole != request:
             found.update(dict.fromkeys(_below_hosts(request, whole)))
+            whole = down_to_nodes(within_zones(view, request, topology), topology)
         placed, told = resolved(view, workload.key.namespace, whole, labels)
         placed, known = _with_namespaces(view, placed)
         if not known:
