@@ -60,6 +60,12 @@ class Node(KubernetesObject, frozen=True, kw_only=True):
     status: NodeStatus = NodeStatus()
 
 
+class Namespace(KubernetesObject, frozen=True, kw_only=True):
+    """A namespace, of which nothing but its labels matters."""
+
+    unused: ClassVar = frozenset({"spec", "status"})
+
+
 class ResourceRequirements(Wire, frozen=True, kw_only=True):
     """What a container asks for, and what it may use at most."""
 

@@ -172,3 +172,20 @@ def test_a_volume_for_one_pod_alone_is_free_again_when_its_pod_has_gone() -> Non
     live.hear(runs, gone=True)
 
     assert live.verdict() == "a"
+
+
+def test_a_rule_about_namespaces_with_a_label_follows_the_label() -> None:
+    selector = {"namespaceSelector": {"matchLabels": {"team": "a"}}, "labelSelector": {}}
+    term = {"topologyKey": "kubernetes.io/hostname", **selector}
+    away = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    runs = pod("runs", {**away, "nodeName": "a"})
+    live = Live(node("a"), runs, pod("p", {}), _namespace("default", {"team": "a"}))
+    assert live.verdict() == "no room"
+
+    live.hear(_namespace("default", {"team": "b"}))
+
+    assert live.verdict() == "a"
+
+
+def _namespace(name: str, labels: dict[str, str]) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
