@@ -24,6 +24,7 @@ class Component(Enum):
     SCHEDULER = "scheduler"
     CONTROLLERS = "controllers"
     ADMISSION = "admission"
+    MAP = "map"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +196,7 @@ GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
             names=(NAME,),
         ),
     ),
+    Component.MAP: tuple(_of_kinds(_ALL_KINDS, READ)),
 }
 
 

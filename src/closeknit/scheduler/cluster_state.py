@@ -24,7 +24,7 @@ from closeknit.dialects.family import Family
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kubernetes import KUBERNETES
 from closeknit.dialects.lone_pods import LONE_PODS, SCHEDULERS
-from closeknit.dialects.ownership import CLAIM, Claim, held, indexes_of
+from closeknit.dialects.ownership import CLAIM, Claim, held, indexes_of, pod_of
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
@@ -268,11 +268,12 @@ class ClusterState:
     def _holding(self, pod: Stored[core_v1.Pod]) -> Holding | None:
         if not pod.content.spec.node_name:
             return None
-        read = read_pod(pod)
-        if read.problems or read.stage not in (Stage.RUNNING, Stage.LEAVING):
-            return None
         (claim, *_) = self._store.values(CLAIM, pod.key)
         assert isinstance(claim, Claim)
+        # Whoever compiles the pod's group asks for the same.
+        read = self.view.derive(pod_of, pod.key) if claim.family else read_pod(pod)
+        if read is None or read.problems or read.stage not in (Stage.RUNNING, Stage.LEAVING):
+            return None
         holding = read.holding(self._named(claim.family, claim.holder))
         if not read.shape.claims:
             return holding

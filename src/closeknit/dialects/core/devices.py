@@ -214,6 +214,7 @@ def counted(view: View) -> Counted:
         unions = _parted(sets)
     names = _names(sets, unions)
     takes = {
+        # Who asks for devices that nobody has takes a resource that nobody offers.
         query: tuple(names[union] for union in unions if devices and devices <= union) or (str(query),)
         for query, devices in sets.items()
     }
