@@ -60,7 +60,7 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[KubernetesApi]:
             await bound.clear(real)
             async with asyncio.timeout(60):
                 # Controllers take away what is left.
-                while any([(await real.list(each)).items for each in bound.CLAIMED]):
+                while any([(await real.list(each)).items for each in bound.CLAIMED]):  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
         return
     embedded = EmbeddedCluster(bound.DEFINITIONS)
