@@ -219,7 +219,9 @@ class PersistentVolumeClaimSpec(OpenWire, frozen=True, kw_only=True):
     access_modes: list[str] = []
     resources: ResourceRequirements = ResourceRequirements()
     storage_class_name: str | None = None
+    volume_mode: str = "Filesystem"
     volume_name: str = ""
+    selector: dict[str, object] | None = None
 
 
 class PersistentVolumeClaim(KubernetesObject, frozen=True, kw_only=True):
@@ -278,6 +280,7 @@ class PersistentVolumeSpec(OpenWire, frozen=True, kw_only=True):
     storage_class_name: str = ""
     node_affinity: VolumeNodeAffinity = VolumeNodeAffinity()
     claim_ref: dict[str, object] | None = None
+    volume_mode: str = "Filesystem"
     csi: CsiVolume | None = None
 
 

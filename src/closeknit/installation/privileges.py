@@ -148,6 +148,8 @@ GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
             ("resourceclaims", "resourceclaims/binding", "resourceclaims/status"),
             ("patch",),
         ),
+        # Volumes are claimed for claims, and claims say for which node theirs is to be made.
+        Grant("", ("persistentvolumeclaims", "persistentvolumes"), ("patch",)),
         _EVENTS,
         *_lease("closeknit-scheduler"),
     ),

@@ -30,7 +30,7 @@ from closeknit.dialects.core.devices import (
 from closeknit.dialects.core.namespaces import by_name
 from closeknit.dialects.core.node_filters import hub_node, selector_terms
 from closeknit.dialects.core.notes import binds
-from closeknit.dialects.core.volumes import add_volume, attachable
+from closeknit.dialects.core.volumes import add_volume, attachable, volumes_beside
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.cluster import Holding
@@ -94,7 +94,7 @@ def resolved_pods(view: View, namespace: str, pods: PodSet) -> tuple[PodSet, lis
             case "ResourceClaim" | "ResourceClaimTemplate":
                 _add_claim(view, namespace, reference, claimed)
             case _:
-                add_volume(view, namespace, reference, claimed)
+                add_volume(view, namespace, reference, claimed, shared=pods.count > 1)
     for name, amount in pods.resources.items():
         query = _query_for(view, name)
         if query is not None:
@@ -382,7 +382,8 @@ def node_of(view: View, key: Key) -> Node | None:
 def read_node(view: View, stored: Stored[core_v1.Node], found: list[Problem]) -> Node:
     """The same; what cannot be read of it is added to ``found``."""
     node = hub_node(stored.content, found)
-    more = devices_beside(view, node.name, node.allocatable) + Resources(attachable(view, node.name))
+    volumes = attachable(view, node.name) | volumes_beside(view, node.name)
+    more = devices_beside(view, node.name, node.allocatable) + Resources(volumes)
     return replace(node, allocatable=node.allocatable + more) if more else node
 
 
