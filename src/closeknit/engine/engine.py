@@ -20,8 +20,10 @@ from closeknit.engine.explanation.explain import shortfalls
 from closeknit.engine.explanation.trials import Trials
 from closeknit.engine.fit_tables import FitTable, TableCache
 from closeknit.engine.ledger import ALONE, PORT, Ledger
-from closeknit.engine.neighbour_rules import NeighbourRules, Role, RuleCompiler, roles_of
+from closeknit.engine.neighbour_rules import NeighbourRules
 from closeknit.engine.node_fits import PodShape
+from closeknit.engine.roles import Role, roles_of
+from closeknit.engine.rule_compiler import RuleCompiler
 from closeknit.engine.search import find
 from closeknit.engine.tree import Tree
 from closeknit.hub.capacity import LevelCapacity

@@ -68,6 +68,8 @@ class Listening:
         """Begin to pass on what a mirror sees."""
         if kind in self.kinds:
             self._tasks.append(self._following.start(self._pass_on(kind, resource, mirror)))
+            # Who would write objects of this kind may do so from now on, though there are none to tell of.
+            self._changed()
 
     def close(self) -> None:
         """Pass on nothing more."""
@@ -147,6 +149,7 @@ class Following:
                 except ApiError:
                     await self._clock.sleep(backoff.wait())
                     continue
+                backoff.reset()
                 for kind, resource in _chosen(self._kinds, served).items():
                     if kind not in self._mirrors:
                         into = kind.shape if kind.shape in _DIRECT else None
