@@ -141,6 +141,7 @@ def simulate(
             raise InvalidError([sentences.TWO_TRACES.at()])
         if trace:
             submissions = sped_up(replayed(site, trace, seed, limit), speed_up)
+            chosen = _able(chosen, policy, submissions)
         else:
             submissions = drawn(site, generate, load, burst_share, seed)
     from closeknit.simulator.comparing import compared
@@ -150,9 +151,9 @@ def simulate(
     faster = f", arriving {speed_up:g} times as fast" if speed_up != 1 else ""
     origin = f"{Path(trace).name}{faster}, seed {seed}" if trace else f"drawn, load {load:g}, seed {seed}"
     scenario = Scenario(site, submissions, faults, seed, _about(site, origin, submissions, faults))
-    with _progress(len(submissions)) as told:
-        found = compared(scenario, chosen, merge_racks, told)
     with refusing_invalid():
+        with _progress(len(submissions)) as told:
+            found = compared(scenario, chosen, merge_racks, told)
         _write(into, scenario, found)
     _show(scenario, found, into, output)
     ours = [each.summary["never_ran"] for each in found if each.policy == "closeknit"]
@@ -170,6 +171,20 @@ def _policies(named: Sequence[str]) -> list[str]:
     if wrong:
         raise InvalidError(wrong)
     return list(dict.fromkeys(named)) or list(ABOUT)
+
+
+def _able(chosen: list[str], named: Sequence[str], submissions: Sequence[Submission]) -> list[str]:
+    """The policies that can place these workloads: manifests are for the real scheduler alone."""
+    from closeknit.simulator.policies import OURS
+
+    others = [name for name in chosen if name != OURS]
+    if not others or all(each.manifests is None for each in submissions):
+        return chosen
+    if named:
+        where = (Verbatim("--policy"),)
+        raise InvalidError([sentences.MANIFESTS_NEED_OURS.at(where, name=name) for name in others])
+    sys.stderr.write("note: The trace holds manifests, so only the policy closeknit is run.\n")
+    return [OURS]
 
 
 def _about(site: Site, origin: str, submissions: Sequence[Submission], faults: Faults) -> dict[str, str]:

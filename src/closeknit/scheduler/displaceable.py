@@ -37,16 +37,18 @@ class Running:
         return max(now - self.since, 0.0) * self.pods
 
 
-def displaceable_from(workload: Workload, running: Running) -> float:
-    """From when on a unit may be displaced for a workload, as far as it alone can say; infinity for never."""
-    victim = running.workload
+def displaceable_from(workload: Workload, victim: Workload, since: float) -> float:
+    """From when on a unit that runs since a time may be displaced for a workload; infinity for never.
+
+    That is what the two of them say; quotas may say otherwise.
+    """
     if not workload.preempts or not victim.preemptible or victim.object == workload.object:
         return inf
     if lane(victim) == lane(workload):
-        return running.since + _preempt_after(victim) if victim.priority < workload.priority else inf
+        return since + _preempt_after(victim) if victim.priority < workload.priority else inf
     if not victim.accounts or not workload.accounts:
         return inf
-    return running.since + _reclaim_after(_sides(workload, victim)[1])
+    return since + _reclaim_after(_sides(workload, victim)[1])
 
 
 def may_displace(workload: Workload, victims: Sequence[Running], accounts: Accounts) -> bool:

@@ -181,11 +181,12 @@ class MakingRoom:
             self._consider_at(verdict, awaited)
             return None
         self._awaiting.pop(key, None)
-        running = {each.holder: (each, held) for each, held in self._runners(state)}
-        self._not_before = now + PAUSE + PAUSE_FOR_A_POD * sum(each.pods for each, _ in running.values())
-        units = [each for each, _ in running.values()]
+        pods = sum(len(each.workload.running) for each in self._running.values())
+        self._not_before = now + PAUSE + PAUSE_FOR_A_POD * pods
         kept = self.kept_before(workload, state, now)
-        if self._displacing:
+        if self._displacing and self._may_displace_any(workload):
+            running = {each.holder: (each, held) for each, held in self._runners(state)}
+            units = [each for each, _ in running.values()]
             plan = displacement(
                 state.engine, state.topologies, workload, units, accounts=accounts, now=now, kept=kept
             )
@@ -206,9 +207,13 @@ class MakingRoom:
         elif not self._places.may_reserve(workload, now):
             self._places.stand_behind(verdict)
         else:
-            ends = {each.holder: _end(each) for each in units}
+            ends = {each.holder: _end(each) for each, _ in self._runners(state)}
             self._places.reserve(verdict, self._soonest(state, workload, ends, kept, now), now)
         return None
+
+    def _may_displace_any(self, workload: Workload) -> bool:
+        """Whether anybody runs who could be displaced for a unit at some time; most often nobody does."""
+        return any(displaceable_from(workload, each.workload, 0.0) < inf for each in self._running.values())
 
     def _soonest(
         self,
@@ -233,7 +238,9 @@ class MakingRoom:
 
     def _another_time(self, workload: Workload, running: Sequence[Running], now: float) -> float:
         """When others may be displaced for a unit though nothing happens to it; infinity for never."""
-        times = [at for each in running if (at := displaceable_from(workload, each)) < inf]
+        times = [
+            at for each in running if (at := displaceable_from(workload, each.workload, each.since)) < inf
+        ]
         # What units that it could not displace give up may be too little to wake it, and enough now.
         return min(at for at in (*times, now + PATIENCE) if at > now) if times else inf
 

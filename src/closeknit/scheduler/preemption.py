@@ -63,7 +63,7 @@ def displacement(
     ``kept`` for those who go before the workload are not for it, whoever leaves them.
     """
     search = _Search(engine, cluster, workload, accounts, now, kept, trials)
-    victims = [each for each in running if displaceable_from(workload, each) <= now]
+    victims = [each for each in running if displaceable_from(workload, each.workload, each.since) <= now]
     if search.verdict(victims) is None:
         return None
     victims = search.useful(victims)

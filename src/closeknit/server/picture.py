@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from closeknit.hub.natural_order import natural
+from closeknit.hub.natural_order import NaturalKeys
 from closeknit.hub.nodes import Node
 from closeknit.hub.topology import DomainPath, Topology
 from closeknit.server.documents import Domains, Level, Nodes
@@ -29,9 +29,10 @@ def tree(topology: Topology, nodes: Iterable[Node], resource: str) -> Tree:
     """The tree of these nodes, each level sorted by name, with numbers in names by their value."""
     # Below single nodes there is nothing to draw.
     depth = len(topology.down_to_nodes().levels)
+    keys = NaturalKeys()
     sorted_nodes = sorted(
         ((topology.path(node.labels)[:depth], node) for node in nodes),
-        key=lambda found: (not found[0], [natural(value) for value in found[0]], natural(found[1].name)),
+        key=lambda found: (not found[0], [keys[value] for value in found[0]], keys[found[1].name]),
     )
     domains = Domains(parent=[], level=[], name=[])
     columns = Nodes(name=[], domain=[], size=[], closed=[])

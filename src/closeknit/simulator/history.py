@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
+from closeknit.hub.resources import Resources
 from closeknit.simulator.scenario import Faults
 
 MOST_STARTS = 100
@@ -23,6 +24,8 @@ class Stay:
     """Nodes by number and how many pods each has, in order."""
     lost: bool = False
     """Whether it ended before its time, because a node failed or it was displaced."""
+    held: tuple[tuple[int, Resources], ...] = ()
+    """By node, what its pods held there, ``pods`` included, where they were not equal."""
 
 
 @dataclass

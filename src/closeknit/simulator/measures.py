@@ -179,7 +179,10 @@ def _samples(scenario: Scenario, history: History, room: Room, until: float) -> 
         else:
             stay = history.stays[number]
             ask = scenario.submissions[stay.submission].ask
-            (room.take if what == _STARTS else room.give_back)(ask, stay.nodes)
+            if not stay.held:
+                (room.take if what == _STARTS else room.give_back)(ask, stay.nodes)
+            for node, amounts in stay.held:
+                room.change(node, amounts, -1 if what == _STARTS else 1)
             running += 1 if what == _STARTS else -1
             over += what == _LEAVES and not stay.lost
 

@@ -12,7 +12,6 @@ from closeknit.hub.topology import HOSTNAME
 from closeknit.kube.resources import NODES, PODS, Resource
 from closeknit.simulator.scenario import Site, Submission
 
-TOPOLOGY = "site"
 NAMESPACE = "default"
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
 TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
@@ -23,8 +22,7 @@ Made = tuple[Resource, dict[str, Any]]
 
 def site_objects(site: Site, priorities: Iterator[int] | frozenset[int]) -> Iterator[Made]:
     """The topology, the nodes and the priority classes."""
-    levels = [{"nodeLabel": label} for label in site.topology.labels]
-    yield TOPOLOGIES, _object(TOPOLOGIES, TOPOLOGY, "", spec={"levels": levels})
+    yield TOPOLOGIES, site_topology(site)
     for priority in sorted(priorities):
         yield PRIORITY_CLASSES, _object(PRIORITY_CLASSES, priority_class(priority), "", value=priority)
     for node in site.nodes:
@@ -33,6 +31,12 @@ def site_objects(site: Site, priorities: Iterator[int] | frozenset[int]) -> Iter
         if node.unschedulable:
             made["spec"] = {"unschedulable": True}
         yield NODES, made
+
+
+def site_topology(site: Site) -> dict[str, Any]:
+    """The topology as KAI writes it."""
+    levels = [{"nodeLabel": label} for label in site.topology.labels]
+    return _object(TOPOLOGIES, site.topology.name, "", spec={"levels": levels})
 
 
 def node_status(node: Node, *, ready: bool) -> dict[str, Any]:
@@ -48,7 +52,7 @@ def priority_class(priority: int) -> str:
     return f"priority-{priority}" if priority >= 0 else f"priority-minus-{-priority}"
 
 
-def gang_objects(submission: Submission) -> Iterator[Made]:
+def gang_objects(submission: Submission, topology: str) -> Iterator[Made]:
     """A PodGroup whose pods are all needed at once, and the pods."""
     ask, name = submission.ask, submission.name
     spec: dict[str, Any] = {"minMember": ask.pods}
@@ -56,7 +60,7 @@ def gang_objects(submission: Submission) -> Iterator[Made]:
         spec["priorityClassName"] = priority_class(submission.priority)
     levels = {"requiredTopologyLevel": ask.required, "preferredTopologyLevel": ask.preferred}
     if chosen := {key: label for key, label in levels.items() if label is not None}:
-        spec["topologyConstraint"] = {"topology": TOPOLOGY, **chosen}
+        spec["topologyConstraint"] = {"topology": topology, **chosen}
     yield POD_GROUPS, _object(POD_GROUPS, name, NAMESPACE, spec=spec)
     asked = _amounts(ask.resources)
     container = {"name": "main", "image": "pause", "resources": {"limits": asked, "requests": asked}}

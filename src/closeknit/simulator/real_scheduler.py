@@ -1,21 +1,24 @@
 """Replays a scenario under the scheduler of ``closeknit run`` itself, on an embedded cluster in virtual time.
 
 Every gang is a PodGroup and its pods. Who made them waits until all pods are bound, lets them run, and
-deletes them. A node that fails is not ready until it is repaired; gangs that have a pod on it, and gangs that
-the scheduler displaces, are deleted and submitted again, and run their whole time again.
+deletes them. A workload that is written as manifests is created as such, and ``operated``. A node that fails
+is not ready until it is repaired; gangs that have a pod on it, and gangs that the scheduler displaces, are
+deleted and submitted again, and run their whole time again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any
 
 from closeknit.dialects.definitions import FAMILIES
+from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.hub.outcome import Placed
+from closeknit.hub.resources import Resources
 from closeknit.hub.workload import Workload
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.errors import NotFoundError
@@ -28,6 +31,7 @@ from closeknit.scheduler.reporter import Silence
 from closeknit.scheduler.settings import Settings
 from closeknit.simulator import objects
 from closeknit.simulator.history import MOST_STARTS, History, Stay, outages
+from closeknit.simulator.operated import Operated, kinds_followed
 from closeknit.simulator.replay import Told
 from closeknit.simulator.room import Placement
 from closeknit.simulator.scenario import Scenario, Submission
@@ -35,6 +39,7 @@ from closeknit.simulator.virtual_time import StillClock, VirtualClock, VirtualLo
 
 _NOW = DeleteOptions(grace_period=0)
 _NEVER = 1e12
+_ONE_POD = Resources({"pods": 1})
 _AGAIN = 1.0
 """Seconds until a gang that was made to go is submitted again."""
 _PATIENCE = 3600.0
@@ -64,7 +69,11 @@ class _Watching(Silence):
     """Hears what the scheduler does with gangs."""
 
     def __init__(self, number: dict[str, int]) -> None:
-        self._node = number
+        self.number = number
+        """By name of a node, its number."""
+        self.operated: Operated | None = None
+        self.news = asyncio.Event()
+        """Set when a unit is bound, and then another one."""
         self.placed_at: dict[str, Placement] = {}
         self.when_bound: dict[str, asyncio.Future[Placement]] = {}
         """By gang that waits, what is told as soon as all its pods are bound."""
@@ -76,7 +85,7 @@ class _Watching(Silence):
         if isinstance(verdict.outcome, Placed):
             pods: dict[int, int] = {}
             for each in verdict.outcome.assignments:
-                node = self._node[each.node]
+                node = self.number[each.node]
                 pods[node] = pods.get(node, 0) + 1
             self.placed_at[verdict.workload.object.name] = tuple(sorted(pods.items()))
 
@@ -85,11 +94,17 @@ class _Watching(Silence):
         waiting = self.when_bound.get(workload.object.name)
         if waiting is not None and not waiting.done():
             waiting.set_result(self.placed_at[workload.object.name])
+        self.news.set()
+        self.news = asyncio.Event()
 
     def let_go(self, workload: Workload, reason: str, why: str) -> None:  # noqa: ARG002
         """Let a gang end before its time."""
-        if (going := self.when_going.get(workload.object.name)) is not None:
-            going.set()
+        names = {workload.object.name}
+        if self.operated is not None:
+            pods = (("Pod", workload.object.namespace, each.name) for each in workload.running)
+            names = {self.operated.workload_of(pod) or workload.object.name for pod in pods}
+        for name in names & self.when_going.keys():
+            self.when_going[name].set()
 
 
 class _Replay:
@@ -97,14 +112,21 @@ class _Replay:
         self._scenario, self._told, self._loop = scenario, told, loop
         self._history = History()
         clock = VirtualClock(loop)
-        definitions = [one.written() for one in FAMILIES["kai"]]
+        operated = any(each.manifests is not None for each in scenario.submissions)
+        families = FAMILIES.values() if operated else [FAMILIES["kai"]]
+        definitions = [one.written() for family in families for one in family]
         dice = Random(scenario.seed)  # noqa: S311 (seeded random numbers are the point)
-        self._cluster = EmbeddedCluster(definitions, clock=clock, dice=dice, bookmark_every=_NEVER)
-        # Nobody is told why a gang waits.
-        settings = Settings(explaining=False)
-        self._following = Following(
-            self._cluster, kinds_read(settings.families), clock=StillClock(loop), random=dice
+        self._cluster = EmbeddedCluster(
+            definitions, clock=clock, dice=dice, bookmark_every=_NEVER, gang_api=operated
         )
+        # Nobody is told why a gang waits, and where operators make pods there is no other scheduler.
+        settings = Settings(
+            explaining=False, schedulers=SCHEDULERS | {"default-scheduler"} if operated else SCHEDULERS
+        )
+        kinds = kinds_followed(settings.families) if operated else kinds_read(settings.families)
+        still = StillClock(loop)
+        self._following = Following(self._cluster, kinds, clock=still, random=dice)
+        self._still = still
         nodes = scenario.site.nodes
         self._watching = _Watching({node.name: number for number, node in enumerate(nodes)})
         self._scheduler = Scheduler(
@@ -115,6 +137,10 @@ class _Replay:
             clock=clock,
             following=self._following,
         )
+        self._operated = (
+            Operated(self._cluster, self._following, clock=clock, dice=dice) if operated else None
+        )
+        self._watching.operated = self._operated
         self._down: set[int] = set()
         self._running: dict[str, Placement] = {}
         self._arriving = len(scenario.submissions)
@@ -130,6 +156,14 @@ class _Replay:
         work = [self._following.run(), self._scheduler.run()]
         working = [asyncio.create_task(each) for each in work]
         await self._scheduler.synced()
+        if self._operated is not None:
+            ready = asyncio.Event()
+            operating = asyncio.create_task(self._operated.run(self._setup(), ready, self._still))
+            working.append(operating)
+            told = asyncio.create_task(ready.wait())
+            await asyncio.wait({told, operating}, return_when=asyncio.FIRST_COMPLETED)
+            if operating.done():
+                operating.result()
         gangs = [
             asyncio.create_task(self._gang(number, each)) for number, each in enumerate(scenario.submissions)
         ]
@@ -157,24 +191,52 @@ class _Replay:
         self._arriving -= 1
         name, whole = submission.name, False
         for _ in range(MOST_STARTS):
-            bound = self._watching.when_bound[name] = self._loop.create_future()
-            for resource, made in objects.gang_objects(submission):
-                await self._cluster.create(resource, made)
-            if not self._running:
-                self._heed_quiet()
-            placement = await bound
+            placement, held = await self._placed(submission)
             started = self._loop.time()
             self._running[name] = placement
             whole = await self._runs(submission, placement)
             del self._running[name]
-            self._history.stays.append(Stay(number, started, self._loop.time(), placement, not whole))
             await self._delete(submission)
+            self._history.stays.append(Stay(number, started, self._loop.time(), placement, not whole, held))
             if whole:
                 break
             await asyncio.sleep(_AGAIN)
         self._ended += 1
         self._told(self._ended)
         self._heed_quiet()
+
+    def _setup(self) -> Sequence[Mapping[str, Any]]:
+        """What the workloads of the trace find there."""
+        found = (each.manifests for each in self._scenario.submissions if each.manifests is not None)
+        return next(found).setup
+
+    async def _placed(self, submission: Submission) -> tuple[Placement, tuple[tuple[int, Resources], ...]]:
+        """Submit a gang and return when all its pods are bound: where, and what they hold if they differ."""
+        name = submission.name
+        if submission.manifests is None:
+            bound = self._watching.when_bound[name] = self._loop.create_future()
+            for resource, made in objects.gang_objects(submission, self._scenario.site.topology.name):
+                await self._cluster.create(resource, made)
+            if not self._running:
+                self._heed_quiet()
+            return await bound, ()
+        assert self._operated is not None
+        await self._operated.submit(name, submission.manifests)
+        if not self._running:
+            self._heed_quiet()
+        while True:
+            news = self._watching.news
+            holdings = self._scheduler.state.holdings(await self._operated.pods_of(name))
+            if sum(each.pods for each in holdings) >= submission.ask.pods:
+                break
+            await news.wait()
+        held: dict[int, Resources] = {}
+        pods: dict[int, int] = {}
+        for each in holdings:
+            node = self._watching.number[each.node]
+            held[node] = held.get(node, Resources()) + (each.resources + _ONE_POD) * each.pods
+            pods[node] = pods.get(node, 0) + each.pods
+        return tuple(sorted(pods.items())), tuple(sorted(held.items(), key=lambda found: found[0]))
 
     async def _runs(self, submission: Submission, placement: Placement) -> bool:
         """Whether a gang ran for its whole time."""
@@ -192,6 +254,10 @@ class _Replay:
         return False
 
     async def _delete(self, submission: Submission) -> None:
+        if submission.manifests is not None:
+            assert self._operated is not None
+            await self._operated.delete(submission.name, submission.manifests)
+            return
         for name in objects.pod_names(submission):
             with suppress(NotFoundError):
                 await self._cluster.delete(PODS, name, namespace=objects.NAMESPACE, options=_NOW)

@@ -86,13 +86,19 @@ class Room:
         self._change(ask, placement, 1)
 
     def _change(self, ask: Ask, placement: Placement, sign: int) -> None:
-        for name, units in (ask.resources + _POD).items():
-            column = self._column[name]
-            for node, pods in placement:
-                self.free[node, column] += sign * units * pods
-                if self.free[node, column] < 0:
-                    used = self.site.nodes[node].name
-                    raise AssertionError(f"{name} of node {used} is given out twice.")
+        each = ask.resources + _POD
+        for node, pods in placement:
+            self.change(node, each, sign * pods)
+
+    def change(self, node: int, amounts: Resources, times: int) -> None:
+        """Give back so many times so much on a node, or take it where the number is negative."""
+        for name, units in amounts.items():
+            if (column := self._column.get(name)) is None:
+                continue
+            self.free[node, column] += times * units
+            if self.free[node, column] < 0:
+                used = self.site.nodes[node].name
+                raise AssertionError(f"{name} of node {used} is given out twice.")
 
     def _mask(self, selector: Selector) -> npt.NDArray[np.bool_]:
         mask = self._masks.get(selector)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from closeknit.hub.nodes import Node
 from closeknit.hub.resources import Resources
@@ -24,6 +25,18 @@ class Ask:
     preferred: str | None = None
     selector: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Node labels that every pod needs, and the values that each may have."""
+    units: int | None = None
+    """How much of the scarce resource all pods ask for together; None where they are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """What is created for a workload that is more than a gang of equal pods."""
+
+    objects: tuple[Mapping[str, Any], ...]
+    """Of any family; its operator makes pods of them."""
+    setup: tuple[Mapping[str, Any], ...] = ()
+    """What all workloads of the trace find there, such as queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +48,8 @@ class Submission:
     runs: float
     ask: Ask
     priority: int = 0
+    manifests: Manifests | None = None
+    """None for a gang of equal pods, which every policy can place."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +111,8 @@ class Site:
 
     def devices_of(self, ask: Ask) -> float:
         """How much of it a gang asks for."""
-        return ask.pods * ask.resources.get(self.resource, 0) / self.scale
+        units = ask.units if ask.units is not None else ask.pods * ask.resources.get(self.resource, 0)
+        return units / self.scale
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Fields:
     """The fields of one mapping; who reads one that is missing or wrong gets the usual value."""
 
     def __init__(self, written: Mapping[str, Any], path: Path, problems: list[Problem]) -> None:
-        self._written, self._path, self.problems = written, path, problems
+        self._written, self.path, self.problems = written, path, problems
         self.before = len(problems)
 
     def known(self, names: Iterable[str]) -> None:
@@ -31,7 +31,7 @@ class Fields:
         for name in self._written:
             if name not in allowed:
                 wrong = sentences.UNKNOWN_FIELD.at(
-                    (*self._path, str(name)), name=str(name), known=OneOf.among(str(name), allowed)
+                    (*self.path, str(name)), name=str(name), known=OneOf.among(str(name), allowed)
                 )
                 self.problems.append(wrong)
 
@@ -42,7 +42,7 @@ class Fields:
     def require(self, name: str, example: str) -> None:
         """Note a field that is missing."""
         if not self.has(name):
-            self.problems.append(sentences.MISSING_FIELD.at((*self._path, name), example=example))
+            self.problems.append(sentences.MISSING_FIELD.at((*self.path, name), example=example))
 
     def seconds(self, name: str, usual: float = 0.0) -> float:
         """A time or a duration, in seconds."""
@@ -52,7 +52,7 @@ class Fields:
         match = _DURATION.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
         found = float(match["number"]) * _UNITS[match["unit"]] if match is not None else -1.0
         if match is None or not found < 1e10:
-            self.problems.append(sentences.NOT_A_DURATION.at((*self._path, name), value=str(value)))
+            self.problems.append(sentences.NOT_A_DURATION.at((*self.path, name), value=str(value)))
             return usual
         return found
 
@@ -70,7 +70,7 @@ class Fields:
         if found is None or not least <= found <= most or (whole and found != int(found)):
             kind = "a whole number" if whole else "a number"
             wrong = sentences.NOT_A_NUMBER.at(
-                (*self._path, name),
+                (*self.path, name),
                 value=str(self._written[name]),
                 allowed=f"{kind} from {least:g} to {most:g}",
             )
@@ -82,7 +82,7 @@ class Fields:
         """The name of an object."""
         value = str(self._written.get(name, ""))
         if not _NAME.fullmatch(value):
-            self.problems.append(sentences.NO_NAME.at((*self._path, name), value=value))
+            self.problems.append(sentences.NO_NAME.at((*self.path, name), value=value))
         return value
 
     def text(self, name: str) -> str | None:
@@ -95,7 +95,7 @@ class Fields:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            wrong = sentences.NOT_A_MAPPING.at((*self._path, name), found=_kind(value), example=example)
+            wrong = sentences.NOT_A_MAPPING.at((*self.path, name), found=_kind(value), example=example)
             self.problems.append(wrong)
             return {}
         return {str(key): each for key, each in value.items()}
@@ -109,7 +109,7 @@ class Fields:
             if size is None or size != int(size) or not least <= size <= 1e6 or share is None or share <= 0:
                 allowed = f"whole numbers from {least} on, and how frequent each is"
                 wrong = sentences.NOT_A_NUMBER.at(
-                    (*self._path, name, key), value=f"{key}: {weight}", allowed=allowed
+                    (*self.path, name, key), value=f"{key}: {weight}", allowed=allowed
                 )
                 self.problems.append(wrong)
             else:
@@ -123,7 +123,7 @@ class Fields:
             try:
                 found[resource] = quantities.amount(resource, text)
             except InvalidError as error:
-                self.problems.extend(each.under(*self._path, name, resource) for each in error.problems)
+                self.problems.extend(each.under(*self.path, name, resource) for each in error.problems)
         return Resources(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as File
 from typing import Any
 
 from closeknit.dialects.text.documents import Document, Located, Source, parse
@@ -11,8 +12,9 @@ from closeknit.hub.problems import InvalidError, OneOf, Problem
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import simulator as sentences
 from closeknit.simulator.generated import TRAINING_SIZES, Mix, generate
-from closeknit.simulator.scenario import Ask, Site, Submission
+from closeknit.simulator.scenario import Ask, Manifests, Site, Submission
 from closeknit.simulator.traces.fields import Fields
+from closeknit.simulator.traces.manifests import Manifest, asked_by, check_setup, object_name, written
 
 FIELDS = ("name", "at", "runs", "pods", "resources", "required", "preferred", "priority", "nodeSelector")
 COLUMNS = ("name", "at", "runs", "pods", "gpus", "cpu", "memory", "required", "preferred", "priority")
@@ -31,6 +33,12 @@ MIX_FIELDS = (
     "priorities",
 )
 MOST_PROBLEMS = 100
+_NEEDED = {
+    "name": "a name",
+    "at": "when it arrives, such as 90s",
+    "runs": "how long it runs, such as 2h",
+}
+"""What every workload says, and how."""
 
 
 def read(source: Source, site: Site, seed: int, limit: int) -> tuple[Submission, ...]:
@@ -50,10 +58,15 @@ def read(source: Source, site: Site, seed: int, limit: int) -> tuple[Submission,
 def checked(found: Sequence[Submission], problems: list[Problem], name: str) -> tuple[Submission, ...]:
     """Workloads in the order of their times, if nothing is wrong with them."""
     seen: set[str] = set()
+    objects: set[str] = {f"PodGroup default/{each.name}" for each in found if each.manifests is None}
     for each in found:
         if each.name in seen:
             problems.append(sentences.NAME_TWICE.at((Verbatim(name),), name=each.name))
         seen.add(each.name)
+        for made in map(object_name, each.manifests.objects if each.manifests is not None else ()):
+            if made in objects:
+                problems.append(sentences.OBJECT_TWICE.at((Verbatim(name),), object=made))
+            objects.add(made)
     if not found and not problems:
         problems.append(sentences.EMPTY_TRACE.at((Verbatim(name),)))
     if problems:
@@ -72,7 +85,10 @@ def _document(
         problems.append(sentences.NOT_A_MAPPING.at((Verbatim(name),), found="no mapping", example=example))
         return
     fields = Fields(content, top, problems)
-    fields.known(("workloads", "generate"))
+    fields.known(("workloads", "generate", "setup"))
+    folder = File(name).parent
+    setup = written(content["setup"], (*top, "setup"), folder, problems) if fields.has("setup") else ()
+    check_setup(setup, site, (*top, "setup"), problems)
     if fields.has("generate"):
         yield from generate(
             mix_of(fields.mapping("generate", "{workloads: 100}"), (*top, "generate"), problems), site, seed
@@ -89,8 +105,29 @@ def _document(
         if not isinstance(each, dict):
             example = "{name: a, at: 0, runs: 1h, pods: 4}"
             problems.append(sentences.NOT_A_MAPPING.at(path, found="no mapping", example=example))
+        elif "manifest" in each:
+            fields = Fields(each, path, problems)
+            yield from _of_manifests(fields, each["manifest"], (folder, setup), site)
         elif (made := submission_of(each, path, site, problems)) is not None:
             yield made
+
+
+def _of_manifests(
+    fields: Fields, manifest: object, given: tuple[File, tuple[Manifest, ...]], site: Site
+) -> Iterator[Submission]:
+    """A workload that is written as its users write it; nothing where something is wrong with it.
+
+    ``given`` are the folder of the trace, and what its workloads find there.
+    """
+    (folder, setup), problems, here = given, fields.problems, (*fields.path, "manifest")
+    fields.known((*_NEEDED, "manifest"))
+    _require(fields)
+    name = fields.name("name") if fields.has("name") else ""
+    at, runs = fields.seconds("at"), fields.seconds("runs")
+    objects = written(manifest, here, folder, problems)
+    ask = asked_by(objects, setup, site, here, problems) if objects else None
+    if ask is not None and len(problems) == fields.before:
+        yield Submission(name, at, runs, ask, manifests=Manifests(objects, setup))
 
 
 def submission_of(
@@ -99,12 +136,7 @@ def submission_of(
     """One workload; None where something is wrong with it."""
     fields = Fields(written, path, problems)
     fields.known(FIELDS)
-    for name, example in (
-        ("name", "a name"),
-        ("at", "when it arrives, such as 90s"),
-        ("runs", "how long it runs, such as 2h"),
-    ):
-        fields.require(name, example)
+    _require(fields)
     resources = fields.amounts("resources") or Resources({site.resource: site.scale})
     selector = fields.mapping("nodeSelector", "labels and their values")
     made = Submission(
@@ -126,6 +158,11 @@ def submission_of(
         facts = {"preferred": site.word(preferred), "required": site.word(required)}
         problems.append(sentences.REQUIRED_COARSER.at((*path, "preferred"), **facts))
     return made if len(problems) == fields.before else None
+
+
+def _require(fields: Fields) -> None:
+    for name, example in _NEEDED.items():
+        fields.require(name, example)
 
 
 def _values(value: object) -> tuple[str, ...]:

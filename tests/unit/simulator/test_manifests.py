@@ -1,0 +1,155 @@
+"""Traces whose workloads are manifests are replayed by the operators that make pods of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from closeknit.dialects.text.documents import Source
+from closeknit.hub.problems import InvalidError
+from closeknit.simulator import real_scheduler
+from closeknit.simulator.measures import measured
+from closeknit.simulator.scenario import Faults, Scenario
+from closeknit.simulator.traces import own
+from tests.scenario.commands import run
+from tests.unit.simulator.sites import site
+
+POD_CLIQUE_SET = """
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: serve}
+spec:
+  replicas: 1
+  template:
+    cliques:
+    - name: router
+      spec:
+        roleName: router
+        replicas: 1
+        podSpec:
+          containers: [{name: main, image: a, resources: {limits: {nvidia.com/gpu: 1}}}]
+    - name: worker
+      spec:
+        roleName: worker
+        replicas: 3
+        podSpec:
+          containers: [{name: main, image: a, resources: {limits: {nvidia.com/gpu: 4}}}]
+"""
+TRACE = """
+workloads:
+- {name: plain, at: 0, runs: 10m, pods: 2, required: rack, resources: {nvidia.com/gpu: 8}}
+- name: job
+  at: 30
+  runs: 20m
+  manifest:
+    apiVersion: batch/v1
+    kind: Job
+    metadata:
+      name: train
+      annotations: {kai.scheduler/batch-min-member: "2"}
+    spec:
+      parallelism: 2
+      completions: 2
+      template:
+        spec:
+          schedulerName: kai-scheduler
+          restartPolicy: Never
+          containers: [{name: main, image: a, resources: {limits: {nvidia.com/gpu: "8"}}}]
+- {name: set, at: 60, runs: 30m, manifest: set.yaml}
+"""
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    (tmp_path / "set.yaml").write_text(POD_CLIQUE_SET)
+    (tmp_path / "trace.yaml").write_text(TRACE)
+    return tmp_path / "trace.yaml"
+
+
+def scenario(trace: Path, faults: Faults = Faults()) -> Scenario:  # noqa: B008
+    return Scenario(site(), own.read(Source(str(trace), trace.read_bytes()), site(), 1, 100), faults)
+
+
+def test_operators_make_the_pods_and_equal_traces_give_equal_histories(trace: Path) -> None:
+    replayed = scenario(trace)
+    history, again = (real_scheduler.replay(replayed) for _ in range(2))
+
+    assert history == again
+    names = [replayed.submissions[stay.submission].name for stay in history.stays]
+    assert (names, [stay.lost for stay in history.stays]) == (["plain", "job", "set"], [False] * 3)
+    pods = {
+        name: sum(count for _, count in stay.nodes) for name, stay in zip(names, history.stays, strict=True)
+    }
+    assert pods == {"plain": 2, "job": 2, "set": 4}
+    gpus = [sum(held.get("nvidia.com/gpu", 0) for _, held in stay.held) for stay in history.stays]
+    assert gpus == [0, 16, 13]
+    figures = measured(replayed, history, "closeknit", "as it is", 3600.0)
+    assert figures.summary["never_ran"] == 0
+    assert [waits.devices for waits in figures.waits] == ["9-16"]
+
+
+def test_what_a_lost_node_ends_is_submitted_again(trace: Path) -> None:
+    history = real_scheduler.replay(scenario(trace, Faults(per_node_day=40.0, repair=300.0)))
+
+    whole = [stay.submission for stay in history.stays if not stay.lost]
+    assert sorted(whole) == [0, 1, 2]
+    assert any(stay.lost for stay in history.stays)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param(
+            "{name: w, at: 0, runs: 1, manifest: gone.yaml}",
+            't.yaml:.workloads[0].manifest: "gone.yaml" cannot be read: No such file or directory.'
+            " Name a file beside the trace, or write the object here.",
+            id="a file that is not there",
+        ),
+        pytest.param(
+            "{name: w, at: 0, runs: 1, manifest: 7}",
+            "t.yaml:.workloads[0].manifest: This is no object. Write an object, a list of objects, or the name"
+            " of a file.",
+            id="no object",
+        ),
+        pytest.param(
+            "{name: w, at: 0, runs: 1, manifest: {apiVersion: v1, kind: Namespace, metadata: {name: n}}}",
+            "t.yaml:.workloads[0].manifest: Nothing here asks for pods. Write a workload of any family, such as"
+            " a Job or a PodGroup with its pods.",
+            id="an object without pods",
+        ),
+        pytest.param(
+            "{name: w, at: 0, manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: n}, spec: {oops: 1}}}",
+            "t.yaml:.workloads[0].runs: The field is missing. Write how long it runs, such as 2h.",
+            id="a field of the trace",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_at_its_place(
+    text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidError) as caught:
+        own.read(Source("t.yaml", f"workloads: [{text}]".encode()), site(), 1, 100)
+
+    assert told in [str(problem) for problem in caught.value.problems]
+
+
+def test_two_workloads_do_not_make_one_object(trace: Path) -> None:
+    trace.write_text(TRACE + "- {name: again, at: 90, runs: 30m, manifest: set.yaml}\n")
+    with pytest.raises(InvalidError, match="PodCliqueSet default/serve is made by two workloads"):
+        scenario(trace)
+
+
+def test_only_the_real_scheduler_replays_manifests(trace: Path, tmp_path: Path) -> None:
+    shape = ("--nodes", "block=2,rack=2,host=2", "--into", tmp_path / "out")
+    refused = run("simulate", "--trace", trace, *shape, "--policy", "kai")
+    assert refused.exit_code == 2
+    assert "kai" in refused.stderr
+    assert "only their operators turn into pods" in refused.stderr
+
+    done = run("simulate", "--trace", trace, *shape)
+    assert (done.exit_code, done.stderr) == (
+        0,
+        "note: The trace holds manifests, so only the policy closeknit is run.\n",
+    )
