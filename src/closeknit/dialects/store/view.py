@@ -86,6 +86,7 @@ class View:
         families: Sequence[Family] = (),
         *,
         lenient: bool = False,
+        partial: bool = False,
         schedulers: frozenset[str] | None = None,
     ) -> None:
         self._store = store
@@ -94,6 +95,10 @@ class View:
         self.lenient = lenient
         """Whether unknown fields, names that only a whole cluster resolves, and constraints that no
         request expresses are passed over."""
+        self.partial = partial
+        """Whether the store holds a part of what is in a cluster, such as a few files, and nothing is placed.
+
+        What it names may then be elsewhere, as long as the store has nothing of that kind."""
         self.schedulers = schedulers
         """The ``schedulerName`` of pods that are ours to bind, where the store follows a cluster.
 
