@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
-from closeknit.engine.neighbour_rules import order
 from closeknit.engine.node_fits import PodShape
 from closeknit.engine.short_path import single_set
 from closeknit.hub.neighbours import Neighbour
@@ -43,7 +43,7 @@ def keyed(request: Request) -> Keyed:
     neighbours = {pods.name: pods.neighbour for pods in request.root.pod_sets()}
     shapes = list(dict.fromkeys(shape_of.values()))
     if len(shapes) > 1:
-        shapes.sort(key=order)
+        shapes.sort(key=attrgetter("sort_key"))
     number = {shape: i for i, shape in enumerate(shapes)}
     return Keyed(
         request.root,

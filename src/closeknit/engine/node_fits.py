@@ -46,6 +46,11 @@ class PodShape:
         """The shape of a pod set's pods."""
         return cls(pods.resources, pods.filter, pods.host_ports)
 
+    @property
+    def sort_key(self) -> str:
+        """What shapes are sorted by, so that the order in which they were listed never shows."""
+        return repr((tuple(self.resources.items()), self.filter, sorted(self.host_ports)))
+
 
 class NodeFits:
     """How many pods of one shape every slot takes, and at what price for others."""

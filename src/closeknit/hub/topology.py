@@ -43,6 +43,11 @@ class Topology:
                 return depth
         return None
 
+    def covers(self, other: Topology) -> bool:
+        """Whether all levels of another one are among these, in the same order."""
+        labels = iter(self.labels)
+        return all(label in labels for label in other.labels)
+
     def down_to_nodes(self) -> Topology:
         """The same without levels below that of single nodes, which tell nothing apart that nodes do not."""
         depth = self.index(HOSTNAME)

@@ -203,8 +203,17 @@ def _with_own_claims(pod: core_v1.Pod) -> core_v1.PodSpec:
         if made.get(each.name)
         else each
         for each in pod.spec.resource_claims
+        # Where a status names no claim, none was needed.
+        if made.get(each.name, "any")
     ]
     return msgspec.structs.replace(pod.spec, resource_claims=claims)
+
+
+def claims_of(pod: core_v1.Pod) -> tuple[Reference, ...]:
+    """What a pod claims by name, for itself or with others; nothing, and at no cost, for most."""
+    if not pod.spec.resource_claims and not pod.spec.volumes:
+        return ()
+    return references(_with_own_claims(pod))
 
 
 def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:
