@@ -16,7 +16,7 @@ RESULTS := build/requirements.json
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm check format oracle planted slices fuzz peers bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted slices fuzz peers bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ bench-kube: $(READY) ## measure the ways to a Kubernetes API, real and embedded
 
 browser: $(READY) ## run the tests that open the map in a browser (needs chromium)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "browser" tests/browser $(ARGS)
+
+screenshots: $(READY) ## take the pictures of the map in docs/images anew (needs chromium)
+	CLOSEKNIT_SCREENSHOTS=docs/images $(BIN)/python -m pytest -m "browser" tests/browser/test_screenshots.py $(ARGS)
 
 bench-map: $(READY) ## measure the live map in a browser, at 100,000 nodes
 	$(BIN)/python -m bench.map $(ARGS)

@@ -19,6 +19,14 @@ KEPT = [
     ),
 ]
 
+NOT_BEST = [
+    pytest.param(1_000_000_306, id="306: a better layout was lost when the steps ran out"),
+    pytest.param(1_000_000_571, id="571: the same where groups prefer a block"),
+    pytest.param(1_000_000_646, id="646: a pod wants a node to itself beside pods that do not"),
+    pytest.param(1_000_000_742, id="742: patterns of a node were listed again at every step"),
+]
+"""Instances of which the engine once found a placement that was not best."""
+
 
 @pytest.mark.parametrize(("run", "seed"), KEPT)
 def test_an_instance_stays_decided_well(run: str, seed: int) -> None:
@@ -26,3 +34,11 @@ def test_an_instance_stays_decided_well(run: str, seed: int) -> None:
 
     assert trial.failures == ()
     assert not trial.leaves_out_more
+
+
+@pytest.mark.parametrize("seed", NOT_BEST)
+def test_the_best_placement_stays_found(seed: int) -> None:
+    trial = judged(*instance_of(seed))
+
+    assert trial.failures == ()
+    assert trial.better is None

@@ -101,10 +101,11 @@ async def _serve(
         reason = str(error.strerror or error)
         complain([sentences.CANNOT_LISTEN.at((Verbatim("--port"),), port=port, reason=reason)])
         return ExitStatus.INVALID
+    told = told_to_stop()
     sys.stdout.write(f"The map of {asked.name} is on {shown.server.address}\nCtrl-C ends it.\n")
     sys.stdout.flush()
     try:
-        await run_until(told_to_stop(), [shown.run()])
+        await run_until(told, [shown.run()])
     finally:
         await shown.server.stop()
     return ExitStatus.DONE

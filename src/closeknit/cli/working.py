@@ -212,7 +212,12 @@ async def run_until(
             task.result()
         for each in parts:
             each.stop()
-        await asyncio.gather(*settling)
+        while unsettled := [task for task in settling if not task.done()]:
+            # They stand on the work beside them, and would wait for ever for what has failed.
+            beside = [task for task in others if not task.done()]
+            done, _ = await asyncio.wait({*unsettled, *beside}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
     finally:
         for task in (*settling, *others):
             task.cancel()

@@ -38,8 +38,8 @@ def compile_object(view: View, family: Family, key: Key) -> Compiled:
     if not compiled.workloads:
         return compiled
     topologies = view.derive(topologies_of, family.name)
-    sound = (_sound(each, topologies) for each in compiled.workloads)
-    return replace(compiled, workloads=tuple(_with_assumption(view, each) for each in sound))
+    sound = tuple(_with_assumption(view, _sound(each, topologies)) for each in compiled.workloads)
+    return compiled if sound == compiled.workloads else replace(compiled, workloads=sound)
 
 
 def place_object(view: View, family: Family, key: Key) -> tuple[Workload, ...]:
@@ -50,6 +50,8 @@ def place_object(view: View, family: Family, key: Key) -> tuple[Workload, ...]:
 
 def _with_notes_apart(compiled: Compiled) -> Compiled:
     """The same without notes among its problems: its workloads tell them, or else the object itself."""
+    if not compiled.problems and not compiled.elsewhere:
+        return compiled
     problems, notes = parted(compiled.problems)
     elsewhere = tuple(each for each in compiled.elsewhere if each.problem.severity is not Severity.NOTE)
     told = () if compiled.workloads else notes

@@ -226,6 +226,19 @@ class Choices:
                     return False
         return True
 
+    def fits_cluster_by_sum(self) -> bool:
+        """Whether the free amounts of the whole cluster cover all that must be placed."""
+        compiled = self.compiled
+        load = [self.loads.count(-1, 0, shape) for shape in range(len(compiled.tables))]
+        for i, row in enumerate(compiled.rows):
+            wanted = sum(count * compiled.demand[shape][i] for shape, count in enumerate(load))
+            if (-1, row) not in self._sums:
+                free = self.free[row, self._tree.slots].clip(0)
+                self._sums[-1, row] = free.sum(dtype=np.float64, keepdims=True)
+            if wanted > float(self._sums[-1, row][0]) * (1 + 1e-9):
+                return False
+        return True
+
     def crowding(self, level: int, domains: Ints, added: list[int]) -> NDArray[np.float64]:
         """By domain, the share of what is free that is taken with these pods, of the scarcest resource."""
         compiled = self.compiled

@@ -35,7 +35,8 @@ class EarlyChecks:
             return False
         if len(made.compiled.tables) == 1 or not self.incumbent.drags_on():
             return True
-        return made.pods_in(-1, 0) <= made.mixed.total
+        covered = not self.rules.resource_sums or made.fits_cluster_by_sum()
+        return covered and made.pods_in(-1, 0) <= made.mixed.total
 
     def capacity(self, group: GroupVar, place: Place) -> Capacity:
         """What counts leave for a group in a domain, where that matters: if it can do with fewer members."""

@@ -69,9 +69,16 @@ class ExactLayout:
             twin = following[at] > at + 1 and watch is not None and watch.alike(at)
             following[at] = following[at + 1] if twin else at + 1
         self._memo: dict[_State, tuple[int, bool, Pattern | None]] = {}
+        self._known_patterns: dict[tuple[Pattern, tuple[int, ...]], list[Pattern]] = {}
+        """What was found to fill a node, by the most pods of each item and by what is free."""
+        self.complete = True
+        """Whether the budget sufficed; otherwise there may be a cheaper layout."""
 
     def best(self, below: int | None = None) -> tuple[int, list[tuple[int, Pattern]]] | None:
-        """The cheapest layout, if below a cost: what it costs, and per position how many of each item."""
+        """The cheapest layout found below a cost: what it costs, and per position how many of each item.
+
+        Raises ``OutOfBudgetError`` where the budget does not suffice to find any.
+        """
         seen = () if self._watch is None else self._watch.begin()
         if seen is None:
             return None
@@ -134,15 +141,21 @@ class ExactLayout:
         best: int | None = None
         chosen: Pattern = ()
         limit = below
-        for pattern in self._patterns(state):
-            used = self._use(state, pattern)
-            if used is None:
-                continue
-            price, following = used
-            rest = self._walk(following, limit - price) if price < limit else None
-            if rest is not None:
-                best = limit = price + rest
-                chosen = pattern
+        try:
+            for pattern in self._patterns(state):
+                used = self._use(state, pattern)
+                if used is None:
+                    continue
+                price, following = used
+                rest = self._walk(following, limit - price) if price < limit else None
+                if rest is not None:
+                    best = limit = price + rest
+                    chosen = pattern
+        except OutOfBudgetError:
+            # What was found so far is kept; whoever takes the next step hears of the budget, too.
+            if best is None:
+                raise
+            self.complete = False
         self._memo[state] = (below, False, None) if best is None else (best, True, chosen)
         return best
 
@@ -151,7 +164,8 @@ class ExactLayout:
         # What was not put on this node need not be tried on others like it.
         following = state.at + 1 if any(pattern) else self._ahead.next_other[state.at]
         watch = self._watch
-        seen = () if watch is None else watch.after(state.seen, state.at, pattern, following)
+        left = tuple(a - b for a, b in zip(state.remaining, pattern, strict=True))
+        seen = () if watch is None else watch.after(state.seen, state.at, pattern, following, left)
         if seen is None:
             return None
         if not any(pattern):
@@ -161,7 +175,6 @@ class ExactLayout:
             if not is_open[i] and any(pattern[item] for item in fee.payers):
                 is_open[i] = True
                 price += fee.weight
-        left = tuple(a - b for a, b in zip(state.remaining, pattern, strict=True))
         return price, _State(following, left, tuple(is_open), seen)
 
     def _patterns(self, state: _State) -> Iterator[Pattern]:
@@ -182,12 +195,16 @@ class ExactLayout:
         found: set[Pattern] = set()
         for mask in range(1 << len(payers)):
             banned = set[int]().union(*(items for i, items in enumerate(payers) if mask >> i & 1))
-            found.update(self._full([0 if i in banned else bound for i, bound in enumerate(most)], node.free))
+            bounds = tuple(0 if i in banned else bound for i, bound in enumerate(most))
+            full = self._known_patterns.get((bounds, node.free))
+            if full is None:
+                full = self._known_patterns[bounds, node.free] = list(self._full(bounds, node.free))
+            found.update(full)
         found.discard((0,) * len(most))
         yield from sorted(found, key=lambda pattern: (-sum(pattern), tuple(-count for count in pattern)))
         yield (0,) * len(most)
 
-    def _full(self, most: list[int], left: Sequence[int], pattern: Pattern = ()) -> Iterator[Pattern]:
+    def _full(self, most: Sequence[int], left: Sequence[int], pattern: Pattern = ()) -> Iterator[Pattern]:
         """Every pattern within bounds that begins like this and to which nothing can be added."""
         # Patterns can be many on a large node; a handful of looks is worth a step.
         self._looks += 1

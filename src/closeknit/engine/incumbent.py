@@ -47,7 +47,7 @@ class Incumbent:
         """Remember a placement if it is the best so far; returns whether no other can be better."""
         wishes = score.wishes(self._compiled, spread)
         fields = [wishes.left_out, *wishes.preferences, *wishes.domains]
-        if self.fields is None:
+        if self.fields is None or (self.fields[0] and not wishes.left_out):
             # Where pods are left out, it is better to look for a placement of all of them soon.
             self._steps.allow(self._budget.improve // (4 if wishes.left_out else 1))
             self._found_at = self._steps.work

@@ -33,6 +33,8 @@ _TO_IMPROVE = 2_000
 """Steps that an exact layout may take where another will do."""
 _TO_FIND = 5_000
 """Steps that an exact layout may take where no other is found, until somebody insists."""
+_TO_FIND_ALL = 500
+"""The same where every pod must be placed: then other domains are worth more than a closer look at these."""
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class Layouts:
         self._known: dict[Component, Layout | None] = {}
         self._undecided: set[Component] = set()
         """Those for which all that was tried was not enough."""
-        self._to_find = _TO_FIND
+        self._to_find = _TO_FIND_ALL if compiled.goal is Goal.EVERYTHING else _TO_FIND
         self._by_rules: dict[Component, Layout | None] = {}
 
     def lay_out(self, component: Component, steps: Steps) -> Layout | None:
@@ -253,13 +255,14 @@ class Layouts:
         *,
         by_rules: bool = False,
     ) -> Layout | None:
-        """The cheapest layout; raises ``OutOfBudgetError`` where finding it out would take too long."""
+        """The cheapest layout, as far as the steps go; raises ``OutOfBudgetError`` where they find none."""
         compiled, fees = self._compiled, self._fees(component)
         most = MOST_NODES if known is None else FEW_NODES
         nodes = layout_nodes(compiled, self._free, component, fees, most=most)
         # What is laid out already must not be lost to a search for something better.
         allowed = steps if known is None else Steps(most_steps)
         best: tuple[int, list[tuple[int, Pattern]]] | None = None
+        complete = True
         try:
             for watch in self._watches(component, nodes, by_rules=by_rules):
                 exact = ExactLayout(
@@ -274,6 +277,11 @@ class Layouts:
                 )
                 below = known.cost if known is not None else None
                 best = exact.best(below if best is None else best[0]) or best
+                complete &= exact.complete
+        except OutOfBudgetError:
+            if best is None:
+                raise
+            complete = False
         finally:
             if allowed is not steps:
                 steps.add(allowed)
@@ -285,7 +293,7 @@ class Layouts:
             rows = sorted((position, pattern[i]) for position, pattern in walked if pattern[i])
             positions, counts = np.array(rows, dtype=np.int64).reshape(-1, 2).T
             takes.append((positions, counts))
-        return Layout(cost, exact=True, takes=takes)
+        return Layout(cost, exact=complete, takes=takes)
 
 
 def _joined(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

@@ -32,6 +32,7 @@ Demand: TypeAlias = tuple[tuple[int, int], ...]
 _Before: TypeAlias = tuple[str, int, tuple[Holding, ...], Demand]
 """What a workload held on a slot before a change, and what the change took."""
 ALONE = "one on a node "
+WHOLE = 1 << 24
 """What the name of a resource begins with of which pods that never share a node take the only one."""
 _LONGEST_JOURNAL = 1 << 20
 _MOST_DEMANDS = 4096
@@ -224,10 +225,13 @@ class Ledger:
         return row
 
     def alone_row(self, number: int) -> int:
-        """A row of which every node has one and nobody holds any: pods that take it never share a node."""
+        """A row of which every node has ``WHOLE`` and nobody holds any.
+
+        A pod that takes all of it shares a node with no other that takes of it.
+        """
         name = f"{ALONE}{number}"
-        self._ports[name] = 1
-        return self.column_of(name, each_node_has=1)
+        self._ports[name] = WHOLE
+        return self.column_of(name, each_node_has=WHOLE)
 
     def demand(self, resources: Resources, ports: frozenset[HostPort]) -> Demand:
         """What one pod takes, ``pods`` and host ports included."""

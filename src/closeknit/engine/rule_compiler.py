@@ -15,7 +15,7 @@ import numpy as np
 
 from closeknit.engine import eligibility
 from closeknit.engine.fit_tables import FitTable
-from closeknit.engine.ledger import Ledger
+from closeknit.engine.ledger import WHOLE, Ledger
 from closeknit.engine.neighbour_rules import Balance, Company, Conflict, NeighbourRules
 from closeknit.engine.node_fits import WELCOME, NodeFits
 from closeknit.engine.roles import Role
@@ -77,7 +77,7 @@ class RuleCompiler:
         self._balances: list[Balance] = []
         for number in range(len(roles)):
             self._read(number)
-        demands, self._alone = self._rows()
+        demands, self._alone = self._rows(tables)
         self.tables = [self._table(number, table, demands[number]) for number, table in enumerate(tables)]
         if settle:
             self._settle()
@@ -198,14 +198,18 @@ class RuleCompiler:
 
     # ---- never two on a node ----
 
-    def _rows(self) -> tuple[list[list[int]], list[set[int]]]:
-        """By role, the rows of which each of its pods takes the only one of a node; and whom that bars."""
+    def _rows(self, tables: Sequence[FitTable]) -> tuple[list[dict[int, int]], list[set[int]]]:
+        """By role, what its pods take of rows that say who never shares a node; and whom that bars.
+
+        Of roles that all bar one another and themselves, a pod takes the whole of a node's row. Beside a role
+        that bars itself and others that do not, each of the others takes so much that they fill no row alone.
+        """
         foes: list[set[int]] = [set() for _ in self._roles]
         for conflict in self._conflicts.values():
             if bool((conflict.domains >= 0).all()):
                 for role, others in conflict.foes.items():
                     foes[role] |= others
-        rows: list[list[int]] = [[] for _ in self._roles]
+        rows: list[dict[int, int]] = [{} for _ in self._roles]
         barred: list[set[int]] = [set() for _ in self._roles]
         number = 0
         for role, others in enumerate(foes):
@@ -219,11 +223,31 @@ class RuleCompiler:
                 row = self._ledger.alone_row(number)
                 number += 1
                 for each in together:
-                    rows[each].append(row)
+                    rows[each][row] = WHOLE
                     barred[each].update(together)
+        for role, others in enumerate(foes):
+            guests = sorted(others - barred[role]) if role in others else []
+            if guests:
+                row = self._ledger.alone_row(number)
+                number += 1
+                rows[role][row] = WHOLE
+                barred[role].update(guests)
+                share = WHOLE // max(self._most_together([tables[guest] for guest in guests]), 1)
+                for guest in guests:
+                    rows[guest][row] = share
+                    barred[guest].add(role)
         return rows, barred
 
-    def _table(self, number: int, table: FitTable, rows: list[int]) -> FitTable:
+    def _most_together(self, tables: Sequence[FitTable]) -> int:
+        """The most pods of several roles that any node takes."""
+        most: Ints = np.sum([table.fit for table in tables], axis=0)
+        demands = [dict(table.fits.demand) for table in tables]
+        for row in set(demands[0]).intersection(*demands[1:]):
+            free = self._ledger.free[row, self._tree.slots].clip(0)
+            most = np.minimum(most, free // min(demand[row] for demand in demands))
+        return min(int(most.max(initial=0)), WHOLE)
+
+    def _table(self, number: int, table: FitTable, rows: dict[int, int]) -> FitTable:
         """What each node takes of a role."""
         open_nodes, welcome = self._open[number], self._welcome[number]
         fit = np.where(open_nodes, table.fit, 0)
@@ -241,7 +265,7 @@ class RuleCompiler:
         if price is not None:
             prices = np.zeros(size, dtype=np.int64)
             prices[slots] = price
-        demand = tuple(sorted((*table.fits.demand, *((row, 1) for row in rows))))
+        demand = tuple(sorted((*table.fits.demand, *rows.items())))
         fits = RuledFits(table.fits, by_slot, prices, demand)
         fits.closings = self._closings[number]
         return FitTable.made(fits, self._tree)

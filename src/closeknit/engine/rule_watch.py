@@ -47,7 +47,8 @@ def floors(
         number = max(int(rule.real.sum()), 1)
         even = (int(rule.running[rule.real].sum()) + asked) // number
         highest = 0 if rule.few else max(min(rule.least(most), even), lowest)
-        ranges.append(range(lowest, highest + 1))
+        # Even numbers of pods are the easiest to reach, so the highest floor is tried first.
+        ranges.append(range(highest, lowest - 1, -1))
         ways *= len(ranges[-1])
     if ways > _MOST_FLOORS:
         raise OutOfBudgetError
@@ -87,20 +88,32 @@ class RuleWatch:
             for domain in domains:
                 size[domain] = size.get(domain, 0) + 1
             self._size.append(size)
+        self._lacking = [
+            self._deficits(rule, number) if isinstance(rule, Balance) else []
+            for number, rule in enumerate(self._watched)
+        ]
+        """By rule of balance and node: what domains lack at the least that end there or later."""
         counting = set[int]().union(
             *(rule.counted for rule in rules.balances), *(rule.hosts for rule in rules.company)
         )
-        counting |= {rule.subject for rule in rules.balances}
         for rule in rules.company:
             # Whoever goes first is company for those who may not.
             counting |= rule.leaders if rule.leaders != rule.subjects else set()
         concerned = set[int]().union(
             *(rule.foes.keys() for rule in rules.conflicts), *(rule.subjects for rule in rules.company)
         )
+        concerned |= {rule.subject for rule in rules.balances}
         self.counting = frozenset(i for i, role in enumerate(self._roles) if role in counting)
         """Items of which any number on a node may be the right one."""
         self.wary = frozenset(i for i, role in enumerate(self._roles) if role in concerned) - self.counting
         """Items that may have to keep off a node, and otherwise use it as far as they can."""
+
+    def _deficits(self, rule: Balance, number: int) -> list[int]:
+        lacking = np.maximum(self._floors[number] - rule.running, 0)
+        sums = [0]
+        for ending in reversed(self._ending[number] if not rule.few else []):
+            sums.append(sums[-1] + sum(int(lacking[domain]) for domain in ending))
+        return sums[::-1]
 
     def begin(self) -> Seen | None:
         """What is known before the first node; None where the floors cannot be reached."""
@@ -129,8 +142,11 @@ class RuleWatch:
                 return False
         return True
 
-    def after(self, seen: Seen, at: int, pattern: Pattern, following: int) -> Seen | None:
-        """What is known behind a node that takes a pattern, up to the next one; None for a broken rule."""
+    def after(self, seen: Seen, at: int, pattern: Pattern, following: int, remaining: Pattern) -> Seen | None:
+        """What is known behind a node that takes a pattern, up to the next one; None for a broken rule.
+
+        ``remaining`` are the pods still to be placed.
+        """
         result = []
         for number, rule in enumerate(self._watched):
             known = seen[number]
@@ -151,6 +167,14 @@ class RuleWatch:
                     value = begun.pop(ended, 0)
                     if not self._judged(rule, self._floors[number], ended, value, begun):
                         return None
+            if isinstance(rule, Balance) and not rule.few:
+                lacking = self._lacking[number][following]
+                for domain, value in begun.items() if lacking else ():
+                    short = self._floors[number] - int(rule.running[domain])
+                    lacking -= max(min(short, value >> 1), 0)
+                counted = zip(self._roles, remaining, strict=True)
+                if lacking > sum(left for role, left in counted if role in rule.counted):
+                    return None
             result.append(tuple(sorted(begun.items())))
         return tuple(result)
 

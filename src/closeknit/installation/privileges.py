@@ -142,6 +142,12 @@ GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
         Grant("", ("pods",), ("patch",)),
         Grant("", ("pods/status",), ("patch",)),
         Grant("", ("pods/binding", "pods/eviction"), ("create",)),
+        # Devices are given to claims; since 1.36 this takes leave for what is written into the status, too.
+        Grant(
+            "resource.k8s.io",
+            ("resourceclaims", "resourceclaims/binding", "resourceclaims/status"),
+            ("patch",),
+        ),
         _EVENTS,
         *_lease("closeknit-scheduler"),
     ),

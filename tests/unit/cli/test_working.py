@@ -54,6 +54,29 @@ async def test_what_fails_ends_the_others_and_is_raised() -> None:
     assert events == ["cancelled"]
 
 
+@pytest.mark.parametrize("later", [False, True], ids=["before it is told to stop", "while others settle"])
+async def test_parts_do_not_wait_for_work_that_has_failed(later: bool) -> None:
+    events: list[str] = []
+    told, failed = asyncio.Event(), asyncio.Event()
+
+    class Waiting(Part):
+        async def run(self) -> None:
+            await failed.wait()
+            await asyncio.Event().wait()
+
+    async def failing() -> None:
+        if later:
+            await told.wait()
+            await asyncio.sleep(0.01)
+        failed.set()
+        raise ValueError("broken")
+
+    asyncio.get_running_loop().call_soon(told.set)
+    async with asyncio.timeout(10):
+        with pytest.raises(ValueError, match="broken"):
+            await run_until(told, [failing()], [Waiting(events)])  # type: ignore[list-item]
+
+
 async def test_work_that_ends_by_itself_ends_the_rest() -> None:
     events: list[str] = []
 

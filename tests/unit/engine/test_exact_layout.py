@@ -114,3 +114,28 @@ def test_a_packing_stops_when_its_steps_are_used_up() -> None:
 
     with pytest.raises(OutOfBudgetError):
         layout_of(items, nodes, demand, Steps(0)).best()
+
+
+def test_what_was_found_before_the_steps_are_used_up_is_kept() -> None:
+    """With fewer steps than needed there is no layout or a valid one that is not said to be the cheapest."""
+    kept = 0
+    for seed in range(60):
+        items, nodes, demand = some_packing(Random(seed))
+        enough = Steps(10**6)
+        cheapest_found = layout_of(items, nodes, demand, enough).best()
+        for most in range(1, enough.taken):
+            packing = layout_of(items, nodes, demand, Steps(most))
+            try:
+                found = packing.best()
+            except OutOfBudgetError:
+                continue
+            assert found is not None, seed
+            assert cheapest_found is not None, seed
+            takes = dict(found[1])
+            laid_out = tuple(takes.get(node.position, (0,) * len(items)) for node in nodes)
+            placed = [sum(counts) for counts in zip(*laid_out, strict=True)]
+            assert all(item.need <= done <= item.open for item, done in zip(items, placed, strict=True)), seed
+            assert cost_of(items, nodes, laid_out) == found[0] >= cheapest_found[0], seed
+            assert not packing.complete, seed
+            kept += 1
+    assert kept

@@ -237,6 +237,21 @@ def test_a_thousand_pods_that_keep_apart_are_placed_by_counting(key: str) -> Non
     assert outcome.statistics.steps <= 4
 
 
+def test_pods_that_share_a_node_with_nobody_are_counted_beside_those_that_do() -> None:
+    """That a leader wants a node to itself is a resource to the search, and no rule to be kept in the end."""
+    nodes = "".join(f"    n{i}: 8\n" for i in range(400))
+    cluster = parse(f"z\n  r\n{nodes}")
+    request = asked(pods(50, "leader", Apart(HOSTNAME, app("leader", "worker"))), pods(2800, "worker"))
+    outcome = Engine(cluster).decide(request)
+    assert isinstance(outcome, Placed)
+    assert outcome.wishes.domains[-1] == 400
+    assert check.violations(cluster, request, outcome) == []
+    one_more = asked(pods(50, "leader", Apart(HOSTNAME, app("leader", "worker"))), pods(2801, "worker"))
+    refused = Engine(cluster).decide(one_more)
+    assert isinstance(refused, Unplaceable)
+    assert outcome.statistics.steps + refused.statistics.steps <= 20
+
+
 @pytest.mark.parametrize(
     ("request_", "held", "told"),
     [

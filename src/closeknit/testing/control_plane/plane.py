@@ -25,7 +25,9 @@ CONTROLLERS = (
     "job-controller",
     "namespace-controller",
     "pod-garbage-collector-controller",
+    "persistentvolume-binder-controller",
     "replicaset-controller",
+    "resourceclaim-controller",
     "statefulset-controller",
     "ttl-after-finished-controller",
 )
