@@ -159,6 +159,20 @@ def processor_seconds(plane: ControlPlane) -> dict[str, float]:
     return used
 
 
+async def quiet(plane: ControlPlane, seconds: float = 30.0) -> None:
+    """Return when a control plane and who works on it have nearly nothing to do, or after so many seconds.
+
+    Controllers go on for a moment after objects were deleted, which would count for whatever comes next.
+    """
+    rest, most = 0.5, 0.05
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        before = processor_seconds(plane)
+        await asyncio.sleep(rest)
+        if sum(processor_seconds(plane).values()) - sum(before.values()) < most:
+            return
+
+
 @asynccontextmanager
 async def scheduler(kubeconfig: Path, log: Path, *more: str) -> AsyncIterator[Scheduler]:
     """Runs the scheduler of ``closeknit run`` until the block ends."""

@@ -15,7 +15,8 @@ from closeknit.apis import kueue_x_k8s_io_v1beta2 as v1beta2
 from closeknit.apis.wire import Wire
 from closeknit.dialects import DIALECTS, Source, read, translate
 from closeknit.dialects.kueue.express import express
-from closeknit.dialects.kueue.render import admission_object, assignments, started, workload_object
+from closeknit.dialects.kueue.to_started import started
+from closeknit.dialects.kueue.to_workload import admission_object, assignments, workload_object
 from closeknit.dialects.reading import load
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from closeknit.dialects.core.allocating import FINALIZER, letting_go, reserving
+from closeknit.dialects.core.allocating import FINALIZER, Reservation, letting_go, reserving
 from closeknit.dialects.core.devices import GROUP
 from closeknit.dialects.core.kinds import KINDS
 from closeknit.hub.keys import Key
@@ -54,6 +54,7 @@ class ClaimModel(Model):
     def _carried_out(self, call: Call) -> Answered:
         if not isinstance(call, Prepare | Undo):
             return super()._carried_out(call)
+        assert isinstance(call.what, Reservation)
         found = self.claims[call.what.claim.name]
         named = self.versions.pop(id(call), None)
         if named is not None and named != int(found["metadata"]["resourceVersion"]):

@@ -22,10 +22,13 @@ from closeknit.kube.resources import (
     DEVICE_CLASSES,
     EVENTS,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    STORAGE_CLASSES,
     Resource,
 )
 from closeknit.live.leadership import LeaseName
@@ -39,7 +42,10 @@ Json = dict[str, Any]
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
 TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
 QUEUES = Resource("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False, subresources=("status",))
-CLAIMED = (DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS)
+CLAIMED = (
+    *(DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS),
+    *(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES),
+)
 BY_KIND = {each.kind: each for each in (NODES, PODS, POD_GROUPS, TOPOLOGIES, QUEUES, *CLAIMED)}
 DEFINITIONS = [one.written() for family in FAMILIES.values() for one in family]
 _AT_ONCE = DeleteOptions(grace_period=0)

@@ -8,15 +8,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from closeknit.kube.embedded.cluster import EmbeddedCluster
+from closeknit.kube.errors import AlreadyExistsError
 from closeknit.kube.port import DeleteOptions, KubernetesApi
-from closeknit.kube.resources import PODS, RESOURCE_CLAIMS
+from closeknit.kube.resources import (
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    RESOURCE_CLAIMS,
+    STORAGE_CLASSES,
+)
 from closeknit.kube.standins import run_standins
+from closeknit.kube.standins.volumes import SELECTED_NODE, made_for
 from closeknit.testing.control_plane import ControlPlane
-from tests.filters.claims import claim, request
+from tests.filters.claims import (
+    claim,
+    mounting,
+    on_nodes,
+    request,
+    storage_class,
+    volume,
+    volume_claim,
+)
 from tests.planes import running_plane
 from tests.scenario import bound
 from tests.scenario.claimed import check, claims, racks, results
@@ -40,7 +59,8 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[KubernetesApi]:
             yield real
             await bound.clear(real)
             async with asyncio.timeout(60):
-                while await claims(real):  # noqa: ASYNC110 (controllers take away what is left)
+                # Controllers take away what is left.
+                while any([(await real.list(each)).items for each in bound.CLAIMED]):  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
         return
     embedded = EmbeddedCluster(bound.DEFINITIONS)
@@ -152,3 +172,94 @@ async def allocate(api: KubernetesApi, name: str, pool: str) -> None:
     found = await api.replace(RESOURCE_CLAIMS, found)
     found["status"] = claim(name, allocated=[(pool, "gpu-0")])["status"]
     await api.replace(RESOURCE_CLAIMS, found, subresource="status")
+
+
+# -------------------------------------------------------------------------------------- volumes
+
+
+async def provide(api: KubernetesApi) -> None:
+    """Make volumes as a provisioner would, where no stand-in does: for the node that was selected."""
+    while True:
+        classes = {each["metadata"]["name"]: each for each in (await api.list(STORAGE_CLASSES)).items}
+        nodes = {each["metadata"]["name"]: each for each in (await api.list(NODES)).items}
+        for each in (await api.list(PERSISTENT_VOLUME_CLAIMS)).items:
+            selected = each["metadata"].get("annotations", {}).get(SELECTED_NODE)
+            if selected and not each["spec"].get("volumeName"):
+                made = made_for(each, classes[each["spec"]["storageClassName"]], nodes[selected])
+                with suppress(AlreadyExistsError):
+                    await api.create(PERSISTENT_VOLUMES, made)
+        await asyncio.sleep(0.1)
+
+
+async def test_volumes_are_made_where_a_gang_is_placed_and_its_class_allows_them(api: KubernetesApi) -> None:
+    zonal = storage_class("zonal", "disk.example.com", "z1")
+    zonal["allowedTopologies"][0]["matchLabelExpressions"][0]["key"] = "rack"
+    zonal["allowedTopologies"][0]["matchLabelExpressions"][0]["values"] = ["r1"]
+    await bound.create(
+        api,
+        [
+            *racks(),
+            zonal,
+            *(volume_claim(f"data{i}", class_name="zonal") for i in range(2)),
+            pod_group("v", minMember=2, topologyConstraint=together("rack")),
+            *(pod(f"v{i}", "v", gpus=0, **mounted(f"data{i}")) for i in range(2)),
+        ],
+    )
+    providing = asyncio.create_task(provide(api))
+    async with bound.scheduling(api):
+        nodes = await until_bound(api, "v0", "v1")
+    providing.cancel()
+    await asyncio.gather(providing, return_exceptions=True)
+
+    assert {nodes["v0"], nodes["v1"]} <= {"n2", "n3"}
+    for i in range(2):
+        found = await api.get(PERSISTENT_VOLUME_CLAIMS, f"data{i}", namespace="default")
+        assert found["spec"]["volumeName"]
+        assert found["metadata"]["annotations"][SELECTED_NODE] == nodes[f"v{i}"]
+
+
+async def test_volumes_that_exist_are_bound_each_to_one_pod_on_its_node(api: KubernetesApi) -> None:
+    local = [volume(f"local{i}", storageClassName="local", **on_nodes(f"n{i}")) for i in range(4)]
+    for each in local:
+        del each["status"]
+    await bound.create(
+        api,
+        [
+            *racks(),
+            storage_class("local", "kubernetes.io/no-provisioner"),
+            *local,
+            *(volume_claim(f"data{i}", class_name="local") for i in range(2)),
+            pod_group("v", minMember=2, topologyConstraint=together("rack")),
+            *(pod(f"v{i}", "v", gpus=0, **mounted(f"data{i}")) for i in range(2)),
+        ],
+    )
+    async with bound.scheduling(api):
+        nodes = await until_bound(api, "v0", "v1")
+
+    assert {nodes["v0"], nodes["v1"]} in ({"n0", "n1"}, {"n2", "n3"})
+    for i in range(2):
+        found = await api.get(PERSISTENT_VOLUME_CLAIMS, f"data{i}", namespace="default")
+        assert found["spec"]["volumeName"] == f"local{nodes[f'v{i}'][1:]}"
+
+
+async def test_a_gang_whose_volumes_are_not_made_in_time_waits_with_that_reason(api: KubernetesApi) -> None:
+    await bound.create(
+        api,
+        [
+            *racks(),
+            storage_class("local", "kubernetes.io/no-provisioner"),
+            volume("elsewhere", storageClassName="local", **on_nodes("nowhere")),
+            volume_claim("data", class_name="local"),
+            pod_group("v", minMember=1, topologyConstraint=together("rack")),
+            pod("v0", "v", gpus=0, **mounted("data")),
+        ],
+    )
+    async with bound.scheduling(api):
+        told = await bound.told(api, "v", "Unschedulable")
+
+    assert not (await bound.nodes_of(api))["v0"]
+    assert told["status"] == "False"
+
+
+def mounted(name: str) -> Any:
+    return mounting(name)

@@ -60,6 +60,12 @@ class Node(KubernetesObject, frozen=True, kw_only=True):
     status: NodeStatus = NodeStatus()
 
 
+class Namespace(KubernetesObject, frozen=True, kw_only=True):
+    """A namespace, of which nothing but its labels matters."""
+
+    unused: ClassVar = frozenset({"spec", "status"})
+
+
 class ResourceRequirements(Wire, frozen=True, kw_only=True):
     """What a container asks for, and what it may use at most."""
 
@@ -213,7 +219,9 @@ class PersistentVolumeClaimSpec(OpenWire, frozen=True, kw_only=True):
     access_modes: list[str] = []
     resources: ResourceRequirements = ResourceRequirements()
     storage_class_name: str | None = None
+    volume_mode: str = "Filesystem"
     volume_name: str = ""
+    selector: dict[str, object] | None = None
 
 
 class PersistentVolumeClaim(KubernetesObject, frozen=True, kw_only=True):
@@ -272,6 +280,7 @@ class PersistentVolumeSpec(OpenWire, frozen=True, kw_only=True):
     storage_class_name: str = ""
     node_affinity: VolumeNodeAffinity = VolumeNodeAffinity()
     claim_ref: dict[str, object] | None = None
+    volume_mode: str = "Filesystem"
     csi: CsiVolume | None = None
 
 

@@ -11,7 +11,9 @@ from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.wire import Wire
 from closeknit.dialects.core.claims import resolved
 from closeknit.dialects.core.levels import down_to_nodes
+from closeknit.dialects.core.namespaces import by_name
 from closeknit.dialects.core.notes import binds, left_out
+from closeknit.dialects.core.zones import within_zones
 from closeknit.dialects.family import Compiled, Described, Family, Rendered
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
@@ -139,7 +141,11 @@ def to_place(view: View, workload: Workload) -> Workload:
         whole = down_to_nodes(request, topology)
         if whole != request:
             found.update(dict.fromkeys(_below_hosts(request, whole)))
+            whole = down_to_nodes(within_zones(view, request, topology), topology)
         placed, told = resolved(view, workload.key.namespace, whole, labels)
+        placed, known = _with_namespaces(view, placed)
+        if not known:
+            told = [*told, core_sentences.NAMESPACES_NOT_IN_SIGHT.at()]
         found.update(dict.fromkeys(left_out(told, binding=binds(view))))
         return placed
 
@@ -155,6 +161,15 @@ def to_place(view: View, workload: Workload) -> Workload:
         problems=(*workload.problems, *problems),
         notes=(*workload.notes, *notes),
     )
+
+
+def _with_namespaces(view: View, request: Request) -> tuple[Request, bool]:
+    """The same with the namespaces that rules about other pods mean, and whether all of these are known."""
+    if not any(rule.selector.within for pods in request.root.pod_sets() for rule in pods.neighbour.rules):
+        return request, True
+    known = all(by_name(view, pods.neighbour)[1] for pods in request.root.pod_sets())
+    root = request.root.mapped(lambda pods: replace(pods, neighbour=by_name(view, pods.neighbour)[0]))
+    return replace(request, root=root), known
 
 
 def _below_hosts(before: Request, after: Request) -> Iterator[Problem]:

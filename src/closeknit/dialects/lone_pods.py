@@ -10,7 +10,6 @@ from closeknit.apis.core_v1 import Pod
 from closeknit.apis.job_keys import LEADER_WORKER_SET
 from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.dialects.core.naming import lone_holder, pod_set_name
-from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled, Described, Family
@@ -43,7 +42,7 @@ def compile_lone_pod(pod: Stored[Pod], view: View) -> Compiled:
     if read is None or read.stage is not Stage.OPEN or held_back(read, view.schedulers):
         return Compiled()
     claim = claim_of(view, pod.key)
-    found: list[Problem] = [*pod.problems, *read.problems, *left_out(read.unsayable, binding=binds(view))]
+    found: list[Problem] = [*pod.problems, *read.problems]
     found.extend(share_problems(pod.content.metadata.annotations))
     if claim.family:
         astray = list(check_pod(pod, view))

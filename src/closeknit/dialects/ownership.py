@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from closeknit.apis import core_v1
 from closeknit.dialects.core.allocated import claims_by_pool
-from closeknit.dialects.core.claims import held_by
+from closeknit.dialects.core.claims import held_for
 from closeknit.dialects.core.naming import lone_holder, workload_name
 from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.core.shared_gpus import GPU, first_sharers, shares_gpu
@@ -24,6 +24,7 @@ from closeknit.dialects.family import Family
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
+from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.resources import Resources
 
@@ -140,7 +141,7 @@ def _unclaimed(pod: Stored[core_v1.Pod]) -> Claim:
     return Claim(pod.key)
 
 
-def held(view: View, key: Key) -> Resources:
-    """What a pod holds on its node, claims included; nothing where it is not in the store."""
+def held(view: View, key: Key) -> Holding:
+    """What a pod holds on its node for nobody yet, claims included; nothing where it is not in the store."""
     pod = view.derive(pod_of, key)
-    return held_by(view, pod) if pod is not None else Resources()
+    return held_for(view, pod, "") if pod is not None else Holding("", "", Resources())

@@ -10,7 +10,8 @@ from closeknit.apis import core_v1
 from closeknit.apis.pod_makers import PodMaker
 from closeknit.dialects.compiling import check_object, compile_object, to_place
 from closeknit.dialects.core import kinds as core_kinds
-from closeknit.dialects.core.claims import held_by, read_node
+from closeknit.dialects.core.claims import held_for, read_node
+from closeknit.dialects.core.namespaces import by_name
 from closeknit.dialects.core.notes import not_in_sight
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
@@ -314,6 +315,9 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
         pod = view.derive(pod_of, stored_pod.key)
         assert pod is not None
         reported.extend(map(stored_pod.report, pod.problems))
+        if pod.holds and not by_name(view, pod.shape.neighbour)[1]:
+            path = ("spec", "affinity")
+            reported.append(stored_pod.report(sentences.NAMESPACES_NOT_IN_SIGHT.at(path).as_note()))
         if not pod.lost:
             pods.append((claim_of(view, stored_pod.key), pod))
         elif pod.node not in known:
@@ -327,9 +331,7 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
 def _holdings(view: View, pods: Iterable[tuple[str, ReadPod]]) -> tuple[Holding, ...]:
     """What pods hold, equal ones of one workload on one node together; in a stable order."""
     counts = Counter(
-        replace(pod.holding(workload), resources=held_by(view, pod))
-        for workload, pod in pods
-        if pod.holds and not pod.problems
+        held_for(view, pod, workload) for workload, pod in pods if pod.holds and not pod.problems
     )
     holdings = (replace(held, pods=count) for held, count in counts.items())
     return tuple(

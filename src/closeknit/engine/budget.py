@@ -43,6 +43,11 @@ class Steps:
         self.taken += others.taken
         self.work += others.work
 
+    def count(self, steps: int) -> None:
+        """The same for so many steps, each of the least work."""
+        self.taken += steps
+        self.work += steps
+
     @property
     def used_up(self) -> bool:
         """Whether the search has to stop."""

@@ -12,6 +12,8 @@ from closeknit.engine.count_bounds import batches
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layouts
 from closeknit.engine.memberships import Capacity, has_choice
+from closeknit.engine.open_groups import OpenGroups
+from closeknit.engine.rule_bounds import RuleBounds
 from closeknit.engine.rules import Rules
 
 _CHECKED = 64
@@ -27,6 +29,8 @@ class EarlyChecks:
     layouts: Layouts
     steps: Steps
     rules: Rules
+    bounds: RuleBounds | None
+    """What counts say of rules among pods, where there are any."""
 
     def possible(self, place: Place) -> bool:
         """Whether counts leave room for all that must be placed."""
@@ -57,24 +61,20 @@ class EarlyChecks:
             if batch.level >= place.level
         )
 
+    def keeps_rules(self, open_groups: OpenGroups) -> bool:
+        """Whether counts leave a way to keep the rules among all pods, those of groups that wait included."""
+        return self.bounds is None or self.bounds.possible(self.made.contents.inside(-1, 0), open_groups)
+
     def lays_out(self, place: Place) -> bool:
         """Whether a domain that just got pods can lay out all that is confined to it, by itself."""
         compiled = self.made.compiled
-        if compiled.neighbours is not None:
-            everything = self.made.contents.inside(-1, 0)
-            confined = [
-                (each.pod_set.shape, each.pod_set.need, *compiled.tree.bounds(each.level, each.domain))
-                for each in everything
-            ]
-            if not compiled.neighbours.possible(compiled.tables, confined):
-                return False
-        start, end = self.made.compiled.tree.bounds(place.level, place.domain)
+        start, end = compiled.tree.bounds(place.level, place.domain)
         checked = self.rules.early_layout and place.level >= 0 and end - start <= _CHECKED
         if not checked or len(self.made.contents) == 1:
             return True
         inside = self.made.contents.inside(place.level, place.domain)
         try:
-            laid_out = component(self.made.compiled, (place.level, place.domain), inside, self.made.colors)
+            laid_out = component(compiled, (place.level, place.domain), inside, self.made.colors)
             return self.layouts.fits(laid_out, self.steps)
         except OutOfBudgetError:
             if self.steps.used_up:

@@ -111,7 +111,7 @@ class Engine:
         if isinstance(outcome, Placed):
             return outcome
         topology = self._topologies.get(request.topology) if request.topology is not None else None
-        trials = Trials(request, self._ledger, self._compile)
+        trials = self._trials(request)
         decided = isinstance(outcome, Unplaceable)
         return replace(outcome, shortfalls=shortfalls(trials, topology, decided=decided))
 
@@ -120,7 +120,11 @@ class Engine:
 
         Ask before the placement is applied: the cluster must be as it was when it was decided.
         """
-        return alternatives(Trials(request, self._ledger, self._compile), placed)
+        return alternatives(self._trials(request), placed)
+
+    def _trials(self, request: Request) -> Trials:
+        # What single domains take is told, so no node may stand for others.
+        return Trials(request, self._ledger, partial(self._compile, single=False))
 
     def capacity(self, resource: str) -> tuple[LevelCapacity, ...]:
         """How much of a resource is free at each level of each topology, and how much of it together."""
@@ -220,10 +224,15 @@ class Engine:
             return 0
         return table.capacity(depth, domain)
 
-    def _compile(self, request: Request, goal: Goal, tables: _Tables | None = None) -> CompiledRequest:
-        """Number a request; ``tables`` are given where they were asked for already."""
+    def _compile(
+        self, request: Request, goal: Goal, tables: _Tables | None = None, *, single: bool = True
+    ) -> CompiledRequest:
+        """Number a request; ``tables`` are given where they were asked for already.
+
+        Where ``single``, one node may stand for all of a domain that takes only one pod.
+        """
         keyed = self._requests.of(request)
-        made = tables if tables is not None else self._tables(keyed)
+        made = tables if tables is not None else self._tables(keyed, single=single)
         return compile_request(
             request.root,
             self._tree(request.topology),
@@ -234,7 +243,7 @@ class Engine:
             neighbours=made.rules or None,
         )
 
-    def _tables(self, keyed: Keyed) -> _Tables:
+    def _tables(self, keyed: Keyed, *, single: bool = True) -> _Tables:
         """What fits where for the shapes of a request, or for roles where rules tell its pods apart."""
         tree, ledger = self._tree(keyed.topology), self._ledger
         if not keyed.has_rules and not ledger.holdings.neighbours.keep_away:
@@ -242,7 +251,7 @@ class Engine:
         shapes = {name: keyed.shapes[number] for name, number in keyed.shape_of.items()}
         roles, role_of = roles_of(ledger, shapes, keyed.neighbours)
         plain = [self._cache.table(role.shape, tree) for role in roles]
-        ruled = RuleCompiler(ledger, tree, roles, plain)
+        ruled = RuleCompiler(ledger, tree, roles, plain, single=single)
         return _Tables(ruled.tables, role_of, ruled.rules)
 
     def _tree(self, topology: str | None) -> Tree:

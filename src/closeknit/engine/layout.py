@@ -104,7 +104,7 @@ class Layouts:
         except OutOfBudgetError:
             if steps.used_up:
                 raise
-        takes = ruled(self._compiled, self._free, component, rules)
+        takes = ruled(self._compiled, self._free, component, rules, steps)
         if takes is not None:
             known = self._layout(component, takes)
         if known is None or not (known.exact or self._compiled.goal is not Goal.WISHES):

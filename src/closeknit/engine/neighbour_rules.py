@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from closeknit.engine.fit_tables import FitTable
 from closeknit.engine.tree import Flags, Ints, Tree
 
 
@@ -75,7 +74,6 @@ class NeighbourRules:
     company: list[Company]
     balances: list[Balance]
     _looks: dict[tuple[int, int], object] = field(default_factory=dict)
-    _domain: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.conflicts or self.company or self.balances)
@@ -101,43 +99,6 @@ class NeighbourRules:
                     known = ("whole", level, None if running is None else int(running[domain]))
             self._looks[i, domain] = known
         return self._looks[i, domain]
-
-    def possible(self, tables: Sequence[FitTable], confined: Sequence[tuple[int, int, int, int]]) -> bool:
-        """Whether pods without a choice of domains leave the rules unbroken, as far as is seen at once.
-
-        For each entry: a role, how many pods are needed, and the positions from the first to behind the last.
-        """
-        rules: list[Conflict | Balance] = [*self.conflicts, *self.balances]
-        for i, rule in enumerate(rules):
-            needed: dict[int, dict[int, int]] = {}
-            for role, need, first, last in confined:
-                domain = self._only(i, rule.domains, tables[role], first, last) if need else -1
-                if domain >= 0:
-                    by_role = needed.setdefault(domain, {})
-                    by_role[role] = by_role.get(role, 0) + need
-            for domain, by_role in needed.items():
-                if isinstance(rule, Conflict):
-                    meet = any(
-                        not rule.foes.get(role, set()).isdisjoint(by_role.keys() - {role})
-                        or (role in rule.foes.get(role, ()) and need > 1)
-                        for role, need in by_role.items()
-                    )
-                    if meet:
-                        return False
-                elif rule.few and rule.subject in by_role:
-                    counted = sum(need for role, need in by_role.items() if role in rule.counted)
-                    if int(rule.running[domain]) + counted > rule.skew:
-                        return False
-        return True
-
-    def _only(self, i: int, domains: Ints, table: FitTable, first: int, last: int) -> int:
-        """The only domain in which any of these nodes takes a pod; -1 where there are several."""
-        key = (i, id(table), first, last)
-        if key not in self._domain:
-            there = domains[first:last][table.fit[first:last] > 0]
-            only = len(there) > 0 and int(there.min()) == int(there.max())
-            self._domain[key] = int(there[0]) if only else -1
-        return self._domain[key]
 
     def bind(self, role: int) -> bool:
         """Whether pods of one role, with no others of the request around, can break them."""

@@ -60,8 +60,13 @@ class RuleCompiler:
         tables: Sequence[FitTable],
         *,
         settle: bool = True,
+        single: bool = True,
     ) -> None:
-        """``settle`` puts into tables whatever they can say about pods of the same request."""
+        """``settle`` puts into tables whatever they can say about pods of the same request.
+
+        Where ``single``, one node may stand for all of a domain that takes only one pod.
+        """
+        self._single = single
         self._ledger = ledger
         self._tree = tree
         self._roles = roles
@@ -284,7 +289,7 @@ class RuleCompiler:
             }
             conflict.foes = {role: others for role, others in left.items() if others}
         live = [each for each in self._conflicts.values() if each.foes]
-        alone = len(self._roles) == 1 and not self._company and not self._balances
+        alone = self._single and len(self._roles) == 1 and not self._company and not self._balances
         if alone and len(live) == 1 and self._one_node_each(live[0]):
             live[0].foes = {}
 

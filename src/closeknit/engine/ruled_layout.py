@@ -5,8 +5,12 @@ What finds no place here may still have one; whether it has is for an exact layo
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 import numpy as np
 
+from closeknit.engine.budget import Steps
 from closeknit.engine.compiled_request import CompiledRequest
 from closeknit.engine.component import Component
 from closeknit.engine.neighbour_rules import NeighbourRules
@@ -14,16 +18,30 @@ from closeknit.engine.tree import Flags, Ints
 
 _MOST_WORK = 40_000_000
 """Nodes looked at, over all pods."""
+_NODES_A_STEP = 4096
+"""Looking at so many nodes weighs as much as a step of the search."""
+_TURNS = 8
+_TRIED = 4
+"""Domains to which company is tried to be brought, for one pod."""
 
 
 def ruled(
-    compiled: CompiledRequest, free: Ints, component: Component, rules: NeighbourRules
+    compiled: CompiledRequest, free: Ints, component: Component, rules: NeighbourRules, steps: Steps
 ) -> list[tuple[Ints, Ints]] | None:
-    """Positions and counts of each item of a component; None where what is needed was not placed."""
-    for turn in range(4):
-        placing = _Placing(compiled, free, component, rules, turn)
-        if placing.done():
+    """Positions and counts of each item of a component; None where what is needed was not placed.
+
+    Whatever found no place in one turn goes earlier in later ones. All it took is counted as steps.
+    """
+    failures = Counter[int]()
+    for turn in range(_TURNS):
+        placing = _Placing(compiled, free, component, rules, turn=turn, failures=failures)
+        stuck = placing.stuck()
+        steps.count(placing.work // _NODES_A_STEP)
+        if stuck is None:
             return placing.takes()
+        failures[stuck] += 1
+        if placing.work > _MOST_WORK or steps.used_up:
+            break
     return None
 
 
@@ -31,10 +49,17 @@ class _Placing:
     """One try."""
 
     def __init__(
-        self, compiled: CompiledRequest, free: Ints, component: Component, rules: NeighbourRules, turn: int
+        self,
+        compiled: CompiledRequest,
+        free: Ints,
+        component: Component,
+        rules: NeighbourRules,
+        *,
+        turn: int,
+        failures: Mapping[int, int],
     ) -> None:
         self._compiled, self._rules, self._items = compiled, rules, component.items
-        self._turn = turn
+        self._turn, self._failures = turn, failures
         tree = compiled.tree
         self._start, end = tree.bounds(component.level, component.domain)
         self._size = end - self._start
@@ -49,64 +74,111 @@ class _Placing:
         self._hosted = [rule.hosted.copy() for rule in rules.company]
         self._first = [bool(rule.leaders) for rule in rules.company]
         self._balance = [rule.running.copy() for rule in rules.balances]
-        self._work = 0
+        self._open = [item.need for item in self._items]
+        """By item, the pods still to be placed: those needed, later the others."""
+        self.work = 0
 
-    def done(self) -> bool:
-        """Place all that is needed, then what else fits; False where something needed has no place."""
+    def stuck(self) -> int | None:
+        """Place all that is needed, then what else fits; the item that is in the way, None where none is."""
         order = sorted(range(len(self._items)), key=self._urgency)
-        if self._turn % 2:
-            order.reverse()
         for needed in (True, False):
             for i in order:
-                item = self._items[i]
-                left = item.need if needed else item.open - item.need
-                while left:
-                    taken = self._place(i, left)
-                    if not taken:
-                        break
-                    left -= taken
-                if needed and left:
-                    return False
+                while self._open[i] and (self._place(i) or (needed and self._bring(i))):
+                    pass
+                if needed and self._open[i]:
+                    return i
+            self._open = [item.open - item.need for item in self._items]
         takes = self.takes()
-        return self._rules.kept([(item.shape, *take) for item, take in zip(self._items, takes, strict=True)])
+        kept = self._rules.kept([(item.shape, *take) for item, take in zip(self._items, takes, strict=True)])
+        return None if kept else order[-1]
 
     def takes(self) -> list[tuple[Ints, Ints]]:
         """Positions and counts by item."""
         return [(np.flatnonzero(row) + self._start, row[row > 0]) for row in self._counts]
 
-    def _urgency(self, i: int) -> tuple[int, int, float, int]:
-        """Whoever gives others company goes first, then the most confined, then the bulkiest."""
+    def _urgency(self, i: int) -> tuple[int, int, int, float, int]:
+        """Whoever failed, then whoever gives others company, then the most confined, then the bulkiest.
+
+        In every second pair of turns those that need company go first, and bring it along.
+        """
         item = self._items[i]
         needs_company = sum(
             (item.shape in rule.subjects) + (item.shape in rule.subjects - rule.leaders)
             for rule in self._rules.company
         )
         bulk = item.open / max(self._compiled.tables[item.shape].total, 1)
-        return (needs_company, item.last - item.first, -bulk, i)
+        rank = (-needs_company if self._turn & 2 else needs_company, item.last - item.first, -bulk, i)
+        if self._turn & 1:
+            rank = (-rank[0], -rank[1], -rank[2], -rank[3])
+        return (-self._failures.get(i, 0) if self._turn >= 4 else 0, *rank)
 
-    def _place(self, i: int, most: int) -> int:
-        """Put pods of an item on the best node for them; returns how many."""
+    def _place(self, i: int) -> bool:
+        """Put pods of an item on the best node for them; False where there is none."""
+        room = self._room(i)
+        one = self._close(self._items[i].shape, room)
+        if not room.any():
+            return False
+        at = self._ranked(self._items[i].shape, room, self._open[i])[0]
+        self._take(i, int(at), 1 if one else min(int(room[at]), self._open[i]))
+        return True
+
+    def _bring(self, i: int) -> bool:
+        """Put one pod that is company for an item where the item has room; False where that cannot be."""
+        role = self._items[i].shape
+        room = self._room(i)
+        self._close(role, room, alone=True)
+        lonely = [number for number, rule in enumerate(self._rules.company) if role in rule.subjects]
+        if not lonely or not room.any():
+            return False
+        tried = set[tuple[int, ...]]()
+        for at in self._ranked(role, room, self._open[i]):
+            position = int(at) + self._start
+            domains = tuple(int(self._rules.company[number].domains[position]) for number in lonely)
+            if domains in tried:
+                continue
+            tried.add(domains)
+            if len(tried) > _TRIED:
+                break
+            for number, domain in zip(lonely, domains, strict=True):
+                if not self._hosted[number][domain] and self._accompany(i, int(at), number, domain):
+                    return True
+        return False
+
+    def _accompany(self, i: int, at: int, number: int, domain: int) -> bool:
+        """Put one pod that is company by a rule into a domain, on a node if it leaves an item room there."""
+        rule, demand = self._rules.company[number], self._compiled.demand
+        for j, other in enumerate(self._items):
+            if other.shape not in rule.hosts or not self._open[j]:
+                continue
+            room = self._room(j)
+            self._close(other.shape, room)
+            room[rule.domains[self._at] != domain] = 0
+            both = np.array(demand[self._items[i].shape]) + np.array(demand[other.shape])
+            if room[at] and bool((self._left[:, at] >= both).all()):
+                self._take(j, at, 1)
+                return True
+            room[at] = 0
+            if room.any():
+                self._take(j, int(self._ranked(other.shape, room, 1)[0]), 1)
+                return True
+        return False
+
+    def _room(self, i: int) -> Ints:
+        """By node, how many pods of an item it takes, rules aside."""
         item, compiled = self._items[i], self._compiled
-        self._work += self._size
-        if self._work > _MOST_WORK:
-            return 0
-        table = compiled.tables[item.shape]
-        room = table.fit[self._at].copy()
+        self.work += _NODES_A_STEP + self._size
+        room = compiled.tables[item.shape].fit[self._at].copy()
         room[: item.first - self._start] = 0
         room[item.last - self._start :] = 0
+        if self.work > _MOST_WORK:
+            room[:] = 0
         for row, units in enumerate(compiled.demand[item.shape]):
             if units:
                 np.minimum(room, self._left[row] // units, out=room)
-        one = self._close(item.shape, room)
-        if not room.any():
-            return 0
-        at = self._best(item.shape, room, most)
-        taken = 1 if one else min(int(room[at]), most)
-        self._take(i, at, taken)
-        return taken
+        return room
 
-    def _close(self, role: int, room: Ints) -> bool:
-        """Close nodes to a role; returns whether its pods go one by one."""
+    def _close(self, role: int, room: Ints, *, alone: bool = False) -> bool:
+        """Close nodes to a role, those without company unless ``alone``; whether its pods go one by one."""
         one = False
         for rule, present in zip(self._rules.conflicts, self._present, strict=True):
             for foe in rule.foes.get(role, ()):
@@ -115,7 +187,8 @@ class _Placing:
                     domains = rule.domains[self._at]
                     room[(domains >= 0) & present[foe][domains]] = 0
         for number, company in enumerate(self._rules.company):
-            if role in company.subjects and not (self._first[number] and role in company.leaders):
+            leads = self._first[number] and role in company.leaders
+            if role in company.subjects and not leads and not alone:
                 room[~self._hosted[number][company.domains[self._at]]] = 0
         for balance, counts in zip(self._rules.balances, self._balance, strict=True):
             one |= role in balance.counted or role == balance.subject
@@ -132,8 +205,8 @@ class _Placing:
                 room[(domains < 0) | (more[domains] - least > balance.skew)] = 0
         return one
 
-    def _best(self, role: int, room: Ints, most: int) -> int:
-        """The node with the least crowded domain by rules of balance, then in use, then roomiest."""
+    def _ranked(self, role: int, room: Ints, most: int) -> Ints:
+        """Nodes with room: first the least crowded domain by rules of balance, then in use, then roomiest."""
         able = np.flatnonzero(room)
         keys: list[Ints] = [np.arange(len(able)), -np.minimum(room[able], most)]
         keys.append((~self._used[able]).astype(np.int64))
@@ -152,11 +225,12 @@ class _Placing:
             if role in balance.counted:
                 domains = balance.domains[self._at][able]
                 keys.append(np.where(domains >= 0, counts[domains], 0))
-        return int(able[np.lexsort(keys)[0]])
+        return np.asarray(able[np.lexsort(keys)])
 
     def _take(self, i: int, at: int, taken: int) -> None:
         item, position = self._items[i], at + self._start
         self._counts[i, at] += taken
+        self._open[i] -= taken
         for row, units in enumerate(self._compiled.demand[item.shape]):
             self._left[row, at] -= units * taken
         self._used[at] = True

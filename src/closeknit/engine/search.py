@@ -30,6 +30,7 @@ from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layouts
 from closeknit.engine.memberships import memberships
 from closeknit.engine.open_groups import OpenGroups, Waiting, pick, waiting, without_tried
+from closeknit.engine.rule_bounds import RuleBounds
 from closeknit.engine.rules import ALL, Rules
 from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
@@ -103,7 +104,8 @@ class Search:
         floor = Floor(compiled, made.mixed, self._batches)
         self._incumbent = Incumbent(made, floor, steps, budget, rules)
         self._options = DomainOptions(made, self._incumbent, floor, rules)
-        self._checks = EarlyChecks(made, self._incumbent, self._layouts, steps, rules)
+        bounds = RuleBounds(compiled, compiled.neighbours) if compiled.neighbours is not None else None
+        self._checks = EarlyChecks(made, self._incumbent, self._layouts, steps, rules, bounds)
         self._failures = Counter[str]()
         """By twin, how often nothing came of giving such a group a domain."""
         self._sure = True
@@ -222,9 +224,11 @@ class Search:
                     for part in members
                     if isinstance(part, PodSetVar) and part.open
                 )
-                if len(made.contents) == before or self._checks.lays_out(place):
-                    inner = (part for part in members if isinstance(part, GroupVar))
-                    self._explore([*rest, *waiting(inner, place.level, place.domain, colors)])
+                inner = (part for part in members if isinstance(part, GroupVar))
+                further = [*rest, *waiting(inner, place.level, place.domain, colors)]
+                laid_out = len(made.contents) == before or self._checks.lays_out(place)
+                if laid_out and self._checks.keeps_rules(further):
+                    self._explore(further)
                 made.contents.cut(before)
             made.form(group, members, left_out, place, -1)
 

@@ -15,6 +15,19 @@ from closeknit.hub.nodes import Requirement
 
 
 @dataclass(frozen=True, slots=True)
+class NamespaceSelector:
+    """Namespaces by name, and by their labels."""
+
+    named: frozenset[str]
+    requirements: tuple[Requirement, ...]
+    """All must hold for the labels of a namespace that is not named."""
+
+    def selects(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether a namespace of this name and with these labels is meant."""
+        return namespace in self.named or all(each.holds(labels.get(each.key)) for each in self.requirements)
+
+
+@dataclass(frozen=True, slots=True)
 class PodSelector:
     """Pods by namespace and labels."""
 
@@ -22,6 +35,9 @@ class PodSelector:
     """None stands for all; an empty set selects no pod."""
     requirements: tuple[Requirement, ...] = ()
     """All must hold; none of them stands for every pod of the namespaces."""
+    within: tuple[NamespaceSelector, ...] = ()
+    """Each must mean the pod's namespace. Who knows the labels of namespaces turns them into names before a
+    placement is sought, which knows names only."""
 
     def selects(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Whether a pod of this namespace and with these labels is meant."""

@@ -96,7 +96,7 @@ class DomainFit:
     domain: DomainPath
     """Empty for the cluster as a whole."""
     fits: int
-    """Pods; at least so many where rules about other pods bind them."""
+    """Pods."""
     limiting: str | None
     """The resource whose lack stops the next pod, or None where no resource does."""
     holders: tuple[Holder, ...] = ()
@@ -104,6 +104,8 @@ class DomainFit:
 
     Only the largest are listed, and none for a domain of many thousand nodes.
     """
+    at_least: bool = False
+    """Whether more may fit: rules about other pods bind them, and a search for more was not finished."""
 
 
 @dataclass(frozen=True, slots=True)

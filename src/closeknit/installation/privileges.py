@@ -62,6 +62,7 @@ CERTIFICATES: Final = "closeknit-admission-certificates"
 """The Secret that replicas share, in an installation under the usual name."""
 
 _PLURALS: Final[Mapping[tuple[str, str], str]] = {
+    ("", "Namespace"): "namespaces",
     ("", "Node"): "nodes",
     ("", "Pod"): "pods",
     ("batch", "Job"): "jobs",
@@ -77,6 +78,7 @@ _PLURALS: Final[Mapping[tuple[str, str], str]] = {
     ("scheduling.k8s.io", "PodGroup"): "podgroups",
     ("scheduling.k8s.io", "PriorityClass"): "priorityclasses",
     ("scheduling.k8s.io", "Workload"): "workloads",
+    ("topology.node.k8s.io", "NodeResourceTopology"): "noderesourcetopologies",
     ("storage.k8s.io", "CSINode"): "csinodes",
     ("storage.k8s.io", "StorageClass"): "storageclasses",
     **{
@@ -146,6 +148,8 @@ GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
             ("resourceclaims", "resourceclaims/binding", "resourceclaims/status"),
             ("patch",),
         ),
+        # Volumes are claimed for claims, and claims say for which node theirs is to be made.
+        Grant("", ("persistentvolumeclaims", "persistentvolumes"), ("patch",)),
         _EVENTS,
         *_lease("closeknit-scheduler"),
     ),

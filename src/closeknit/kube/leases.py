@@ -55,7 +55,9 @@ class Lease:
         random: Random,
         terms: Terms | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        told: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """``told`` hears why the lease cannot be taken, once for each reason; it is tried again anyway."""
         self.identity = identity
         self._api = api
         self._name = name
@@ -63,6 +65,8 @@ class Lease:
         self._random = random
         self._terms = terms or Terms()
         self._clock = clock
+        self._told = told
+        self._problem = ""
         self._seen: Object = {}
         self._seen_at = 0.0
         self._renewed_at = 0.0
@@ -98,22 +102,28 @@ class Lease:
             await self._clock.sleep(self._terms.every * (1 + self._random.random() / 5))
 
     async def _attempt(self) -> bool:
-        """Take the lease if it is free, or ours from before."""
+        """Take the lease if it is free, or ours from before. What the server refuses may be mended later."""
+        try:
+            return await self._take()
+        except (AlreadyExistsError, ConflictError):
+            # Somebody else was faster.
+            return False
+        except ApiError as error:
+            if str(error) != self._problem:
+                self._problem = str(error)
+                self._told(self._problem)
+            return False
+
+    async def _take(self) -> bool:
         try:
             lease = await self._api.get(LEASES, self._name, namespace=self._namespace)
         except NotFoundError:
-            with suppress(AlreadyExistsError, ConflictError):
-                return await self._write(None)
-            return False
-        except ApiError:
-            return False
+            return await self._write(None)
         self._look(lease)
         free = self._clock.monotonic() - self._seen_at >= _duration(lease)
         if self.holder and self.holder != self.identity and not free:
             return False
-        with suppress(ApiError):
-            return await self._write(lease)
-        return False
+        return await self._write(lease)
 
     def _look(self, lease: Object) -> None:
         """Note when the lease last changed, by this machine's clock."""

@@ -91,3 +91,23 @@ RESOURCE_CLAIM_TEMPLATES = Resource(
     "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"
 )
 RESOURCE_SLICES = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
+PERSISTENT_VOLUMES = Resource(
+    "",
+    "v1",
+    "persistentvolumes",
+    "PersistentVolume",
+    namespaced=False,
+    short_names=("pv",),
+    subresources=("status",),
+)
+PERSISTENT_VOLUME_CLAIMS = Resource(
+    "",
+    "v1",
+    "persistentvolumeclaims",
+    "PersistentVolumeClaim",
+    short_names=("pvc",),
+    subresources=("status",),
+)
+STORAGE_CLASSES = Resource(
+    "storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False, short_names=("sc",)
+)

@@ -76,6 +76,7 @@ class Leadership:
             identity=self._identity,
             random=self._random,
             clock=self._clock,
+            told=lambda why: self._log.warning("lease not taken", why=why),
         )
         self._log.info("waiting for the lease", lease=f"{self._lease.namespace}/{self._lease.name}")
         self._holding = asyncio.ensure_future(lease.hold(lambda: self._work(work)))

@@ -9,12 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from closeknit.dialects.core.binding_volumes import Preparation
+from closeknit.dialects.core.binding_volumes import Preparation, VolumeBinding
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.answers import Answer
+from closeknit.scheduler.claiming import volume_ready
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Action, Answered, Believe, Bind, Call, Commit, Evict, Look
+from closeknit.scheduler.deadlines import Deadlines
 from closeknit.scheduler.planning import Verdict
 from closeknit.scheduler.preparations import Disbelieve, Prepare, Undo
 from closeknit.scheduler.reporter import Observer
@@ -66,6 +68,8 @@ class Acting:
         self._settled: list[Settled] = []
         self._claimed_by: dict[Key, Key] = {}
         """By claim that is made ready or given back, its unit."""
+        self.deadlines = Deadlines()
+        """By unit, until when its volumes are waited for."""
         self._giving_back: dict[Key, tuple[Undo, int]] = {}
         """By claim that a unit gives back without being bound: the call, and how often that was tried."""
 
@@ -94,12 +98,23 @@ class Acting:
         """Whether one of these claims is being made ready or given back."""
         return any(each in self._claimed_by for each in claims)
 
-    def commit(self, verdict: Verdict, pods: Sequence[Bind], prepare: Sequence[Preparation] = ()) -> None:
-        """Believe that pods are bound and have what they claim, and bind them."""
+    def commit(
+        self,
+        verdict: Verdict,
+        pods: Sequence[Bind],
+        prepare: Sequence[Preparation] = (),
+        until: float = 0.0,
+    ) -> None:
+        """Believe that pods are bound and have what they claim, and bind them.
+
+        What others have to do their part of is waited for ``until`` then.
+        """
         workload = verdict.workload
         unit = workload.object.key
         commit = Commit(unit, pods, first=not workload.running, prepare=prepare)
         self._commits[unit] = Settled(commit, verdict)
+        if any(what.takes_time for what in prepare):
+            self.deadlines[unit] = until
         for what in prepare:
             self._claimed_by[what.claim] = unit
             self._state.beliefs.believe(what)
@@ -127,6 +142,21 @@ class Acting:
                 self._claimed_by[what.claim] = unit
                 self._giving_back[what.claim] = (Undo(what), 0)
                 self._send(Undo(what), 0)
+
+    def look_at_volumes(self, now: float) -> None:
+        """See which volumes are bound by now, and give up those that are not in time."""
+        late = self.deadlines.take(now) if self.deadlines else ()
+        for unit in (*self.deadlines, *late):
+            under_way = self._commits[unit]
+            commit = under_way.commit
+            for what in commit.preparations.waiting:
+                assert isinstance(what, VolumeBinding)
+                ready = volume_ready(self._state, what, commit.nodes_of(what.pods))
+                if ready is True:
+                    self._act(under_way, commit.ready_now(what.claim))
+                elif ready or unit in late:
+                    why = ready or f"PersistentVolumeClaim {what.claim.name} got no volume in time."
+                    self._act(under_way, commit.cannot_prepare(why))
 
     def settled(self) -> list[Settled]:
         """The commits that have come to their end since the last call."""
@@ -248,8 +278,11 @@ class Acting:
             del self._commits[commit.unit]
             for pod in commit.pods:
                 del self._unit_of[pod]
-            for claim in commit.preparations.claims:
-                del self._claimed_by[claim]
+            self.deadlines.pop(commit.unit, None)
+            for what in commit.preparations.wanted:
+                del self._claimed_by[what.claim]
+                if what.takes_time:
+                    self._state.beliefs.forget(what)
             self._counters.bindings += commit.bound
             self._settled.append(under_way)
 

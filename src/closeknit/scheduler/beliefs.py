@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from closeknit.apis import resource_k8s_io_v1 as wire
-from closeknit.dialects.core.binding_volumes import Preparation
+from closeknit.dialects.core.allocating import Reservation
+from closeknit.dialects.core.binding_volumes import Preparation, VolumeBinding
 from closeknit.dialects.core.devices import Id
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Entry
@@ -22,7 +23,7 @@ from closeknit.hub.keys import Key
 
 @dataclass(slots=True)
 class _Belief:
-    what: Preparation
+    what: Reservation
     said: Stored[Any]
     """What the server said last."""
     stored: bool = False
@@ -40,6 +41,8 @@ class Beliefs:
         self._get = get
         self._put = put
         self._beliefs: dict[Key, _Belief] = {}
+        self._volumes: dict[Key, str] = {}
+        """By claim, the volume that it is to get."""
 
     def __bool__(self) -> bool:
         return bool(self._beliefs)
@@ -63,8 +66,15 @@ class Beliefs:
             for device in each.what.exclusive
         )
 
+    def volumes(self) -> frozenset[str]:
+        """All volumes that are being given to claims."""
+        return frozenset(self._volumes.values())
+
     def believe(self, what: Preparation) -> None:
         """Believe that something is written, from before it is sent."""
+        if isinstance(what, VolumeBinding):
+            self._volumes[what.claim] = what.volume
+            return
         stored = self._get(what.claim)
         if what.allocation is not None and isinstance(stored, Stored):
             self._beliefs[what.claim] = _Belief(what, stored)
@@ -86,6 +96,7 @@ class Beliefs:
 
     def forget(self, what: Preparation) -> None:
         """Believe what the server says."""
+        self._volumes.pop(what.claim, None)
         belief = self._beliefs.pop(what.claim, None)
         if belief is not None and belief.stored and self._get(what.claim) is not None:
             self._put(belief.said)
@@ -116,7 +127,7 @@ class Beliefs:
         return _with(said, belief.what) if belief.stored else said
 
 
-def _with(stored: Stored[wire.ResourceClaim], what: Preparation) -> Stored[wire.ResourceClaim]:
+def _with(stored: Stored[wire.ResourceClaim], what: Reservation) -> Stored[wire.ResourceClaim]:
     assert what.allocation is not None
     status = wire.ResourceClaimStatus(
         allocation=msgspec.convert(what.allocation, wire.Allocation),

@@ -7,12 +7,20 @@ from typing import Any
 
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.dialects.core.allocating import Reservation, allocations, written_devices
-from closeknit.dialects.core.binding_volumes import Preparation
+from closeknit.dialects.core.binding_volumes import (
+    SELECTED_NODE,
+    Preparation,
+    VolumeBinding,
+    chosen_volumes,
+    is_bound,
+)
 from closeknit.dialects.core.devices import GROUP, Id
 from closeknit.dialects.core.pods import claims_of
+from closeknit.dialects.core.volumes import reaches
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
+from closeknit.hub.request import Reference
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Bind
@@ -26,6 +34,11 @@ def claimed(state: ClusterState, pods: Iterable[Bind]) -> dict[Key, list[Bind]]:
         for each in claims_of(pod.content) if pod is not None else ():
             if each.kind == "ResourceClaim":
                 found.setdefault(Key(GROUP, each.kind, bind.pod.namespace, each.name), []).append(bind)
+            elif each.kind == "PersistentVolumeClaim":
+                key = Key("", each.kind, bind.pod.namespace, each.name)
+                stored = state.view.get(key)
+                if stored is not None and not is_bound(stored.content):
+                    found.setdefault(key, []).append(bind)
     return found
 
 
@@ -35,11 +48,14 @@ def preparations(
     """What makes claims ready for their pods; problems where that cannot be."""
     found: list[Preparation] = []
     to_allocate: dict[str, list[Key]] = {}
+    to_bind: dict[str, list[Key]] = {}
     for key, binds in claims.items():
         stored = state.view.get(key)
         if stored is None:
             continue
-        if (allocation := stored.content.status.allocation) is None:
+        if key.kind == "PersistentVolumeClaim":
+            to_bind.setdefault(binds[0].node, []).append(key)
+        elif (allocation := stored.content.status.allocation) is None:
             to_allocate.setdefault(binds[0].node, []).append(key)
         else:
             found.append(_reservation(stored, binds, _devices(allocation)))
@@ -52,7 +68,36 @@ def preparations(
             stored = state.view.get(key)
             assert stored is not None
             found.append(_reservation(stored, claims[key], written_devices(written), written))
+    taken: set[str] = set()
+    for node, keys in to_bind.items():
+        volumes, problems = chosen_volumes(state.view, node, keys, state.beliefs.volumes() | taken)
+        if problems:
+            return (), problems
+        taken.update(volumes.values())
+        for key, volume in volumes.items():
+            stored = state.view.get(key)
+            assert stored is not None
+            pods = tuple((each.pod.name, each.uid) for each in claims[key])
+            found.append(VolumeBinding(key, stored.content.metadata.uid, node, pods, volume))
     return found, ()
+
+
+def volume_ready(state: ClusterState, what: VolumeBinding, nodes: Iterable[str]) -> bool | str:
+    """Whether a claim has its volume, in reach of these nodes; or why it will not be so."""
+    stored = state.view.get(what.claim)
+    if stored is None:
+        return f"PersistentVolumeClaim {what.claim.name} has gone."
+    if not is_bound(stored.content):
+        return False
+    reached = {node: reaches(state.view, stored.content.spec.volume_name, node) for node in nodes}
+    if None in reached.values():
+        return False
+    beyond = sorted(node for node, there in reached.items() if not there)
+    return (
+        f"The volume of PersistentVolumeClaim {what.claim.name} is not reached from {beyond[0]}."
+        if beyond
+        else True
+    )
 
 
 def _reservation(
@@ -83,12 +128,17 @@ def to_give_back(state: ClusterState, workload: Workload) -> Iterator[Preparatio
         if state.is_open(key := Key("", "Pod", workload.object.namespace, name))
         and (pod := state.pod(key)) is not None
     }
-    seen: set[str] = set()
+    seen: set[Reference] = set()
     for pod in waiting.values():
         for each in claims_of(pod.content):
-            if each.kind != "ResourceClaim" or each.name in seen:
+            if each in seen:
                 continue
-            seen.add(each.name)
+            seen.add(each)
+            if each.kind == "PersistentVolumeClaim":
+                yield from _node_selected(state, Key("", each.kind, pod.namespace, each.name))
+                continue
+            if each.kind != "ResourceClaim":
+                continue
             stored = state.view.get(Key(GROUP, each.kind, pod.namespace, each.name))
             status = stored.content.status if stored is not None else None
             if stored is None or status is None or status.allocation is None:
@@ -99,3 +149,12 @@ def to_give_back(state: ClusterState, workload: Workload) -> Iterator[Preparatio
                 yield Reservation(
                     stored.key, stored.content.metadata.uid, _devices(status.allocation), pods, allocation={}
                 )
+
+
+def _node_selected(state: ClusterState, key: Key) -> Iterator[VolumeBinding]:
+    """A claim for which a volume is to be made on some node."""
+    stored = state.view.get(key)
+    if stored is None or stored.content.spec.volume_name:
+        return
+    if selected := stored.content.metadata.annotations.get(SELECTED_NODE):
+        yield VolumeBinding(key, stored.content.metadata.uid, selected, ())

@@ -274,13 +274,14 @@ class ClusterState:
         read = self.view.derive(pod_of, pod.key) if claim.family else read_pod(pod)
         if read is None or read.problems or read.stage not in (Stage.RUNNING, Stage.LEAVING):
             return None
-        holding = read.holding(self._named(claim.family, claim.holder))
-        if not read.shape.claims:
-            return holding
-        resources = self.view.derive(held, pod.key)
+        holder = self._named(claim.family, claim.holder)
+        if not read.shape.claims and not any(rule.selector.within for rule in read.shape.neighbour.rules):
+            return read.holding(holder)
+        holding = replace(self.view.derive(held, pod.key), workload=holder)
         if self.beliefs:
-            resources += as_resources(self.view, self.beliefs.held_by(pod.key))
-        return replace(holding, resources=resources)
+            believed = as_resources(self.view, self.beliefs.held_by(pod.key))
+            holding = replace(holding, resources=holding.resources + believed)
+        return holding
 
     # ------------------------------------------------------------------------------------------ news
 

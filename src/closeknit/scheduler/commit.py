@@ -156,6 +156,12 @@ class Commit:
         )
         return (*pods, self.preparations.describe())
 
+    def nodes_of(self, pods: Iterable[tuple[str, str]]) -> frozenset[str]:
+        """The nodes of pods, by name and uid, that may still be bound."""
+        uids = {uid for _, uid in pods}
+        every = self._bindings.values()
+        return frozenset(each.node for each in every if each.uid in uids and each.step is not Step.ENDED)
+
     def uid(self, pod: Key) -> str:
         """The uid of the pod that was meant."""
         return self._bindings[pod].uid

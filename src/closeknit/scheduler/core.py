@@ -11,10 +11,12 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
+from closeknit.dialects.core.binding_volumes import Preparation
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Assignment, Placed
+from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.acting import Acting, Counters, Settled
@@ -54,6 +56,7 @@ class Core:
         self.counters = Counters()
         self.acting = Acting(self.state, send, self.counters, observer)
         self._dry_run = settings.dry_run
+        self._volume_deadline = settings.volume_deadline
         self._explaining = settings.explaining
         self._reporter = reporter
         self._observer = observer
@@ -77,7 +80,8 @@ class Core:
     def next_time(self, now: float) -> float | None:
         """When something is due though nothing happens."""
         waiting, room = self.queue.next_time(now), self._room.next_time()
-        times = (waiting, room, self.patience.deadlines.next_time(), self._refusals.deadlines.next_time())
+        deadlines = (self.patience.deadlines, self._refusals.deadlines, self.acting.deadlines)
+        times = (waiting, room, *(each.next_time() for each in deadlines))
         return min((each for each in times if each is not None), default=None)
 
     # ----------------------------------------------------------------------------------------- looking
@@ -86,6 +90,8 @@ class Core:
         """Take in what has changed."""
         self.counters.looks += 1
         self.acting.told(self.state.told())
+        if self.acting.deadlines:
+            self.acting.look_at_volumes(now)
         news = self.state.news(self.acting.is_binding)
         again = dict.fromkeys(
             [*news.units, *self._set_aside, *self.acting.left(), *self._refusals.deadlines.take(now)]
@@ -217,10 +223,15 @@ class Core:
                     failures=self.failures,
                 )
         except Exception as error:  # noqa: BLE001 (one unit that breaks a rule of ours must not stop the others)
-            wrong = sentences.NOT_UNDERSTOOD.at(
-                (), kind=workload.object.kind, error=f"{type(error).__name__}: {error}"
-            )
-            return Verdict(workload, None, (wrong,))
+            return Verdict(workload, None, (_not_understood(workload, error),))
+
+    def _preparations(
+        self, workload: Workload, claims: dict[Key, list[Bind]]
+    ) -> tuple[Sequence[Preparation], Sequence[Problem]]:
+        try:
+            return preparations(self.state, claims)
+        except Exception as error:  # noqa: BLE001 (the same)
+            return (), (_not_understood(workload, error),)
 
     def _carry_out(self, verdict: Verdict, now: float) -> None:
         workload, outcome = verdict.workload, verdict.outcome
@@ -232,7 +243,7 @@ class Core:
                 # Another unit has a claim in common, and it is not known yet what becomes of it.
                 self._set_aside.append(key)
                 return
-            prepare, problems = preparations(self.state, claims) if claims else ((), ())
+            prepare, problems = self._preparations(workload, claims) if claims else ((), ())
             if problems:
                 self.queue.remove(key)
                 self._refusals.note(key, now)
@@ -242,7 +253,7 @@ class Core:
                 self.queue.remove(key)
                 charge(self.accounts, verdict)
                 if not self._dry_run:
-                    self.acting.commit(verdict, pods, prepare)
+                    self.acting.commit(verdict, pods, prepare, now + self._volume_deadline)
                 else:
                     for each in pods:
                         self.state.assume(each.pod, each.node)
@@ -310,6 +321,11 @@ class Core:
             why = f"Only {len(pods)} {noun} a node, which is below the minimum."
             self._reporter.released(workload, why)
             self._observer.let_go(workload, "released", why)
+
+
+def _not_understood(workload: Workload, error: Exception) -> Problem:
+    said = f"{type(error).__name__}: {error}"
+    return sentences.NOT_UNDERSTOOD.at((), kind=workload.object.kind, error=said)
 
 
 def _pod_key(workload: Workload, name: str) -> Key:

@@ -104,12 +104,13 @@ def _first_that_fits(
     verdicts: list[Verdict] = []
     most = max(option.pods for option in options)
     for option, part in _affordable(workload, options, accounts, lacking):
-        found = _decided(solve, cluster, replace(workload, request=part.request))
+        asking = workload if part.request is workload.request else replace(workload, request=part.request)
+        found = _decided(solve, cluster, asking)
         if isinstance(found.outcome, Placed) and part is not option:
             wishes = found.outcome.wishes
             left_out = wishes.left_out + option.pods - part.pods
             found = replace(found, outcome=replace(found.outcome, wishes=replace(wishes, left_out=left_out)))
-        verdicts.append(replace(found, option=option if workload.options else None))
+        verdicts.append(replace(found, option=option) if workload.options else found)
         if _placed(verdicts[-1]) == most:
             break
     if verdicts:

@@ -69,6 +69,11 @@ class Preparations:
         return self._states.keys()
 
     @property
+    def wanted(self) -> Iterable[Preparation]:
+        """All that is prepared."""
+        return (each.what for each in self._states.values())
+
+    @property
     def ready(self) -> bool:
         """Whether nothing is left to wait for before pods are bound."""
         return all(each.step is _Step.READY for each in self._states.values())

@@ -7,10 +7,16 @@ was lost and is still on its way comes too late once anything else was written: 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from closeknit.dialects.core.allocating import FINALIZER, letting_go, reserving
-from closeknit.dialects.core.binding_volumes import Preparation
+from closeknit.dialects.core.binding_volumes import (
+    Preparation,
+    VolumeBinding,
+    claiming_volume,
+    selecting_node,
+    taking_back,
+)
 from closeknit.kube.errors import ConflictError
 from closeknit.kube.port import KubernetesApi, MergePatch, Object, StrategicMergePatch
 from closeknit.kube.resources import Resource
@@ -28,10 +34,14 @@ class Written(NamedTuple):
     version: str = ""
 
 
-async def prepare(
-    api: KubernetesApi, resources: Mapping[tuple[str, str], Resource], what: Preparation
-) -> Written:
-    """Give a claim its devices, and reserve it for pods."""
+Served: TypeAlias = Mapping[tuple[str, str], Resource]
+"""What the server serves, by group and kind."""
+
+
+async def prepare(api: KubernetesApi, resources: Served, what: Preparation) -> Written:
+    """Make ready what pods claim: give a claim devices and reserve it for them, or see to its volume."""
+    if isinstance(what, VolumeBinding):
+        return await _bind_volume(api, resources, what)
     resource = resources[what.claim.group, what.claim.kind]
     # Adds the finalizer where it is missing, and says what the claim is like in any case.
     protected = StrategicMergePatch({"metadata": {"uid": what.uid, "finalizers": [FINALIZER]}})
@@ -52,15 +62,12 @@ async def prepare(
     return Written(Answer.DONE, version=claim["metadata"]["resourceVersion"])
 
 
-async def undo(
-    api: KubernetesApi, resources: Mapping[tuple[str, str], Resource], what: Preparation
-) -> Written:
-    """Reserve a claim for pods no longer, and give its devices back where nobody else uses them."""
-    resource, name, namespace = (
-        resources[what.claim.group, what.claim.kind],
-        what.claim.name,
-        what.claim.namespace,
-    )
+async def undo(api: KubernetesApi, resources: Served, what: Preparation) -> Written:
+    """Take back what was made ready, as far as nobody else uses it."""
+    if isinstance(what, VolumeBinding):
+        return await _unbind_volume(api, resources, what)
+    resource = resources[what.claim.group, what.claim.kind]
+    name, namespace = what.claim.name, what.claim.namespace
     claim = await api.get(resource, name, namespace=namespace)
     if claim["metadata"]["uid"] != what.uid:
         return Written(Answer.GONE)
@@ -73,6 +80,43 @@ async def undo(
         metadata = {**_version(claim), "finalizers": others or None}
         await api.patch(resource, name, MergePatch({"metadata": metadata}), namespace=namespace)
     return Written(Answer.DONE)
+
+
+async def _bind_volume(api: KubernetesApi, resources: Served, what: VolumeBinding) -> Written:
+    resource, name, namespace = _volume_written(resources, what)
+    found = await api.get(resource, name, namespace=namespace)
+    if not what.volume and found["metadata"]["uid"] != what.uid:
+        return Written(Answer.GONE)
+    change = claiming_volume(found, what) if what.volume else selecting_node(found, what)
+    if isinstance(change, str):
+        return Written(Answer.REFUSED, change)
+    await _merge(api, resource, found, change)
+    return Written(Answer.DONE)
+
+
+async def _unbind_volume(api: KubernetesApi, resources: Served, what: VolumeBinding) -> Written:
+    claims = resources[what.claim.group, what.claim.kind]
+    claim = await api.get(claims, what.claim.name, namespace=what.claim.namespace)
+    if claim["metadata"]["uid"] != what.uid:
+        return Written(Answer.GONE)
+    resource, name, namespace = _volume_written(resources, what)
+    volume = await api.get(resource, name, namespace=namespace) if what.volume else None
+    await _merge(api, resource, volume or claim, taking_back(claim, volume, what))
+    return Written(Answer.DONE)
+
+
+def _volume_written(resources: Served, what: VolumeBinding) -> tuple[Resource, str, str]:
+    """What is written for a claim to a volume: the volume, or the claim where the volume is made."""
+    if what.volume:
+        return resources["", "PersistentVolume"], what.volume, ""
+    return resources["", "PersistentVolumeClaim"], what.claim.name, what.claim.namespace
+
+
+async def _merge(api: KubernetesApi, resource: Resource, found: Object, change: Mapping[str, Any]) -> None:
+    if change:
+        patch = MergePatch({**change, "metadata": {**change.get("metadata", {}), **_version(found)}})
+        meta = found["metadata"]
+        await api.patch(resource, meta["name"], patch, namespace=meta.get("namespace", ""))
 
 
 def _version(claim: Object) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.dialects.core.namespaces import by_name
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import Stage, read_pod, read_template
 from closeknit.dialects.family import Described, Family
@@ -67,7 +68,8 @@ def places_given(view: View, key: Key) -> Mapping[Spot, Holding]:
         for (host,), pods in domains:
             for node in nodes_named(view, host)[:1]:
                 name = workload_name(stored.namespace, stored.name)
-                held = Holding(name, node, shape.resources, pods, shape.host_ports, shape.neighbour)
+                seen, _ = by_name(view, shape.neighbour)
+                held = Holding(name, node, shape.resources, pods, shape.host_ports, seen)
                 found[given.name, node] = held
     return found
 

@@ -78,6 +78,8 @@ class Reporter:
         self._queue = ReportQueue(self._pace)
         self._doubtful: dict[Key, tuple[float, Verdict]] = {}
         """Units with something wrong, in the order in which that is told if it stays so."""
+        self._placed: dict[Key, tuple[float, Verdict]] = {}
+        """Units that were placed while bindings were under way, and when."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._some = asyncio.Event()
         self.written = 0
@@ -87,7 +89,14 @@ class Reporter:
 
     def placed(self, verdict: Verdict) -> None:
         """A unit got its nodes; pods above its minimum may still wait."""
-        self._decided(verdict)
+        key = verdict.workload.object.key
+        if key in self._units or not self._busy() or reports.waiting_pods(verdict):
+            self._decided(verdict)
+            return
+        # Nobody waits for these words, and they take as long as a tenth of all that led to them.
+        self._forget_unworded(key)
+        self._placed[key] = self._clock.monotonic(), verdict
+        self._some.set()
 
     def waiting(
         self, verdict: Verdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
@@ -115,7 +124,7 @@ class Reporter:
 
     def gone(self, key: Key) -> None:
         """A unit (its ``object.key``) no longer exists; nothing more is told about it."""
-        self._doubtful.pop(key, None)
+        self._forget_unworded(key)
         if (unit := self._units.pop(key, None)) is not None:
             for subject in (unit.subject, *unit.pods.values()):
                 subject.dismissed, subject.wanted = True, None
@@ -123,10 +132,14 @@ class Reporter:
     @property
     def pending(self) -> int:
         """How many objects have something to be told that is not written."""
-        return len(self._doubtful) + sum(
-            subject.wanted is not None or subject.writing
-            for unit in self._units.values()
-            for subject in (unit.subject, *unit.pods.values())
+        return (
+            len(self._doubtful)
+            + len(self._placed)
+            + sum(
+                subject.wanted is not None or subject.writing
+                for unit in self._units.values()
+                for subject in (unit.subject, *unit.pods.values())
+            )
         )
 
     def reasons(self) -> Iterator[str]:
@@ -139,11 +152,15 @@ class Reporter:
     # ------------------------------------------------------------------------------- what should be told
 
     def _decided(
-        self, verdict: Verdict, plan: Displacement | None = None, stored: Callable[[], None] | None = None
+        self,
+        verdict: Verdict,
+        plan: Displacement | None = None,
+        stored: Callable[[], None] | None = None,
+        *,
+        since: float | None = None,
     ) -> None:
         told, workload = reports.report(verdict, plan), verdict.workload
-        self._doubtful.pop(workload.object.key, None)
-        unit = self._tell(workload, told)
+        unit = self._tell(workload, told, since)
         if stored is not None:
             unit.subject.awaited = told.plan, stored
             self._is_stored(unit.subject)
@@ -157,11 +174,17 @@ class Reporter:
             if not told.says_the_same(subject.written):
                 self._want(subject, Rank.POD, told)
 
-    def _tell(self, workload: Workload, told: Report) -> _Unit:
+    def _forget_unworded(self, key: Key) -> None:
+        """Something else is to be told of a unit, or nothing."""
+        self._doubtful.pop(key, None)
+        self._placed.pop(key, None)
+
+    def _tell(self, workload: Workload, told: Report, since: float | None = None) -> _Unit:
+        self._forget_unworded(workload.object.key)
         unit = self._units.setdefault(workload.object.key, _Unit(Subject(workload.key, workload)))
         subject = unit.subject
         subject.workload = workload
-        self._want(subject, Rank.PLACED if told.state is State.SCHEDULED else Rank.UNIT, told)
+        self._want(subject, Rank.PLACED if told.state is State.SCHEDULED else Rank.UNIT, told, since)
         return unit
 
     def _is_stored(self, subject: Subject) -> None:
@@ -172,8 +195,9 @@ class Reporter:
                 subject.awaited = None
                 stored()
 
-    def _want(self, subject: Subject, rank: Rank, told: Report) -> None:
-        self._queue.want(subject, rank, told, self._clock.monotonic())
+    def _want(self, subject: Subject, rank: Rank, told: Report, since: float | None = None) -> None:
+        """Tell this of an object; ``since`` is when it became true, now unless it is given."""
+        self._queue.want(subject, rank, told, self._clock.monotonic() if since is None else since)
         self._some.set()
 
     # ------------------------------------------------------------------------------------------- writing
@@ -200,10 +224,17 @@ class Reporter:
         now = self._clock.monotonic()
         while (first := next(iter(self._doubtful.values()), None)) is not None and first[0] <= now:
             self._decided(first[1])
+        overdue = now - self._pace.deferral
+        while (placed := next(iter(self._placed.values()), None)) and (not busy or placed[0] <= overdue):
+            self._decided(placed[1], since=placed[0])
         due = self._queue.take(now, busy=busy)
         while len(self._tasks) < self._pace.writers:
             if (subject := next(due, None)) is None:
-                times = (self._queue.next_time(busy=busy), first[0] if first is not None else None)
+                times = (
+                    self._queue.next_time(busy=busy),
+                    first[0] if first is not None else None,
+                    placed[0] + self._pace.deferral if placed is not None else None,
+                )
                 at = min((each for each in times if each is not None), default=None)
                 # Nobody says when the last binding is done, so it is looked.
                 return None if at is None else min(max(at - now, 0.0), _LOOK if busy else at)

@@ -20,6 +20,8 @@ class Settings:
     """How many calls are made at once."""
     bind_deadline: float = 4.0
     """Seconds until a call without an answer counts as lost; fewer than a lease outlives its holder."""
+    volume_deadline: float = 600.0
+    """Seconds that volumes of a gang are waited for; then it is decided again, and says why."""
     gather: float = 0.01
     """Seconds that changes are gathered before they are looked at, so that a gang's pods come together."""
     gather_many: float = 0.1

@@ -122,12 +122,17 @@ def need(shortfall: Shortfall) -> str:
         asked, best = f"{group} needs room for {wanted} in one {printable(shortfall.level)}", "the best has"
     if shortfall.fits >= shortfall.wanted:
         return f"{asked}. There is room by number, but not with everything that its parts ask for."
-    return f"{asked}; {best} {f'room for {shortfall.fits}' if shortfall.fits else 'none'}."
+    more = any(fit.at_least for fit in shortfall.best)
+    if not shortfall.fits:
+        return f"{asked}; {best} {'none that was found' if more else 'none'}."
+    return f"{asked}; {best} room for {'at least ' if more else ''}{shortfall.fits}."
 
 
 def domain_fit(fit: DomainFit) -> str:
     """How much one domain takes, what stops it there, and who holds that."""
-    fits = f"room for {counted(fit.fits, 'pod')}" if fit.fits else "no room"
+    fits = f"room for {'at least ' if fit.at_least else ''}{counted(fit.fits, 'pod')}"
+    if not fit.fits:
+        fits = "no room was found" if fit.at_least else "no room"
     room = f"{place(fit.domain)}: {fits}"
     if fit.limiting is None:
         return f"{room}."

@@ -13,9 +13,10 @@ from closeknit.apis import core_v1
 from closeknit.apis import resource_k8s_io_v1 as resource
 from closeknit.apis import storage_k8s_io_v1 as storage
 from closeknit.apis.meta_v1 import KubernetesObject
+from closeknit.dialects.core.allocated import devices_beside
 from closeknit.dialects.core.claims import resolved
-from closeknit.dialects.core.devices import devices_beside
-from closeknit.dialects.core.volumes import attachable, pods_by_volume_claim
+from closeknit.dialects.core.volumes import attachable
+from closeknit.dialects.ownership import indexes_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
@@ -88,7 +89,7 @@ def _volume(rng: Random, cluster: Cluster) -> Volume:
 
 def counted(cluster: Cluster, request: Request, claims: Claims) -> tuple[Cluster, Request]:
     """The same with all that is claimed as our readers say it: as resources and node filters."""
-    view = View(Store([pods_by_volume_claim()]))
+    view = View(Store(indexes_of(())))
     for made in _objects(claims):
         view.put(made)
     topology = None if request.topology is None else cluster.topology(request.topology)

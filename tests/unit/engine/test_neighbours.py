@@ -252,6 +252,79 @@ def test_pods_that_share_a_node_with_nobody_are_counted_beside_those_that_do() -
     assert outcome.statistics.steps + refused.statistics.steps <= 20
 
 
+LARGE = parse(
+    "".join(
+        f"z{zone}\n"
+        + "".join(
+            f"  z{zone}r{rack}\n" + "".join(f"    z{zone}r{rack}n{node}: 8\n" for node in range(20))
+            for rack in range(10)
+        )
+        for zone in range(2)
+    )
+)
+"""400 nodes of 8 GPUs: more than an exact layout walks over."""
+WITH_HOST = Near((HOSTNAME,), app("host"))
+
+
+@pytest.mark.parametrize(
+    ("request_", "placed"),
+    [
+        pytest.param(
+            asked(pods(50, "host"), pods(350, "guest", WITH_HOST)),
+            True,
+            id="each of 50 hosts goes where seven guests have room",
+        ),
+        pytest.param(
+            asked(pods(50, "host"), pods(401, "guest", WITH_HOST)),
+            False,
+            id="50 nodes with a host have no room for 401 guests",
+        ),
+        pytest.param(
+            asked(pods(200, "x", Spread("rack", app("x"))), required="block"),
+            False,
+            id="one in each rack at most while a rack elsewhere stays empty",
+        ),
+        pytest.param(
+            asked(pods(200, "x", Spread("rack", app("x")))), True, id="ten in each rack of the cluster"
+        ),
+        pytest.param(
+            asked(pods(1601, "x", Apart("rack", app("y"))), pods(1599, "y")),
+            False,
+            id="eleven racks for one set leave nine for another that needs ten",
+        ),
+        pytest.param(
+            asked(pods(1600, "x", Apart("rack", app("y"))), pods(1600, "y")),
+            True,
+            id="ten racks for each set",
+        ),
+        pytest.param(
+            asked(pods(12, "x", Apart("rack", app("x", "y"))), pods(9, "y", Apart("rack", app("y")))),
+            False,
+            id="sets that all keep apart need a rack for every pod",
+        ),
+    ],
+)
+def test_rules_are_decided_on_more_nodes_than_an_exact_layout_walks(request_: Request, placed: bool) -> None:
+    outcome = Engine(LARGE).decide(request_)
+    if placed:
+        assert isinstance(outcome, Placed)
+        assert check.violations(LARGE, request_, outcome) == []
+    else:
+        assert isinstance(outcome, Unplaceable)
+        assert outcome.statistics.steps <= 20
+
+
+def test_every_domain_that_takes_a_pod_is_told_where_only_one_of_a_block_can_be_used() -> None:
+    outcome = Engine(CLUSTER).solve(asked(pods(2, "x", Apart("block", app("x"))), required="rack"))
+    assert isinstance(outcome, Unplaceable)
+    (shortfall,) = outcome.shortfalls
+    assert {(fit.domain[-1], fit.fits, fit.at_least) for fit in shortfall.best} == {
+        ("r1", 1, False),
+        ("r2", 1, False),
+        ("r3", 1, False),
+    }
+
+
 @pytest.mark.parametrize(
     ("request_", "held", "told"),
     [

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from closeknit.kube.errors import UnavailableError
+from closeknit.kube.errors import ForbiddenError, UnavailableError
 from closeknit.kube.leases import Lease, LostLeaseError, Terms
 from closeknit.kube.port import Object
 from closeknit.kube.resources import LEASES, Resource
@@ -206,6 +206,31 @@ async def test_a_server_that_is_down_is_waited_for() -> None:
     await clock.advance(30)
     assert work.running == []
     toy.fault = None
+    await clock.advance(3)
+    assert work.running == ["a"]
+    await end(holder)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param("get leases", id="it may not be read"),
+        pytest.param("create leases", id="it may not be made, or its namespace is missing"),
+        pytest.param("replace leases", id="it may not be written"),
+    ],
+)
+async def test_why_a_lease_cannot_be_taken_is_told_once_and_it_is_tried_again(call: str) -> None:
+    toy, clock, work, told = Toy(), HandClock(), Work(), list[str]()
+    if call != "create leases":
+        first = asyncio.create_task(lease(toy, clock, "before").hold(lambda: work.by("before")))
+        await clock.advance()
+        await end(first)
+    toy.refused[call] = ForbiddenError("leases are not yours")
+    mine = Lease(toy.api, "l", namespace="ns", identity="a", random=Random(1), clock=clock, told=told.append)
+    holder = asyncio.create_task(mine.hold(lambda: work.by("a")))
+    await clock.advance(30)
+    assert (work.running, told) == ([], ["leases are not yours"])
+    toy.refused.clear()
     await clock.advance(3)
     assert work.running == ["a"]
     await end(holder)

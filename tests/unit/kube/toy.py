@@ -18,6 +18,8 @@ class Toy:
     version: int = 0
     fault: ApiError | None = None
     """What every call raises, while it is set."""
+    refused: dict[str, ApiError] = field(default_factory=dict)
+    """By call, such as ``get leases``, what it raises."""
     calls: list[str] = field(default_factory=list)
 
     @property
@@ -26,8 +28,8 @@ class Toy:
 
     def _called(self, verb: str, resource: Resource) -> None:
         self.calls.append(f"{verb} {resource.plural}")
-        if self.fault is not None:
-            raise self.fault
+        if (fault := self.fault or self.refused.get(self.calls[-1])) is not None:
+            raise fault
 
     def _store(self, key: tuple[str, str, str], obj: Mapping[str, Any]) -> Object:
         self.version += 1

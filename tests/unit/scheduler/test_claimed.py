@@ -13,6 +13,7 @@ from closeknit.scheduler.cluster_state import ClusterState
 from tests.filters.cases import Object, node, pod
 from tests.filters.claims import (
     GPUS,
+    ZONE,
     claim,
     claiming,
     csi_node,
@@ -21,6 +22,7 @@ from tests.filters.claims import (
     on_nodes,
     request,
     resource_slice,
+    storage_class,
     volume,
     volume_claim,
 )
@@ -127,13 +129,47 @@ def test_devices_are_held_by_the_pod_that_runs_with_them_and_by_nobody_when_it_h
     assert live.verdict() == "a"
 
 
-def test_a_pod_waits_until_its_volume_is_bound_and_goes_where_it_is_reached() -> None:
-    live = Live(node("a"), node("b"), volume_claim("data"), pod("p", mounting("data")))
-    assert live.verdict().startswith('PersistentVolumeClaim "data" has no volume yet')
+def test_a_pod_goes_where_its_volume_can_be_made_or_is_reached() -> None:
+    late = storage_class("late", "disk.example.com", "z1")
+    zoned = node("a", labels={ZONE: "z1"})
+    live = Live(zoned, node("b"), late, volume_claim("data", class_name="late"), pod("p", mounting("data")))
+    assert live.verdict() == "a"
 
-    live.hear(volume("disk", "data", **on_nodes("b")), volume_claim("data", "disk"))
+    live.hear(volume("disk", "data", **on_nodes("b")), volume_claim("data", "disk", "late"))
 
     assert live.verdict() == "b"
+
+
+@pytest.mark.parametrize(
+    ("changed", "want"),
+    [
+        pytest.param(
+            {"volumeBindingMode": "Immediate"}, "binds volumes before pods are placed", id="at once"
+        ),
+        pytest.param({"metadata": {"name": "other"}}, "no StorageClass", id="no class"),
+    ],
+)
+def test_a_pod_whose_volume_is_for_others_to_bind_stays_pending(changed: Object, want: str) -> None:
+    late = {**storage_class("late"), **changed}
+    live = Live(node("a"), late, volume_claim("data", class_name="late"), pod("p", mounting("data")))
+
+    assert want in live.verdict()
+
+
+def test_a_node_that_was_selected_for_a_volume_is_the_only_one() -> None:
+    claimed = volume_claim("data", class_name="late")
+    claimed["metadata"]["annotations"] = {"volume.kubernetes.io/selected-node": "b"}
+    live = Live(node("a"), node("b"), storage_class("late"), claimed, pod("p", mounting("data")))
+
+    assert live.verdict() == "b"
+
+
+def test_a_pod_with_a_volume_of_its_own_stays_pending_with_that_reason() -> None:
+    template = {"spec": volume_claim("x", class_name="late")["spec"]}
+    own = {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}
+    live = Live(node("a"), storage_class("late"), pod("p", own))
+
+    assert "made for it alone" in live.verdict()
 
 
 @pytest.mark.parametrize(
@@ -172,3 +208,20 @@ def test_a_volume_for_one_pod_alone_is_free_again_when_its_pod_has_gone() -> Non
     live.hear(runs, gone=True)
 
     assert live.verdict() == "a"
+
+
+def test_a_rule_about_namespaces_with_a_label_follows_the_label() -> None:
+    selector = {"namespaceSelector": {"matchLabels": {"team": "a"}}, "labelSelector": {}}
+    term = {"topologyKey": "kubernetes.io/hostname", **selector}
+    away = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    runs = pod("runs", {**away, "nodeName": "a"})
+    live = Live(node("a"), runs, pod("p", {}), _namespace("default", {"team": "a"}))
+    assert live.verdict() == "no room"
+
+    live.hear(_namespace("default", {"team": "b"}))
+
+    assert live.verdict() == "a"
+
+
+def _namespace(name: str, labels: dict[str, str]) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}

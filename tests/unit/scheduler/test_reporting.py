@@ -22,8 +22,12 @@ from closeknit.kube.errors import ApiError, ForbiddenError, UnavailableError
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi, MergePatch
 from closeknit.kube.resources import EVENTS, NODES, PODS, Resource
+from closeknit.scheduler import reports
+from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.preemption import Displacement
 from closeknit.scheduler.report_queue import Pace
 from closeknit.scheduler.reporting import Reporter
+from closeknit.scheduler.reports import Report, report
 from closeknit.testing.clock import HandClock
 from tests.unit.scheduler.verdicts import NAME, decided, gang, invalid
 
@@ -255,6 +259,32 @@ async def test_good_news_waits_for_bindings_but_not_for_ever_and_bad_news_does_n
         await made.clock.advance(2)
         assert await made.scheduled() == ("True", "Scheduled")
         await _stopped(task)
+
+
+async def test_good_news_that_waits_is_put_into_words_when_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worded: list[Verdict] = []
+
+    def counting(verdict: Verdict, plan: Displacement | None = None) -> Report:
+        worded.append(verdict)
+        return report(verdict, plan)
+
+    monkeypatch.setattr(reports, "report", counting)
+    gone = replace(PLACED.workload, object=replace(NAME, name="gone"))
+    async with bed() as made:
+        made.busy = True
+        task = asyncio.create_task(made.reporter.run())
+        made.reporter.placed(PLACED)
+        made.reporter.placed(replace(PLACED, workload=gone))
+        await made.clock.advance(1)
+        made.reporter.gone(gone.object.key)
+        assert (worded, made.reporter.pending) == ([], 1)
+        made.busy = False
+        await made.clock.advance(1)
+        assert await made.scheduled() == ("True", "Scheduled")
+        await _stopped(task)
+    assert worded == [PLACED]
 
 
 async def test_a_server_that_is_away_is_told_later() -> None:

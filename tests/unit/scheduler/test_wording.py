@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from closeknit.hub.outcome import (
@@ -50,6 +52,11 @@ def shortfall(wanted: int, fits: int, level: str | None = RACK) -> Shortfall:
             shortfall(3, 2),
             "subgroup-b needs room for 3 pods in one topology/rack; the best has room for 2.",
             id="the best domain takes fewer pods than the group needs",
+        ),
+        pytest.param(
+            replace(shortfall(3, 2), best=(DomainFit(("r",), 2, None, at_least=True),)),
+            "subgroup-b needs room for 3 pods in one topology/rack; the best has room for at least 2.",
+            id="the best domain may take more than was found",
         ),
         pytest.param(
             shortfall(1, 0),
@@ -104,6 +111,12 @@ def test_a_shortfall_says_what_is_needed_and_what_is_there(short: Shortfall, sen
             id="many holders are counted",
         ),
         pytest.param(DomainFit(("r",), 4, None), "r: room for 4 pods.", id="no resource limits it"),
+        pytest.param(
+            DomainFit(("r",), 4, None, at_least=True), "r: room for at least 4 pods.", id="more may fit"
+        ),
+        pytest.param(
+            DomainFit(("r",), 0, None, at_least=True), "r: no room was found.", id="some may fit after all"
+        ),
     ],
 )
 def test_a_domain_says_how_much_it_takes_and_what_stops_it(fit: DomainFit, sentence: str) -> None:

@@ -22,7 +22,8 @@ from closeknit.dialects.kueue import owners
 from closeknit.dialects.kueue.assignments import Assigned, from_written
 from closeknit.dialects.kueue.compile import Nominated, nominated, queued_workload
 from closeknit.dialects.kueue.jobs import is_finished
-from closeknit.dialects.kueue.render import started_template, workload_object
+from closeknit.dialects.kueue.to_started import started_template
+from closeknit.dialects.kueue.to_workload import workload_object
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key

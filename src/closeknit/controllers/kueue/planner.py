@@ -30,8 +30,8 @@ from closeknit.controllers.runtime.controller import Controller
 from closeknit.controllers.runtime.writes import Decision
 from closeknit.dialects.compiling import topologies_of
 from closeknit.dialects.kueue.compile import Nominated
-from closeknit.dialects.kueue.render import admission_object
 from closeknit.dialects.kueue.status import pending
+from closeknit.dialects.kueue.to_workload import admission_object
 from closeknit.dialects.kueue.topologies import FAMILY
 from closeknit.dialects.store.view import View
 from closeknit.hub.accounts import Accounts

@@ -18,7 +18,7 @@ from closeknit.controllers.runtime.writes import NOTHING, Create, Decision, Dele
 from closeknit.dialects.core.pods import ReadPod, Stage
 from closeknit.dialects.kueue import owners
 from closeknit.dialects.kueue.compile import nominated, queued_workload
-from closeknit.dialects.kueue.render import workload_object
+from closeknit.dialects.kueue.to_workload import workload_object
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key

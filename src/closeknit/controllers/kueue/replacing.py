@@ -5,7 +5,7 @@ from __future__ import annotations
 from closeknit.controllers.kueue.admission_plan import AdmissionPlan
 from closeknit.controllers.kueue.reservations import BY_WORKLOAD, Reservation, continued
 from closeknit.controllers.kueue.workload_status import Admit, Evict
-from closeknit.dialects.kueue.render import admission_object
+from closeknit.dialects.kueue.to_workload import admission_object
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed

@@ -16,6 +16,7 @@ from closeknit.apis import core_v1
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.controllers.kueue.conditions import EVICTED, REQUEUED, condition, holds, reserves
+from closeknit.dialects.core.namespaces import by_name
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.pods import Shape, Stage, read_pod, read_template
 from closeknit.dialects.kueue import owners
@@ -91,7 +92,7 @@ def name_of(workload: Stored[wire.Workload]) -> str:
 def unit(view: View, key: Key) -> Reservation | Nominated | None:
     """What a Workload asks of its queue: nothing, to be admitted, or to keep what it has."""
     stored = view.get(key)
-    if stored is None or owners.is_spare(view, stored):
+    if stored is None or (owners.is_spare(view, stored) and not owners.is_replaced(view, key)):
         return None
     if reserves(stored):
         return view.derive(reservation, key)
@@ -158,7 +159,8 @@ def pod_holding(view: View, key: Key) -> Holding | None:
     if pod.problems or pod.stage not in (Stage.RUNNING, Stage.LEAVING):
         return None
     (claim, *_) = view.values(CLAIM, key)
-    return pod.holding(claim.holder)
+    held = pod.holding(claim.holder)
+    return replace(held, neighbour=by_name(view, held.neighbour)[0])
 
 
 def _asked(workload: wire.Workload) -> Iterator[Asked]:
@@ -218,10 +220,8 @@ def _with_places(
             left = pods - min(ended[node], pods)
             ended[node] -= pods - left
             if node and left:
-                shape = each.shape
-                holdings.append(
-                    Holding(made.name, node, shape.resources, left, shape.host_ports, shape.neighbour)
-                )
+                shape, (seen, _) = each.shape, by_name(view, each.shape.neighbour)
+                holdings.append(Holding(made.name, node, shape.resources, left, shape.host_ports, seen))
         fixed = fixed or (bool(gone) and len(domains) == 1)
     return replace(made, holdings=tuple(holdings), whole=True, lost=tuple(lost), fixed=fixed)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -76,7 +76,7 @@ def allocations(
                 claim.results += (_result(name, each, exact.tolerations, admin=True) for each in free[:count])
             else:
                 choices += [_Choice(key, name, free)] * count
-    given = _matching(choices) if not missing else {}
+    given = matching([each.candidates for each in choices]) if not missing else {}
     for number, choice in enumerate(choices):
         if number in given:
             tolerations = tolerating[choice.claim, choice.request]
@@ -100,17 +100,19 @@ def by_node(view: View, query: Query) -> Mapping[str, Sequence[Id]]:
     return found
 
 
-def _matching(choices: Sequence[_Choice]) -> dict[int, Id]:
-    """A device of its own for each choice, as many as can have one: augmenting paths."""
-    owner: dict[Id, int] = {}
+_T = TypeVar("_T")
 
-    def give(number: int, tried: set[Id]) -> bool:
-        candidates = choices[number].candidates
-        for each in candidates:
+
+def matching(candidates: Sequence[Sequence[_T]]) -> dict[int, _T]:
+    """For as many as can have one, by number, one of their candidates for themselves: augmenting paths."""
+    owner: dict[_T, int] = {}
+
+    def give(number: int, tried: set[_T]) -> bool:
+        for each in candidates[number]:
             if each not in owner:
                 owner[each] = number
                 return True
-        for each in candidates:
+        for each in candidates[number]:
             if each not in tried:
                 tried.add(each)
                 if give(owner[each], tried):
@@ -119,9 +121,9 @@ def _matching(choices: Sequence[_Choice]) -> dict[int, Id]:
         return False
 
     # Who has the least choice goes first, so that most find theirs at once.
-    for number in sorted(range(len(choices)), key=lambda each: len(choices[each].candidates)):
+    for number in sorted(range(len(candidates)), key=lambda each: len(candidates[each])):
         give(number, set())
-    return {number: device for device, number in owner.items()}
+    return {number: each for each, number in owner.items()}
 
 
 def _result(

@@ -27,11 +27,13 @@ from closeknit.dialects.core.devices import (
     matched,
     query_of,
 )
+from closeknit.dialects.core.namespaces import by_name
 from closeknit.dialects.core.node_filters import hub_node, selector_terms
 from closeknit.dialects.core.notes import binds
-from closeknit.dialects.core.volumes import add_volume, attachable
+from closeknit.dialects.core.volumes import add_volume, attachable, volumes_beside
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
+from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import NAME_FIELD, Node, NodeFilter, Operator, Requirement, Term
 from closeknit.hub.problems import Problem
@@ -92,7 +94,7 @@ def resolved_pods(view: View, namespace: str, pods: PodSet) -> tuple[PodSet, lis
             case "ResourceClaim" | "ResourceClaimTemplate":
                 _add_claim(view, namespace, reference, claimed)
             case _:
-                add_volume(view, namespace, reference, claimed)
+                add_volume(view, namespace, reference, claimed, shared=pods.count > 1)
     for name, amount in pods.resources.items():
         query = _query_for(view, name)
         if query is not None:
@@ -380,8 +382,15 @@ def node_of(view: View, key: Key) -> Node | None:
 def read_node(view: View, stored: Stored[core_v1.Node], found: list[Problem]) -> Node:
     """The same; what cannot be read of it is added to ``found``."""
     node = hub_node(stored.content, found)
-    more = devices_beside(view, node.name, node.allocatable) + Resources(attachable(view, node.name))
+    volumes = attachable(view, node.name) | volumes_beside(view, node.name)
+    more = devices_beside(view, node.name, node.allocatable) + Resources(volumes)
     return replace(node, allocatable=node.allocatable + more) if more else node
+
+
+def held_for(view: View, pod: ReadPod, workload: str) -> Holding:
+    """What a pod holds on its node for a workload, and what its rules mean to others."""
+    held = pod.holding(workload)
+    return replace(held, resources=held_by(view, pod), neighbour=by_name(view, held.neighbour)[0])
 
 
 def held_by(view: View, pod: ReadPod) -> Resources:

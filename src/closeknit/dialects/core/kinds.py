@@ -10,6 +10,7 @@ from closeknit.apis import core_v1, scheduling_k8s_io_v1
 from closeknit.apis import resource_k8s_io_v1 as devices
 from closeknit.apis import storage_k8s_io_v1 as storage
 from closeknit.apis.resource_nvidia_com_v1beta1 import ComputeDomain
+from closeknit.apis.topology_node_k8s_io_v1alpha2 import NodeResourceTopology
 from closeknit.apis.wire import words
 from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.paths import Path
@@ -24,6 +25,7 @@ KINDS = (
     *(
         replace(each, optional=True)
         for each in (
+            Kind("", "Namespace", ("v1",), core_v1.Namespace, namespaced=False),
             Kind("", "PersistentVolume", ("v1",), core_v1.PersistentVolume, namespaced=False),
             Kind("", "PersistentVolumeClaim", ("v1",), core_v1.PersistentVolumeClaim),
             Kind("storage.k8s.io", "StorageClass", ("v1",), storage.StorageClass, namespaced=False),
@@ -33,13 +35,20 @@ KINDS = (
             Kind("resource.k8s.io", "ResourceClaim", _DEVICES, devices.ResourceClaim),
             Kind("resource.k8s.io", "ResourceClaimTemplate", _DEVICES, devices.ResourceClaimTemplate),
             Kind("resource.nvidia.com", "ComputeDomain", ("v1beta1",), ComputeDomain),
+            Kind(
+                "topology.node.k8s.io",
+                "NodeResourceTopology",
+                ("v1alpha2",),
+                NodeResourceTopology,
+                namespaced=False,
+            ),
         )
     ),
 )
 
 PASSED_OVER = {
     "": words("""
-        Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace PodTemplate
+        Binding ComponentStatus ConfigMap Endpoints Event LimitRange PodTemplate
         ReplicationController ResourceQuota Secret Service ServiceAccount
     """),
     "scheduling.k8s.io": words("CompositePodGroup"),

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from closeknit.apis import core_v1
-from closeknit.hub.neighbours import Apart, Near, Neighbour, PodRule, PodSelector, Spread
+from closeknit.dialects.core.namespaces import NAME
+from closeknit.hub.neighbours import (
+    Apart,
+    NamespaceSelector,
+    Near,
+    Neighbour,
+    PodRule,
+    PodSelector,
+    Spread,
+)
 from closeknit.hub.nodes import Operator, Requirement
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import OneOf, Problem, Range
@@ -18,7 +27,6 @@ from closeknit.hub.sentences import core as sentences
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _POLICIES = ("Honor", "Ignore")
 
@@ -59,7 +67,6 @@ class NeighbourReader:
         self._labels = labels
         self._spoken_of: set[str] = set()
         self.problems: list[Problem] = []
-        self.unsayable: list[Problem] = []
 
     def read(self) -> Neighbour:
         """What others see of the pod."""
@@ -104,36 +111,30 @@ class NeighbourReader:
     def _term(self, given: core_v1.PodAffinityTerm, path: Path) -> tuple[str, PodSelector]:
         if not given.topology_key:
             self.problems.append(sentences.TOPOLOGY_KEY_MISSING.at((*path, "topologyKey")))
-        namespaces = self._namespaces(given, path)
+        namespaces, within = self._namespaces(given, path)
         requirements = self._requirements(given.label_selector, (*path, "labelSelector"))
         if given.label_selector is None:
             # Without a selector nobody is meant.
             return given.topology_key, PodSelector(frozenset())
         requirements += self._own(given.match_label_keys, Operator.IN)
         requirements += self._own(given.mismatch_label_keys, Operator.NOT_IN)
-        return given.topology_key, PodSelector(namespaces, tuple(requirements))
+        return given.topology_key, PodSelector(namespaces, tuple(requirements), within)
 
-    def _namespaces(self, given: core_v1.PodAffinityTerm, path: Path) -> frozenset[str] | None:
-        """The namespaces that a term means; None for all of them."""
+    def _namespaces(
+        self, given: core_v1.PodAffinityTerm, path: Path
+    ) -> tuple[frozenset[str] | None, tuple[NamespaceSelector, ...]]:
+        """The names of the namespaces that a term means, None for all of them; and selectors among these."""
         chosen = given.namespace_selector
         named = frozenset(given.namespaces)
         if chosen is None:
-            return named or frozenset([self._namespace])
-        at = (*path, "namespaceSelector")
-        requirements = [
-            each
-            for each in self._requirements(chosen, at, mine=False)
-            if each.operator is not Operator.EXISTS
-        ]
+            return named or frozenset([self._namespace]), ()
+        requirements = self._requirements(chosen, (*path, "namespaceSelector"), mine=False)
         if not requirements:
-            return None
-        names: set[str] | None = None
-        for each in requirements:
-            if each.key != _NAMESPACE_NAME or each.operator is not Operator.IN:
-                self.unsayable.append(sentences.NAMESPACES_NOT_IN_SIGHT.at(at))
-                return None
-            names = set(each.values) if names is None else names & set(each.values)
-        return named | frozenset(names or ())
+            return None, ()
+        if all(each.key == NAME and each.operator is Operator.IN for each in requirements):
+            names = frozenset.intersection(*(frozenset(each.values) for each in requirements))
+            return named | names, ()
+        return None, (NamespaceSelector(named, tuple(requirements)),)
 
     def _spread(self, given: core_v1.TopologySpreadConstraint, path: Path) -> Spread:
         if not given.topology_key:
@@ -174,27 +175,33 @@ class NeighbourReader:
     def _requirements(
         self, given: core_v1.LabelSelector | None, path: Path, *, mine: bool = True
     ) -> list[Requirement]:
-        if given is None:
-            return []
-        found = [Requirement(key, Operator.IN, (value,)) for key, value in sorted(given.match_labels.items())]
-        for i, each in enumerate(given.match_expressions):
-            at = (*path, "matchExpressions", i)
-            if each.operator not in _OPERATORS:
-                remedy = OneOf.among(each.operator, _OPERATORS)
-                wrong = sentences.UNKNOWN_CHOICE.at((*at, "operator"), value=each.operator, remedy=remedy)
-                self.problems.append(wrong)
-                continue
-            if each.operator in ("In", "NotIn") and not each.values:
-                self.problems.append(sentences.VALUES_MISSING.at((*at, "values"), operator=each.operator))
-            values = tuple(sorted(set(each.values)))
-            found.append(Requirement(each.key, Operator(each.operator), values))
+        found = requirements(given, path, self.problems) if given is not None else []
         if mine:
             self._spoken_of.update(each.key for each in found)
         return found
+
+
+def requirements(given: core_v1.LabelSelector, path: Path, problems: list[Problem]) -> list[Requirement]:
+    """What a selector asks of labels; what is wrong with it is added to ``problems``, and left out."""
+    found = [Requirement(key, Operator.IN, (value,)) for key, value in sorted(given.match_labels.items())]
+    for i, each in enumerate(given.match_expressions):
+        at = (*path, "matchExpressions", i)
+        if each.operator not in _OPERATORS:
+            remedy = OneOf.among(each.operator, _OPERATORS)
+            problems.append(
+                sentences.UNKNOWN_CHOICE.at((*at, "operator"), value=each.operator, remedy=remedy)
+            )
+            continue
+        if each.operator in ("In", "NotIn") and not each.values:
+            problems.append(sentences.VALUES_MISSING.at((*at, "values"), operator=each.operator))
+        values = tuple(sorted(set(each.values)))
+        found.append(Requirement(each.key, Operator(each.operator), values))
+    return found
 
 
 def _joined(selectors: list[PodSelector]) -> PodSelector:
     """Pods that all of these mean."""
     named = [each.namespaces for each in selectors if each.namespaces is not None]
     requirements = tuple(dict.fromkeys(each for one in selectors for each in one.requirements))
-    return PodSelector(frozenset.intersection(*named) if named else None, requirements)
+    within = tuple(dict.fromkeys(each for one in selectors for each in one.within))
+    return PodSelector(frozenset.intersection(*named) if named else None, requirements, within)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from closeknit.hub.neighbours import Near, Neighbour, PodSelector, Spread
@@ -68,13 +69,24 @@ def _pod_affinity(given: Neighbour) -> dict[str, Any]:
             continue
         field = "podAffinity" if isinstance(rule, Near) else "podAntiAffinity"
         for key in rule.keys if isinstance(rule, Near) else (rule.key,):
-            term = _pod_term(key, rule.selector, given.namespace)
+            terms = _pod_terms(key, rule.selector, given.namespace)
             if rule.weight is None:
-                found.setdefault(field, {}).setdefault(_REQUIRED, []).append(term)
+                found.setdefault(field, {}).setdefault(_REQUIRED, []).extend(terms)
             else:
-                wished = {"weight": rule.weight, "podAffinityTerm": term}
-                found.setdefault(field, {}).setdefault(_PREFERRED, []).append(wished)
+                wished = ({"weight": rule.weight, "podAffinityTerm": term} for term in terms)
+                found.setdefault(field, {}).setdefault(_PREFERRED, []).extend(wished)
     return found
+
+
+def _pod_terms(key: str, selector: PodSelector, own: str) -> Iterator[dict[str, Any]]:
+    """A term for each list of namespaces; Kubernetes means the pods that all required ones mean."""
+    if selector.namespaces is not None or not selector.within:
+        yield _pod_term(key, selector, own)
+    for each in selector.within:
+        named = {"namespaces": sorted(each.named)} if each.named else {}
+        labelled = {"matchExpressions": [_requirement(one) for one in each.requirements]}
+        chosen = {"namespaceSelector": labelled, "labelSelector": _label_selector(selector)}
+        yield {"topologyKey": key, **named, **chosen}
 
 
 def _pod_term(key: str, selector: PodSelector, own: str) -> dict[str, Any]:

@@ -93,8 +93,6 @@ class ReadPod:
     """Empty where it has none."""
     problems: tuple[Problem, ...]
     """What is wrong with it; its shape then means nothing."""
-    unsayable: tuple[Problem, ...]
-    """Constraints that no request can express; they matter to those who place it."""
     lost: bool = False
     """Whether it has a node that is not in the store."""
 
@@ -119,11 +117,10 @@ class ReadPod:
 
 @dataclass(frozen=True, slots=True)
 class ReadTemplate:
-    """What each pod of a template asks for; ``problems`` and ``unsayable`` are those of ``ReadPod``."""
+    """What each pod of a template asks for; ``problems`` are those of ``ReadPod``."""
 
     shape: Shape
     problems: tuple[Problem, ...]
-    unsayable: tuple[Problem, ...]
 
 
 def read_template(
@@ -141,10 +138,7 @@ def read_template(
     read = _read_template(_encoded(bare), namespace, tuple(sorted(labels.items())))
     if not path:
         return read
-    problems, unsayable = (
-        tuple(problem.under(*path) for problem in found) for found in (read.problems, read.unsayable)
-    )
-    return ReadTemplate(read.shape, problems, unsayable)
+    return ReadTemplate(read.shape, tuple(problem.under(*path) for problem in read.problems))
 
 
 _encoded = msgspec.json.Encoder().encode
@@ -156,8 +150,7 @@ def _read_template(written: bytes, namespace: str, labels: tuple[tuple[str, str]
     spec, read = _read_spec(written)
     reader = NeighbourReader(spec, namespace, dict(labels))
     shape = _with_neighbour(read.shape, reader.read())
-    problems, unsayable = (*read.problems, *reader.problems), (*read.unsayable, *reader.unsayable)
-    return ReadTemplate(shape, problems, unsayable)
+    return ReadTemplate(shape, (*read.problems, *reader.problems))
 
 
 @lru_cache(maxsize=4096)
@@ -176,7 +169,7 @@ def _read_spec(written: bytes) -> tuple[core_v1.PodSpec, ReadTemplate]:
     shape = Shape(
         pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found), references(spec)
     )
-    return spec, ReadTemplate(shape, tuple(found), ())
+    return spec, ReadTemplate(shape, tuple(found))
 
 
 def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
@@ -189,7 +182,6 @@ def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
         stage=_stage(pod),
         node=pod.spec.node_name,
         problems=read.problems,
-        unsayable=read.unsayable,
     )
 
 

@@ -14,7 +14,7 @@ from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub import quantities
 from closeknit.hub.keys import Key
-from closeknit.hub.nodes import Operator, Requirement, Term
+from closeknit.hub.nodes import NAME_FIELD, Operator, Requirement, Term
 from closeknit.hub.problems import InvalidError, Problem
 from closeknit.hub.request import Reference
 from closeknit.hub.sentences import claims as sentences
@@ -32,6 +32,8 @@ _ZONES = {
 }
 """Labels of a volume that its node must have, and under which name."""
 _ALONE = "ReadWriteOncePod"
+NOT_MADE = "kubernetes.io/no-provisioner"
+"""The provisioner of a class whose volumes nobody makes."""
 
 
 class _Claimed(Protocol):
@@ -79,11 +81,16 @@ def attachable(view: View, node: str) -> dict[str, int]:
     return {attach_limit(each): own.get(each, ANY_NUMBER) for each in limited}
 
 
-def add_volume(view: View, namespace: str, reference: Reference, claimed: _Claimed) -> None:
+def add_volume(
+    view: View, namespace: str, reference: Reference, claimed: _Claimed, *, shared: bool = False
+) -> None:
     """Count a claim to a volume, or a volume of a class that is made for each pod."""
     if reference.kind == "StorageClass":
-        _add_class(view, core_v1.PersistentVolumeClaimSpec(storage_class_name=reference.name or None),
-                   "", claimed)  # fmt: skip
+        if binds(view):
+            claimed.problems.append(sentences.VOLUME_OF_ITS_OWN.at(()))
+            return
+        spec = core_v1.PersistentVolumeClaimSpec(storage_class_name=reference.name or None)
+        _add_class(view, spec, "", claimed, shared=False)
         return
     stored = view.get(Key("", "PersistentVolumeClaim", namespace, reference.name))
     if stored is None:
@@ -98,7 +105,9 @@ def add_volume(view: View, namespace: str, reference: Reference, claimed: _Claim
             claimed.terms.append((Term((taken,)),))
             break
     if not spec.volume_name:
-        _add_class(view, spec, reference.name, claimed)
+        _add_class(view, spec, reference.name, claimed, shared=shared)
+        if selected := stored.content.metadata.annotations.get("volume.kubernetes.io/selected-node"):
+            claimed.terms.append((Term((Requirement(NAME_FIELD, Operator.IN, (selected,)),)),))
         return
     volume = view.get(Key("", "PersistentVolume", "", spec.volume_name))
     if volume is None:
@@ -124,12 +133,11 @@ def _reached_from(volume: core_v1.PersistentVolume) -> list[tuple[Term, ...]]:
     return found
 
 
-def _add_class(view: View, spec: core_v1.PersistentVolumeClaimSpec, name: str, claimed: _Claimed) -> None:
+def _add_class(
+    view: View, spec: core_v1.PersistentVolumeClaimSpec, name: str, claimed: _Claimed, *, shared: bool
+) -> None:
     """Count a claim that has no volume yet, by the class from which it will get one."""
-    if binds(view):
-        claimed.problems.append(sentences.VOLUME_NOT_BOUND.at((), name=name))
-        return
-    stored = _class_of(view, spec.storage_class_name)
+    stored = class_of(view, spec.storage_class_name)
     if stored is None:
         missing = spec.storage_class_name or "that is the default"
         claimed.problems.append(sentences.NOT_IN_SIGHT.at((), kind="StorageClass", name=missing))
@@ -139,8 +147,12 @@ def _add_class(view: View, spec: core_v1.PersistentVolumeClaimSpec, name: str, c
         claimed.take([attach_limit(given.provisioner)], 1)
     if given.volume_binding_mode != "WaitForFirstConsumer":
         claimed.problems.append(sentences.VOLUME_IMMEDIATE.at((), name=name))
-    elif given.provisioner == "kubernetes.io/no-provisioner":
+    elif spec.selector is not None and binds(view):
+        claimed.problems.append(sentences.VOLUME_SELECTED.at((), name=name))
+    elif given.provisioner == NOT_MADE:
         claimed.terms.append(tuple(_volumes_to_have(view, spec, stored.name)))
+        if not shared:
+            claimed.take([volumes_of(stored.name)], 1)
     elif given.allowed_topologies:
         terms = (
             Term(tuple(Requirement(each.key, Operator.IN, tuple(sorted(each.values))) for each in term))
@@ -149,7 +161,8 @@ def _add_class(view: View, spec: core_v1.PersistentVolumeClaimSpec, name: str, c
         claimed.terms.append(tuple(terms))
 
 
-def _class_of(view: View, name: str | None) -> Stored[StorageClass] | None:
+def class_of(view: View, name: str | None) -> Stored[StorageClass] | None:
+    """The class of a claim: the one that it names, or the default."""
     if name is not None:
         return view.get(Key("storage.k8s.io", "StorageClass", "", name))
     defaults = [
@@ -160,22 +173,79 @@ def _class_of(view: View, name: str | None) -> Stored[StorageClass] | None:
     return defaults[0] if defaults else None
 
 
+def volumes_of(name: str) -> str:
+    """The resource of which a pod takes one for each claim to a volume of a class that nobody makes."""
+    return f"{name}.storageclass.storage.k8s.io/persistentvolumes"
+
+
+def free_volumes(view: View, name: str) -> tuple[Stored[core_v1.PersistentVolume], ...]:
+    """The volumes of a class that nobody has."""
+    return tuple(
+        stored
+        for stored in view.of(core_v1.PersistentVolume)
+        if stored.content.spec.storage_class_name == name
+        and stored.content.spec.claim_ref is None
+        and stored.content.status.phase in ("", "Available")
+    )
+
+
+def found_classes(view: View) -> tuple[str, ...]:
+    """The classes whose volumes are not made but found when their pod is placed."""
+    return tuple(
+        sorted(
+            stored.name
+            for stored in view.of(StorageClass)
+            if stored.content.provisioner == NOT_MADE
+            and stored.content.volume_binding_mode == "WaitForFirstConsumer"
+        )
+    )
+
+
+def volumes_beside(view: View, node: str) -> dict[str, int]:
+    """How many free volumes of each class that nobody makes a node reaches."""
+    return {
+        volumes_of(name): sum(
+            bool(reaches(view, each.name, node)) for each in view.derive(free_volumes, name)
+        )
+        for name in view.derive(found_classes)
+    }
+
+
+def reaches(view: View, volume: str, node: str) -> bool | None:
+    """Whether a volume can be used from a node; None where one of them is not in sight."""
+    stored = view.get(Key("", "PersistentVolume", "", volume))
+    machine = view.get(Key("", "Node", "", node))
+    if stored is None or machine is None:
+        return None
+    labels = {**machine.content.metadata.labels, NAME_FIELD: node}
+    return all(
+        any(
+            term.requirements and all(each.holds(labels.get(each.key)) for each in term.requirements)
+            for term in terms
+        )
+        for terms in _reached_from(stored.content)
+    )
+
+
+def could_have(wanted: core_v1.PersistentVolumeClaimSpec, volume: core_v1.PersistentVolume) -> bool:
+    """Whether a free volume of its class is what a claim wants."""
+    return (
+        set(wanted.access_modes) <= set(volume.spec.access_modes)
+        and wanted.volume_mode == volume.spec.volume_mode
+        and size_of(volume.spec.capacity) >= size_of(wanted.resources.requests)
+    )
+
+
 def _volumes_to_have(view: View, spec: core_v1.PersistentVolumeClaimSpec, name: str) -> Iterator[Term]:
     """Nodes that reach a volume of a class that nobody has and that is what a claim wants."""
-    for stored in view.of(core_v1.PersistentVolume):
-        volume = stored.content.spec
-        if (
-            volume.storage_class_name == name
-            and volume.claim_ref is None
-            and stored.content.status.phase in ("", "Available")
-            and set(spec.access_modes) <= set(volume.access_modes)
-            and _size(volume.capacity) >= _size(spec.resources.requests)
-        ):
+    for stored in view.derive(free_volumes, name):
+        if could_have(spec, stored.content):
             lists = _reached_from(stored.content)
-            yield from lists[0] if lists else (Term((Requirement("metadata.name", Operator.NOT_IN, ()),)),)
+            yield from lists[0] if lists else (Term((Requirement(NAME_FIELD, Operator.NOT_IN, ()),)),)
 
 
-def _size(amounts: dict[str, str | int | float]) -> int:
+def size_of(amounts: dict[str, str | int | float]) -> int:
+    """How much is asked for or offered, in bytes."""
     try:
         return quantities.amount("storage", amounts.get("storage", 0))
     except InvalidError:

@@ -13,7 +13,6 @@ from closeknit.apis.dynamo_keys import DEPLOYMENT, ENABLE_GROVE, KAI_QUEUE
 from closeknit.apis.grove_io_v1alpha1 import PodCliqueSet
 from closeknit.apis.jobset_x_k8s_io_v1alpha2 import JobSet
 from closeknit.apis.kueue_keys import QUEUE
-from closeknit.dialects.core.notes import binds
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.dynamo.deployments import Deployment, as_written, read_deployment
 from closeknit.dialects.dynamo.pathways import Pathway, is_for_grove, pathway
@@ -87,7 +86,7 @@ def drawn_deployment(view: View, key: Key) -> DrawnDeployment:
     # A deployment that stands in a cluster already has a set that does; what its topology lost is left out.
     metadata = msgspec.structs.replace(decoded.metadata, uid=deployment.metadata.uid)
     given = msgspec.structs.replace(decoded, metadata=metadata)
-    drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient, binding=binds(view))
+    drawn = blueprint(given, stored.namespace, topologies, lenient=view.lenient)
     if pathway(view, deployment) is Pathway.GROVE and is_for_kai(given, view):
         wrong = judged_queue(given, view)
         found.extend(each.moved(lambda _: ("metadata", "annotations", KAI_QUEUE)) for each in wrong)

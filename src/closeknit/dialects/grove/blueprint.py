@@ -10,7 +10,6 @@ from closeknit.apis import core_v1
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.dialects.core.assumed_pods import ONE_GPU
 from closeknit.dialects.core.levels import Levels
-from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.core.pods import MOST_PODS, Shape, read_template
 from closeknit.dialects.grove.constraints import Constraints, constraints
@@ -97,9 +96,7 @@ def blueprint_of(view: View, key: Key) -> Drawn:
     """The blueprint of a PodCliqueSet in the store."""
     stored = view.get(key)
     assert stored is not None
-    return blueprint(
-        stored.content, stored.namespace, view.derive(known), lenient=view.lenient, binding=binds(view)
-    )
+    return blueprint(stored.content, stored.namespace, view.derive(known), lenient=view.lenient)
 
 
 def blueprint(
@@ -108,7 +105,6 @@ def blueprint(
     topologies: Known,
     *,
     lenient: bool = False,
-    binding: bool = False,
 ) -> Drawn:
     """The blueprint of a PodCliqueSet, or everything that is wrong with it.
 
@@ -129,7 +125,6 @@ def blueprint(
             namespace=given.metadata.namespace,
             labels=template.labels,
             lenient=lenient,
-            binding=binding,
         )
         replicas = template.spec.replicas or 1
         least = replicas if template.spec.min_available is None else template.spec.min_available
@@ -218,7 +213,6 @@ def _shape(
     namespace: str,
     labels: Mapping[str, str],
     lenient: bool,
-    binding: bool,
 ) -> Shape:
     """What a clique's pods ask of a node; everything that is wrong with them is added to ``problems``."""
     spec, wrong = decode(core_v1.PodSpec, raw)
@@ -231,9 +225,6 @@ def _shape(
     if spec.node_name:
         problems.append(sentences.NODE_NAMED.at((*path, "nodeName")))
     template = read_template(spec, namespace=namespace, labels=labels)
-    unsayable = left_out(template.unsayable, binding=binding)
-    found = (
-        each.moved(lambda own: rebased(own, ("spec",), path)) for each in (*template.problems, *unsayable)
-    )
+    found = (each.moved(lambda own: rebased(own, ("spec",), path)) for each in template.problems)
     problems.extend(each for each in found if not starts_with(each.path, spread))
     return template.shape

@@ -12,8 +12,7 @@ from closeknit.apis.scheduler_grove_io_v1alpha1 import PodGang
 from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import assumed_pods
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.notes import binds, left_out
-from closeknit.dialects.core.pods import ReadPod, Stage, pod_problems
+from closeknit.dialects.core.pods import ReadPod, pod_problems
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.grove.blueprint import Blueprint, blueprint_of
@@ -91,8 +90,6 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     pods = _pods_of_gang(stored, view)
     of_pods: list[tuple[ReadPod, Problem]] = []
     members = pods_by_group(given, pods, of_pods)
-    waiting = (pod for pod in pods if pod.stage is Stage.OPEN)
-    of_pods.extend((pod, each) for pod in waiting for each in left_out(pod.unsayable, binding=binds(view)))
     of_members = (problem.of("Pod", pod.name) for pod, problem in of_pods)
     broken, notes = parted((*stored.problems, *own, *pod_problems(pods), *of_members))
     elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)

@@ -12,7 +12,7 @@ from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
 from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.notes import binds, left_out, tolerated
+from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.pods import Shape, Stage, read_template
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
@@ -139,7 +139,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
     found = list(terms.problems)
     subgroups, levels = terms.subgroups, terms.levels
     pods = pods_of(view, key, FAMILY)
-    present = members(pods, name, subgroups, binding=binds(view))
+    present = members(pods, name, subgroups)
     found.extend(task_priority_problems(present))
     # A cluster that is only read leaves out a PodGroup without its pods, with a note.
     ours = view.schedulers is not None
@@ -198,7 +198,7 @@ def _read_implicit(view: View, stored: Stored[Any], made: ImplicitGroup) -> Read
     present = members_of_implicit(pods, made)
     live = view.schedulers is not None
     awaited: list[Problem] = [] if live else found
-    shapes = _shapes(made, stored.namespace, found, binding=binds(view))
+    shapes = _shapes(made, stored.namespace, found)
     groups = leaf_pods_of_implicit(name, made, present, shapes, awaited, live=live)
     whole = _without_unformed(spec, subgroups, groups, present) if live else subgroups
     found.extend(awaited if whole is None else ())
@@ -296,7 +296,7 @@ def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path,
     return {leaf.name: (leaf.path, max(leaf.given.min_member or 0, 0)) for leaf in leaves}
 
 
-def _shapes(made: ImplicitGroup, namespace: str, found: list[Problem], *, binding: bool) -> dict[Path, Shape]:
+def _shapes(made: ImplicitGroup, namespace: str, found: list[Problem]) -> dict[Path, Shape]:
     """By path of the template, what each of its pods asks for."""
     shapes: dict[Path, Shape] = {}
     for leaf in made.leaves():
@@ -306,7 +306,6 @@ def _shapes(made: ImplicitGroup, namespace: str, found: list[Problem], *, bindin
         template = read_template(given.spec, path, namespace=namespace, labels=given.metadata.labels)
         shapes[path] = template.shape
         found.extend(template.problems)
-        found.extend(left_out(template.unsayable, binding=binding))
         found.extend(problem.under(*path) for problem in share_problems(given.metadata.annotations))
     return shapes
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from closeknit.apis.kai_keys import SUBGROUP_LABEL, TASK_PRIORITY
 from closeknit.dialects.core.assumed_pods import Assumed
 from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, equal_pods, pods_of_leaf
-from closeknit.dialects.core.notes import left_out
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, leaf_by_labels
 from closeknit.dialects.kai.rules import share_problems
@@ -39,8 +38,8 @@ class Members:
     """Of these, problems of pods as members, reported for the pods themselves."""
 
 
-def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, binding: bool) -> Members:
-    """The pods of each leaf; one that fits none is a problem, what no request can say is left out."""
+def members(pods: Iterable[ReadPod], group: str, tree: Tree) -> Members:
+    """The pods of each leaf; one that fits none is a problem."""
     by_leaf: dict[str, list[ReadPod]] = {}
     wrong: list[tuple[ReadPod, Problem]] = []
     for pod in pods:
@@ -56,7 +55,6 @@ def members(pods: Iterable[ReadPod], group: str, tree: Tree, *, binding: bool) -
             wrong.extend(
                 (pod, problem) for problem in share_problems(pod.stored.content.metadata.annotations)
             )
-            wrong.extend((pod, note) for note in left_out(pod.unsayable, binding=binding))
     of_members = (problem.of("Pod", pod.name) for pod, problem in wrong)
     reported = tuple(pod.stored.report(problem) for pod, problem in wrong)
     return Members(by_leaf, (*pod_problems(pods), *of_members), reported)

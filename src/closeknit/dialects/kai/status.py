@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 
 from closeknit.apis.core_v1 import Pod
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
-from closeknit.dialects.core.notes import binds
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.family import Condition, Event, Status
 from closeknit.dialects.kai.compile import leaves_of, read_pod_group
@@ -74,7 +73,7 @@ def _awaited(group: Stored[PodGroup], view: View) -> Iterator[Problem]:
     """The leaves of which fewer pods exist than must run at once."""
     subgroups = tree(group.content.spec, [])
     pods = pods_of(view, group.key, FAMILY)
-    by_leaf = members(pods, group.name, subgroups, binding=binds(view)).by_leaf
+    by_leaf = members(pods, group.name, subgroups).by_leaf
     for leaf, (path, minimum) in leaves_of(group.content.spec, subgroups).items():
         present = [pod for pod in by_leaf.get(leaf, ()) if pod.stage in _ALIVE]
         if len(present) < minimum:

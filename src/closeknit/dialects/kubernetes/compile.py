@@ -9,7 +9,7 @@ from closeknit.apis.scheduling_k8s_io_v1alpha2 import PodGroup
 from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
 from closeknit.dialects.core.minimum_members import equal_pods, pods_of_leaf
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.notes import binds, left_out, not_in_sight
+from closeknit.dialects.core.notes import not_in_sight
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Stage, by_rank, pod_problems
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
@@ -60,11 +60,9 @@ def compile_pod_group(stored: Stored[PodGroup], view: View) -> Compiled:
     priority = _priority(stored, view, pods, own)
     if spec.resource_claims:
         own.append(sentences.CLAIMS_NOT_COUNTED.at(("spec", "resourceClaims")))
-    waiting = (pod for pod in pods if pod.stage is Stage.OPEN)
-    left = ((pod, each) for pod in waiting for each in left_out(pod.unsayable, binding=binds(view)))
-    of_pods, notes = parted([*pod_problems(pods), *(each.of("Pod", pod.name) for pod, each in left)])
-    own, of_group = map(list, parted(own))
-    notes = (*of_group, *notes)
+    of_pods = tuple(pod_problems(pods))
+    problems, notes = parted(own)
+    own = list(problems)
     gang = spec.scheduling_policy.gang
     minimum = gang.min_count if gang is not None else 1
     root: Group | Problem | None = None

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.core.node_filters import hub_node
+from closeknit.dialects.kueue import owners
 from closeknit.dialects.kueue.assignments import Assigned, from_written
 from closeknit.dialects.kueue.queued_workload import PodSlot, QueuedPodSet, QueuedWorkload
+from closeknit.dialects.kueue.workload_objects import is_over
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
@@ -50,7 +52,7 @@ def with_admission(
     named = replace(queued, workload=stored.name)
     admission = workload.status.admission
     if admission is None or not has_quota(workload):
-        return named
+        return _grown(named, owners.slice_before(view, stored), view)
     wrong: list[Problem] = []
     given = {each.name: (i, each) for i, each in enumerate(admission.pod_set_assignments)}
     known = tuple(pod_set.name for pod_set in queued.pod_sets)
@@ -70,6 +72,34 @@ def with_admission(
         return named
     flavors = {name: dict(each.flavors) for name, (_, each) in given.items()}
     return replace(named, pod_sets=pod_sets, flavors=flavors, avoided=nodes.unhealthy)
+
+
+def _grown(queued: QueuedWorkload, before: Stored[wire.Workload] | None, view: View) -> QueuedWorkload:
+    """A workload of which a smaller slice is admitted: the pods of that keep their places and flavors."""
+    if before is None or not has_quota(before.content) or is_over(before.content):
+        return queued
+    admission = before.content.status.admission
+    assert admission is not None
+    given = {each.name: (i, each) for i, each in enumerate(admission.pod_set_assignments)}
+    nodes = _Nodes(view, frozenset(each.name for each in before.content.status.unhealthy_nodes))
+    wrong: list[Problem] = []
+    pod_sets: list[QueuedPodSet] = []
+    for pod_set in queued.pod_sets:
+        i, assignment = given.get(pod_set.name, (0, wire.PodSetAssignment(name=pod_set.name, count=0)))
+        held = min(pod_set.count if assignment.count is None else assignment.count, pod_set.count)
+        # Those that run come first, since they are of the earlier slice.
+        first = sorted(pod_set.slots, key=lambda slot: not slot.node)[:held]
+        placed = _assigned_pod_set(
+            replace(pod_set, count=held, slots=tuple(first)), i, assignment, nodes, wrong
+        )
+        places = dict(zip((slot.name for slot in first), placed.slots, strict=True)) if not wrong else {}
+        slots = tuple(places.get(slot.name, slot) for slot in pod_set.slots)
+        pod_sets.append(replace(pod_set, slots=slots))
+    if wrong:
+        # What is wrong with its status is told of the slice itself by who admitted it.
+        return queued
+    flavors = {name: dict(each.flavors) for name, (_, each) in given.items()}
+    return replace(queued, pod_sets=tuple(pod_sets), grown_from=flavors, avoided=nodes.unhealthy)
 
 
 @dataclass(frozen=True, slots=True)

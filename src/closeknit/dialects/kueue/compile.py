@@ -9,7 +9,6 @@ from typing import Any
 
 from closeknit.apis import core_v1
 from closeknit.dialects.compiling import topologies_of
-from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.core.priority import created
 from closeknit.dialects.family import Compiled
 from closeknit.dialects.kueue import owners
@@ -162,8 +161,6 @@ def _name_problems(queued: QueuedWorkload, view: View) -> Iterator[Problem]:
 
 def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominated:
     """All ways to run; ``own`` is what is wrong with it already."""
-    for pod_set in queued.pod_sets:
-        own.extend(left_out(pod_set.unsayable, binding=binds(view)))
     priority = priority_in_queue(queued, view, own)
     since = created(queued.stored, own)
     queue = queue_of(queued, view, own)
@@ -201,8 +198,8 @@ def nominated(queued: QueuedWorkload, view: View, own: list[Problem]) -> Nominat
 
 def _running_on(made: list[Admission], queued: QueuedWorkload, view: View) -> list[Admission]:
     """What is left of the ways: those of the admission, and of the nodes where pods run, if there are any."""
-    if queued.flavors is not None:
-        taken = queued.flavors
+    taken = queued.flavors or queued.grown_from
+    if taken is not None:
         made = [each for each in made if all(each.flavors[name] == of for name, of in taken.items())] or made
     bound = {(each.name, slot.node) for each in queued.pod_sets for slot in each.slots if slot.node}
     nodes = {node: view.get(Key("", "Node", "", node)) for _, node in bound}

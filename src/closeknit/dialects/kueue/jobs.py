@@ -150,7 +150,6 @@ def _pod_set(
         replicas=replicas,
         request=request,
         shape=read.shape,
-        unsayable=read.unsayable,
         slots=fill_slots(
             stem, count, count // replicas, pods, index_label=job_keys.COMPLETION_INDEX, job_label=job_label
         ),

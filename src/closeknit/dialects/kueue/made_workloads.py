@@ -151,7 +151,6 @@ def _pod_set(
         replicas=1,
         request=request,
         shape=read.shape,
-        unsayable=read.unsayable,
         slots=fill_slots(
             f"{stem}-{role.name}" if several else stem,
             role.count,

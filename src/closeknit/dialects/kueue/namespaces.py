@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 from closeknit.apis.core_v1 import LabelSelector
+from closeknit.dialects.core.namespaces import NAME, labels_of
+from closeknit.dialects.core.neighbours import requirements
+from closeknit.dialects.store.view import View
+from closeknit.hub.paths import Path
+from closeknit.hub.problems import Problem
+from closeknit.hub.sentences import kueue as sentences
 
-NAME = "kubernetes.io/metadata.name"
-"""The label that every namespace has; no other is known without the namespace itself."""
 
-
-def refusal(selector: LabelSelector | None, namespace: str, labels: Mapping[str, str] | None) -> str:
-    """Why workloads of a namespace are not taken; empty where they are, or where that cannot be known.
-
-    ``labels`` are those of the namespace, None where it is not at hand.
-    """
+def namespace_problems(
+    queue: str, selector: LabelSelector | None, namespace: str, path: Path, view: View
+) -> Iterator[Problem]:
+    """Why workloads of a namespace are not taken; a note where that depends on labels not in sight."""
     if selector is None:
-        return "it has no namespaceSelector, so it takes workloads of no namespace; {} stands for all"
-    known = {NAME: namespace, **(labels or {})}
-    wanted: list[tuple[str, str, list[str]]] = [
-        *((key, "In", [value]) for key, value in selector.match_labels.items()),
-        *((each.key, each.operator, each.values) for each in selector.match_expressions),
-    ]
-    for key, operator, values in wanted:
-        if labels is None and key != NAME:
-            continue
-        if not _matches(known.get(key), operator, values):
-            return f"its namespaceSelector does not match namespace {namespace}"
-    return ""
-
-
-def _matches(value: str | None, operator: str, values: list[str]) -> bool:
-    match operator:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case _:
-            return value is None
+        reason = "it has no namespaceSelector, so it takes workloads of no namespace; {} stands for all"
+        yield sentences.NAMESPACE_NOT_TAKEN.at(path, queue=queue, reason=reason)
+        return
+    labels = labels_of(view, namespace)
+    wanted = requirements(selector, (), [])
+    known = [each for each in wanted if labels is not None or each.key == NAME]
+    if not all(each.holds((labels or {NAME: namespace}).get(each.key)) for each in known):
+        reason = f"its namespaceSelector does not match namespace {namespace}"
+        yield sentences.NAMESPACE_NOT_TAKEN.at(path, queue=queue, reason=reason)
+    elif known != wanted:
+        yield sentences.NAMESPACE_NOT_IN_SIGHT.at(path, queue=queue, namespace=namespace)

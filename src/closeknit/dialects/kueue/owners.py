@@ -41,6 +41,7 @@ _GROUPS = {
 _KIND = re.compile(r", Kind=(\w+)", re.ASCII)
 _BY_LABELS = "kueue pods by the labels of their maker"
 _BY_OWNER = "kueue workloads by owner"
+_BY_REPLACED = "kueue workloads by the one they replace"
 _BY_WORKLOAD = "kueue owners by workload"
 
 
@@ -142,8 +143,11 @@ def pods_of_owner(view: View, owner: Key, workload: Key | None) -> tuple[ReadPod
     that wait for their gate count, since it is Kueue's own.
     """
     marked = pods_of(view, owner, FAMILY, all_waiting=True)
-    if workload is not None and workload != owner:
+    while workload is not None and workload != owner:
         marked += pods_of(view, workload, FAMILY, all_waiting=True)
+        stored = view.get(workload)
+        before = slice_before(view, stored) if stored is not None else None
+        workload = before.key if before is not None else None
     return (*marked, *pods_of(view, owner, "", all_waiting=True), *_labelled(view, owner))
 
 
@@ -172,9 +176,35 @@ def maker_of(view: View, workload: Key) -> Key | None:
 
 
 def is_spare(view: View, workload: Stored[wire.Workload]) -> bool:
-    """Whether another Workload of the same owner stands before it."""
+    """Whether another Workload speaks for the same owner."""
     first, *_ = view.found(_BY_OWNER, workload_owner(workload))
-    return bool(first.key != workload.key)
+    return _latest(view, first.key) != workload.key
+
+
+def is_replaced(view: View, workload: Key) -> bool:
+    """Whether it has grown: another Workload of its owner takes its place once that is admitted."""
+    return _latest(view, workload) != workload
+
+
+def slice_before(view: View, workload: Stored[wire.Workload]) -> Stored[wire.Workload] | None:
+    """The Workload whose place this one takes once it is admitted."""
+    return next((view.get(key) for key in _replaced(workload)), None)
+
+
+def _replaced(workload: Stored[wire.Workload]) -> Iterator[Key]:
+    """Kueue calls both slices of one elastic workload."""
+    namespace, _, name = workload.content.metadata.annotations.get(keys.REPLACES, "").rpartition("/")
+    if name and namespace in ("", workload.namespace):
+        yield kueue_key("Workload", name, workload.namespace)
+
+
+def _latest(view: View, workload: Key) -> Key:
+    """The Workload that speaks for an elastic one: the last of those that replace each other."""
+    seen = {workload: None}
+    while found := [each.key for each in view.found(_BY_REPLACED, workload) if each.key not in seen]:
+        workload = found[0]
+        seen[workload] = None
+    return workload
 
 
 def _wanted(view: View, owner: Key) -> Key | None:
@@ -187,7 +217,8 @@ def _wanted(view: View, owner: Key) -> Key | None:
     named.extend(_workloads_named(stored))
     ownerless = (each for key in named if (each := view.get(key)) and workload_owner(each) == key)
     known = (each for value in _uid(stored.namespace, metadata.uid) for each in view.found(_BY_OWNER, value))
-    return next((each.key for each in (*view.found(_BY_OWNER, owner), *ownerless, *known)), None)
+    every = (*view.found(_BY_OWNER, owner), *ownerless, *known)
+    return next((_latest(view, each.key) for each in every), None)
 
 
 def _workloads_named(stored: Stored[Any]) -> Iterator[Key]:
@@ -260,6 +291,7 @@ def queued_key(kind: str, namespace: str, name: str) -> Key:
 INDEXES = (
     Index(_BY_LABELS, core_v1.Pod, _labelling),
     Index(_BY_OWNER, wire.Workload, _workload_values),
+    Index(_BY_REPLACED, wire.Workload, _replaced),
     *(Index(_BY_WORKLOAD, shape, _naming) for shape in (Job, JobSet, core_v1.Pod)),
 )
 """Pods by the Job or JobSet that their labels name, Workloads by owner, and owners by Workload."""

@@ -126,7 +126,6 @@ def _pod_set(
         replicas=1,
         request=from_annotations(annotations, _ANNOTATIONS, len(slots), found),
         shape=shape,
-        unsayable=tuple(problem for pod in pods if pod.stage is Stage.OPEN for problem in pod.unsayable),
         slots=slots,
         template={"spec": _spec(pods[0].stored.content)},
         index_label=_index_label(pods[0]),

@@ -98,7 +98,6 @@ class QueuedPodSet:
     """Jobs of a replicated job; each has ``count / replicas`` of the pods."""
     request: TopologyRequest
     shape: Shape
-    unsayable: tuple[Problem, ...]
     slots: tuple[PodSlot, ...]
     template: Mapping[str, Any] = field(default_factory=dict)
     """As written."""
@@ -134,6 +133,8 @@ class QueuedWorkload:
     """Where it is given as a number."""
     flavors: Mapping[str, Mapping[str, str]] | None = None
     """Where it is admitted: by pod set, the flavor of each resource."""
+    grown_from: Mapping[str, Mapping[str, str]] | None = None
+    """Where a smaller slice of it is admitted already: by pod set, the flavor of each resource of that."""
     avoided: frozenset[str] = frozenset()
     """Nodes on which it cannot go on, and gets no new place."""
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.core_v1 import LabelSelector
+from closeknit.dialects.core.neighbours import requirements
 from closeknit.dialects.core.notes import not_in_sight
 from closeknit.dialects.core.priority import priority_of
 from closeknit.dialects.kueue import quotas
-from closeknit.dialects.kueue.namespaces import refusal
+from closeknit.dialects.kueue.namespaces import namespace_problems
 from closeknit.dialects.kueue.queued_workload import QueuedWorkload
 from closeknit.dialects.kueue.quotas import Covered, Quota
 from closeknit.dialects.kueue.topologies import kueue_key
@@ -84,6 +85,8 @@ def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) 
     if not cohort:
         found.extend(_limit_problems(spec.resource_groups, "in a cohort", "cohortName"))
     found.extend(_word_problems(spec))
+    if spec.namespace_selector is not None:
+        requirements(spec.namespace_selector, ("spec", "namespaceSelector"), found)
     inactive = f"its stopPolicy is {spec.stop_policy}" if spec.stop_policy in STOPPED else ""
     if cohort and view.derive(quotas.is_circular, cohort):
         inactive = f"cohort {shown(cohort)} lies in a circle of cohorts"
@@ -233,8 +236,8 @@ def queue_of(queued: QueuedWorkload, view: View, found: list[Problem]) -> Queue 
     elif queued.flavors is None and queue.inactive:
         facts = {"kind": "ClusterQueue", "queue": queue.name, "reason": queue.inactive}
         found.append(sentences.QUEUE_NOT_ACTIVE.at(path, **facts))
-    elif queued.flavors is None and (reason := refusal(queue.namespaces, queued.object.namespace, None)):
-        found.append(sentences.NAMESPACE_NOT_TAKEN.at(path, queue=queue.name, reason=reason))
+    elif queued.flavors is None:
+        found.extend(namespace_problems(queue.name, queue.namespaces, queued.object.namespace, path, view))
     return queue
 
 

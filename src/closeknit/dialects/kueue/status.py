@@ -18,7 +18,7 @@ from closeknit.dialects.kueue.owners import maker_of, workload_of
 from closeknit.dialects.kueue.queued_workload import QueuedPodSet
 from closeknit.dialects.kueue.queues import CHECKS, STOPPED, Queue, checks_named, cluster_queue
 from closeknit.dialects.kueue.quotas import flavor_named
-from closeknit.dialects.kueue.render import workload_object_name
+from closeknit.dialects.kueue.to_workload import workload_object_name
 from closeknit.dialects.kueue.topologies import kueue_key
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View

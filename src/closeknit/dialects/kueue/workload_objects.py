@@ -127,7 +127,6 @@ def _pod_set(
         replicas=jobs,
         request=request,
         shape=read.shape,
-        unsayable=read.unsayable,
         slots=fill_slots(
             stem, given.count, given.count // jobs, pods, index_label=index_label, job_label=job_label
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -103,15 +103,20 @@ class Survey:
             )
         every = {pods.name for pods in culprit.core.pod_sets()}
         loose = self._trials.compiled(variants.loosened(culprit.core, every, 0), Goal.WISHES)
+        bound = loose.neighbours is not None or any(pods.neighbour.rules for pods in culprit.core.pod_sets())
         found: list[tuple[int, int, DomainFit]] = []
         for at in prospect.best(_TRIED):
             enough = heapq.nlargest(_SHOWN, (fits for fits, _, _ in found))
             if len(enough) == _SHOWN and int(prospect.room[at]) <= enough[-1]:
                 break
             domain = int(prospect.domains[at])
-            most = self._trials.most(loose, (level, domain))[0]
+            if bound:
+                most, proven = self._trials.most_by_rules(loose, (level, domain))
+            else:
+                most, proven = self._trials.most(loose, (level, domain))[0], True
             placed = new_pods(most, *loose.pod_sets)
-            found.append((placed, at, self._fit(culprit, level, domain, placed, most)))
+            fit = self._fit(culprit, level, domain, placed, most)
+            found.append((placed, at, replace(fit, at_least=not proven)))
         found.sort(key=lambda each: (-each[0], each[1]))
         self.ranked[culprit.twin] = [int(prospect.domains[at]) for _, at, _ in found]
         return tuple(fit for _, _, fit in found[:_SHOWN])

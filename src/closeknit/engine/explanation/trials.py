@@ -83,8 +83,7 @@ class Trials:
         """
         if compiled.neighbours is not None:
             # Filling knows nothing of rules among pods.
-            tried = None if self.spent else self._run(compiled, improve=_IMPROVE, within=within).spread
-            return [tried or {}]
+            return [self.most_by_rules(compiled, within)[0]]
         found = [Fill(compiled, self.ledger.free, within).spread]
         start, end = compiled.tree.bounds(*within)
         nested = any(group.required > within[0] for group in compiled.groups)
@@ -96,6 +95,13 @@ class Trials:
             if spread is not None:
                 found.append(spread)
         return sorted(found, key=lambda spread: -new_pods(spread, *compiled.pod_sets))
+
+    def most_by_rules(self, compiled: CompiledRequest, within: tuple[int, int]) -> tuple[Spread, bool]:
+        """A way to place many pods that rules bind, and whether it is known that no more can be placed."""
+        if self.spent:
+            return {}, False
+        found = self._run(compiled, improve=_IMPROVE, within=within)
+        return found.spread or {}, found.complete
 
     def _run(self, compiled: CompiledRequest, improve: int, within: tuple[int, int] = (-1, 0)) -> Found:
         self._left -= 1

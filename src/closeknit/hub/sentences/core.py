@@ -29,7 +29,7 @@ NO_CONTAINERS = Code("no-containers", "A pod needs at least one container.")
 POD_TOO_LARGE = Code("pod-too-large", "The pod asks for more {resource:raw} than can be counted. The most is {most}.")
 UNKNOWN_CHOICE = Code("unknown-choice", "{value} is not known. {remedy}")
 TOPOLOGY_KEY_MISSING = Code("topology-key-missing", "The topology key is missing. Name the node label whose values are the domains.")
-NAMESPACES_NOT_IN_SIGHT = Code("namespaces-not-in-sight", "Which namespaces have these labels is not known, so the term is not taken into account. List namespaces instead, or select by kubernetes.io/metadata.name.")
+NAMESPACES_NOT_IN_SIGHT = Code("namespaces-not-in-sight", "A rule about other pods selects namespaces by their labels, and no Namespace is in sight, so the rule is not taken into account. Give the Namespaces as well, or list them by name.")
 PODS_NOT_THERE = Code("pods-not-there", "{needed:raw} must run at once, and {given:raw}. It is planned once they are.", Severity.NOTE)
 
 # Pods that the controllers of others make.

@@ -98,6 +98,7 @@ NO_LOCAL_QUEUE = Code("kueue-no-local-queue", "There is no LocalQueue {queue} in
 LOCAL_QUEUE_UNUSABLE = Code("kueue-local-queue-unusable", "LocalQueue {queue} has problems of its own.")
 FLAVORS_NOT_IN_SIGHT = Code("kueue-flavors-not-in-sight", "ClusterQueue {queue} is not taken into account, because these are not in sight: {names}.", Severity.NOTE)
 LEADS_NOWHERE = Code("kueue-leads-nowhere", "LocalQueue {queue} leads to no ClusterQueue that can be used. Correct it first.")
+NAMESPACE_NOT_IN_SIGHT = Code("kueue-namespace-not-in-sight", "ClusterQueue {queue} selects namespaces by their labels, and Namespace {namespace} is not in sight. It is taken to match.", Severity.NOTE)
 NAMESPACE_NOT_TAKEN = Code("kueue-namespace-not-taken", "ClusterQueue {queue} takes no workload of this namespace: {reason:raw}.")
 BORROWING_WITHOUT_RECLAIM = Code("kueue-borrowing-without-reclaim", "Who borrows may displace others only where reclaimWithinCohort is not Never. Set it, or leave this out.")
 QUEUE_NOT_ACTIVE = Code("kueue-queue-not-active", "{kind:raw} {queue} is not active: {reason:raw}.")

@@ -86,6 +86,9 @@ def kinds() -> Iterator[Kind]:
         counts_generations=False,
     )
     yield _kind(resources.RESOURCE_SLICES, Rules(), fields=("spec.nodeName", "spec.driver"), has_status=False)
+    yield _kind(resources.PERSISTENT_VOLUMES, small_kinds.VolumeRules(), counts_generations=False)
+    yield _kind(resources.PERSISTENT_VOLUME_CLAIMS, small_kinds.VolumeRules(), counts_generations=False)
+    yield _kind(resources.STORAGE_CLASSES, Rules(), has_status=False, counts_generations=False)
     yield job_sets()
 
 

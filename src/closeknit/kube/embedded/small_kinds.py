@@ -159,6 +159,14 @@ class ClaimRules(FixedRules):
             yield bad_value("status.allocation", now, "field is immutable")
 
 
+class VolumeRules(Rules):
+    """PersistentVolumes and claims to them."""
+
+    def creating(self, obj: Object, core: Core) -> None:
+        """What nobody has looked at yet is pending."""
+        obj["status"] = {"phase": "Pending"}
+
+
 class LeaseRules(Rules):
     """Leases."""
 

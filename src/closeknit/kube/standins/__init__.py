@@ -16,14 +16,18 @@ from closeknit.kube.resources import (
     JOB_SETS,
     JOBS,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
+    STORAGE_CLASSES,
 )
 from closeknit.kube.standins.job_controller import JobController, job_key
 from closeknit.kube.standins.job_set_controller import JobSetController
 from closeknit.kube.standins.kubelet import Kubelet, node_of
 from closeknit.kube.standins.resource_claims import ClaimController
+from closeknit.kube.standins.volumes import VolumeController, claim_of
 
 
 async def run_standins(
@@ -34,7 +38,7 @@ async def run_standins(
     controllers: bool = True,
     leases: bool = True,
 ) -> None:
-    """Run the kubelet and, unless told otherwise, the controllers of Jobs, JobSets and ResourceClaims.
+    """Run the kubelet and, unless told otherwise, the controllers of Jobs, JobSets, claims and volumes.
 
     Without ``leases`` those of nodes are not renewed.
     """
@@ -54,9 +58,16 @@ async def run_standins(
                 api, RESOURCE_CLAIMS, random=dice, clock=clock, indexes={"owner": owner_of}
             )
             templates: Mirror[Object] = Mirror(api, RESOURCE_CLAIM_TEMPLATES, random=dice, clock=clock)
-            for one in (jobs, sets, claims, templates):
+            volumes: Mirror[Object] = Mirror(
+                api, PERSISTENT_VOLUMES, random=dice, clock=clock, indexes={"claim": claim_of}
+            )
+            volume_claims: Mirror[Object] = Mirror(api, PERSISTENT_VOLUME_CLAIMS, random=dice, clock=clock)
+            classes: Mirror[Object] = Mirror(api, STORAGE_CLASSES, random=dice, clock=clock)
+            for one in (jobs, sets, claims, templates, volumes, volume_claims, classes):
                 tasks.create_task(one.run())
             tasks.create_task(ClaimController(api, pods, claims, templates, clock=clock).run())
+            storage = VolumeController(api, volume_claims, volumes, classes, nodes, clock=clock)
+            tasks.create_task(storage.run())
             tasks.create_task(JobController(api, jobs, pods, clock=clock).run())
             tasks.create_task(JobSetController(api, sets, jobs, clock=clock).run())
 

@@ -11,6 +11,7 @@ from closeknit.kube.errors import NotFoundError
 from closeknit.kube.mirror import Key, Mirror
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch, Object, Propagation
 from closeknit.kube.resources import JOBS, PODS
+from closeknit.kube.standins import job_pods
 from closeknit.kube.standins import jobs as rules
 from closeknit.kube.standins.reconciling import Reconciler
 
@@ -43,14 +44,14 @@ class JobController:
         job = self._jobs.get(key.name, key.namespace)
         pods = self._pods.by("job", key)
         if job is None:
-            await self._write_pods(rules.Plan(releases=[pod for pod in pods if rules.holds(pod)]))
+            await self._write_pods(rules.Plan(releases=[pod for pod in pods if job_pods.holds(pod)]))
             return None
         if job["spec"].get("managedBy", _OURS) != _OURS:
             return None
         own = [pod for pod in pods if _owner_uid(pod) == job["metadata"]["uid"]]
         plan = rules.decide(job, own, self._clock.now())
         # Pods of an earlier Job of this name are nobody's to count.
-        plan.releases += [pod for pod in pods if rules.holds(pod) and pod not in own]
+        plan.releases += [pod for pod in pods if job_pods.holds(pod) and pod not in own]
         if plan.status is not None:
             version = {"resourceVersion": job["metadata"]["resourceVersion"]}
             old = job.get("status") or {}
@@ -77,7 +78,7 @@ class JobController:
     async def _write_pods(self, plan: rules.Plan) -> None:
         for pod in plan.releases:
             meta = pod["metadata"]
-            left = [one for one in meta.get("finalizers") or () if one != rules.FINALIZER]
+            left = [one for one in meta.get("finalizers") or () if one != job_pods.FINALIZER]
             patch = MergePatch(
                 {"metadata": {"finalizers": left or None, "resourceVersion": meta["resourceVersion"]}}
             )

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from closeknit.kube.clock import timestamp
 from closeknit.kube.port import Object
 from closeknit.kube.standins import indexes
 from closeknit.kube.standins.conditions import Conditions
+from closeknit.kube.standins.job_endings import Verdict, verdict_on
+from closeknit.kube.standins.job_pods import holds, index_of, is_ready, moment, new_pod, phase_of
+from closeknit.kube.standins.job_tally import Tally, is_ignored, tallied
 
-FINALIZER: Final = "batch.kubernetes.io/job-tracking"
-INDEX: Final = "batch.kubernetes.io/job-completion-index"
 FIRST_PAUSE: Final = 10.0
 LONGEST_PAUSE: Final = 600.0
 
@@ -42,29 +43,6 @@ class Plan:
     """Seconds after which time alone may have changed something."""
 
 
-@dataclass(slots=True)
-class _Tally:
-    """The pods of a Job, sorted, and what is counted of them."""
-
-    active: list[Object]
-    terminating: list[Object]
-    waiting: dict[str, set[str]]
-    """By ``succeeded`` and ``failed``, the uids that stand in the status until their finalizer is gone."""
-    counts: dict[str, int]
-    completed: set[int]
-    last_failure: datetime | None
-
-    @property
-    def succeeded(self) -> int:
-        """How many pods have succeeded, counted for good or not yet."""
-        return self.counts["succeeded"] + len(self.waiting["succeeded"])
-
-    @property
-    def failed(self) -> int:
-        """How many pods have failed, likewise."""
-        return self.counts["failed"] + len(self.waiting["failed"])
-
-
 def decide(job: Mapping[str, Any], pods: Iterable[Object], now: datetime) -> Plan:
     """What to do about a Job, given its pods."""
     own = list(pods)
@@ -74,9 +52,9 @@ def decide(job: Mapping[str, Any], pods: Iterable[Object], now: datetime) -> Pla
     if (ended := conditions.met("Complete", "Failed")) is not None:
         return _after_the_end(job, own, ended, now)
     spec = job["spec"]
-    tally = _tally(job, own)
+    tally = tallied(job, own)
     plan = Plan(releases=_released(job, own))
-    verdict = _verdict(job, own, tally, now)
+    verdict = verdict_on(job, own, tally, now)
     if verdict is not None:
         _finish(tally, plan, conditions, verdict)
     else:
@@ -84,20 +62,11 @@ def decide(job: Mapping[str, Any], pods: Iterable[Object], now: datetime) -> Pla
     status = _status(job, tally, conditions, now)
     deadline = spec.get("activeDeadlineSeconds")
     if verdict is None and deadline is not None and status.get("startTime"):
-        left = deadline - (now - _moment(status["startTime"])).total_seconds()
+        left = deadline - (now - moment(status["startTime"])).total_seconds()
         plan.again = min(plan.again, left) if plan.again is not None else left
     if status != (job.get("status") or {}):
         plan.status = status
     return plan
-
-
-def holds(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod stays until it is counted."""
-    return FINALIZER in (pod["metadata"].get("finalizers") or ())
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def _conditions(job: Mapping[str, Any], now: datetime) -> Conditions:
@@ -110,60 +79,10 @@ def _after_the_end(
     plan = Plan(releases=[pod for pod in pods if holds(pod)])
     keep = job["spec"].get("ttlSecondsAfterFinished")
     if keep is not None:
-        left = keep - (now - _moment(ended["lastTransitionTime"])).total_seconds()
+        left = keep - (now - moment(ended["lastTransitionTime"])).total_seconds()
         plan.delete_job = left <= 0
         plan.again = left if left > 0 else None
     return plan
-
-
-def _phase(pod: Mapping[str, Any]) -> str:
-    return str((pod.get("status") or {}).get("phase", "Pending"))
-
-
-def index_of(pod: Mapping[str, Any]) -> int | None:
-    """A pod's completion index."""
-    text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
-    return int(text) if text.isdigit() else None
-
-
-def _tally(job: Mapping[str, Any], pods: list[Object]) -> _Tally:
-    spec, status = job["spec"], job.get("status") or {}
-    recorded = status.get("uncountedTerminatedPods") or {}
-    counts = {word: int(status.get(word, 0)) for word in ("succeeded", "failed")}
-    waiting = {word: set(recorded.get(word) or ()) for word in ("succeeded", "failed")}
-    by_uid = {pod["metadata"]["uid"]: pod for pod in pods}
-    for word, uids in waiting.items():
-        settled = {uid for uid in uids if uid not in by_uid or not holds(by_uid[uid])}
-        counts[word] += len(settled)
-        uids.difference_update(settled)
-    completed = indexes.parse(str(status.get("completedIndexes", "")))
-    failures: list[datetime] = []
-    active: list[Object] = []
-    terminating: list[Object] = []
-    for pod in pods:
-        phase = _phase(pod)
-        if phase not in ("Succeeded", "Failed"):
-            going = "deletionTimestamp" in pod["metadata"]
-            (terminating if going else active).append(pod)
-            if going and holds(pod) and not spec.get("suspend"):
-                # Somebody else has deleted it, or the Job has ended before; it may never say how it ended.
-                waiting["failed"].add(pod["metadata"]["uid"])
-            continue
-        if phase == "Failed":
-            failures.append(_finished_at(pod))
-        if holds(pod) and not (phase == "Failed" and _ignored(job, pod)):
-            waiting[phase.lower()].add(pod["metadata"]["uid"])
-        if phase == "Succeeded" and (index := index_of(pod)) is not None:
-            completed.add(index)
-    return _Tally(active, terminating, waiting, counts, completed, max(failures, default=None))
-
-
-def _finished_at(pod: Mapping[str, Any]) -> datetime:
-    for container in (pod.get("status") or {}).get("containerStatuses") or ():
-        ended = (container.get("state") or {}).get("terminated") or {}
-        if ended.get("finishedAt"):
-            return _moment(ended["finishedAt"])
-    return _moment(pod["metadata"]["creationTimestamp"])
 
 
 def _released(job: Mapping[str, Any], pods: list[Object]) -> list[Object]:
@@ -174,84 +93,11 @@ def _released(job: Mapping[str, Any], pods: list[Object]) -> list[Object]:
         pod
         for pod in pods
         if holds(pod)
-        and (pod["metadata"]["uid"] in noted or (_phase(pod) == "Failed" and _ignored(job, pod)))
+        and (pod["metadata"]["uid"] in noted or (phase_of(pod) == "Failed" and is_ignored(job, pod)))
     ]
 
 
-def _rule_for(job: Mapping[str, Any], pod: Mapping[str, Any]) -> str:
-    """The action of the first rule of the failure policy that fits a failed pod."""
-    status = pod.get("status") or {}
-    codes = [
-        (one["name"], int(((one.get("state") or {}).get("terminated") or {}).get("exitCode", 0)))
-        for one in status.get("containerStatuses") or ()
-    ]
-    met = {(one.get("type"), one.get("status")) for one in status.get("conditions") or ()}
-    for rule in (job["spec"].get("podFailurePolicy") or {}).get("rules") or ():
-        if wanted := rule.get("onExitCodes"):
-            for name, code in codes:
-                inside = code in (wanted.get("values") or ())
-                named = wanted.get("containerName") in (None, "", name)
-                if named and code and inside is (wanted.get("operator") == "In"):
-                    return str(rule.get("action"))
-        for condition in rule.get("onPodConditions") or ():
-            if (condition.get("type"), condition.get("status", "True")) in met:
-                return str(rule.get("action"))
-    return "Count"
-
-
-def _ignored(job: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
-    return _rule_for(job, pod) == "Ignore"
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """How a Job ends."""
-
-    reason: str
-    message: str
-    announced: str = "FailureTarget"
-    ending: str = "Failed"
-
-
-def _success(reason: str, message: str) -> _Verdict:
-    return _Verdict(reason, message, "SuccessCriteriaMet", "Complete")
-
-
-def _verdict(job: Mapping[str, Any], pods: list[Object], tally: _Tally, now: datetime) -> _Verdict | None:
-    """Whether the Job is over, and why."""
-    spec, status = job["spec"], job.get("status") or {}
-    for pod in pods:
-        if _phase(pod) == "Failed" and _rule_for(job, pod) == "FailJob":
-            name = f"{pod['metadata'].get('namespace', '')}/{pod['metadata']['name']}"
-            return _Verdict("PodFailurePolicy", f"Pod {name} failed in a way that fails the Job.")
-    if tally.failed > spec.get("backoffLimit", 6):
-        return _Verdict("BackoffLimitExceeded", "Job has reached the specified backoff limit")
-    if (seconds := spec.get("activeDeadlineSeconds")) is not None:
-        started = _moment(status["startTime"]) if status.get("startTime") else now
-        if (now - started).total_seconds() >= seconds:
-            return _Verdict("DeadlineExceeded", "Job was active longer than specified deadline")
-    if _policy_met(spec, tally.completed):
-        return _success("SuccessPolicy", "Matched rules of the success policy")
-    if "completions" not in spec:
-        done = tally.succeeded > 0 and not tally.active
-    elif spec.get("completionMode") == "Indexed":
-        done = len(tally.completed) >= spec["completions"]
-    else:
-        done = tally.succeeded >= spec["completions"]
-    return _success("CompletionsReached", "Reached expected number of succeeded pods") if done else None
-
-
-def _policy_met(spec: Mapping[str, Any], completed: set[int]) -> bool:
-    for rule in (spec.get("successPolicy") or {}).get("rules") or ():
-        among = indexes.parse(rule["succeededIndexes"]) if "succeededIndexes" in rule else None
-        counted = completed if among is None else completed & among
-        needed = rule.get("succeededCount", len(among) if among is not None else None)
-        if needed is not None and len(counted) >= needed:
-            return True
-    return False
-
-
-def _finish(tally: _Tally, plan: Plan, conditions: Conditions, verdict: _Verdict) -> None:
+def _finish(tally: Tally, plan: Plan, conditions: Conditions, verdict: Verdict) -> None:
     """Delete what still runs. That it is over is said first; that it has ended, when all pods are counted."""
     plan.deletes = list(tally.active)
     conditions.set(verdict.announced, "True", reason=verdict.reason, message=verdict.message)
@@ -260,7 +106,7 @@ def _finish(tally: _Tally, plan: Plan, conditions: Conditions, verdict: _Verdict
         conditions.set(verdict.ending, "True", reason=verdict.reason, message=verdict.message)
 
 
-def _steer(job: Mapping[str, Any], tally: _Tally, plan: Plan, conditions: Conditions, now: datetime) -> None:
+def _steer(job: Mapping[str, Any], tally: Tally, plan: Plan, conditions: Conditions, now: datetime) -> None:
     """Have as many pods active as are wanted."""
     spec = job["spec"]
     if spec.get("suspend"):
@@ -279,7 +125,7 @@ def _steer(job: Mapping[str, Any], tally: _Tally, plan: Plan, conditions: Condit
         wanted = max(0, min(parallelism, spec["completions"] - done))
     if len(tally.active) > wanted:
         # Those that are not ready yet have the least to lose.
-        ordered = sorted(tally.active, key=lambda pod: (_is_ready(pod), pod["metadata"]["name"]))
+        ordered = sorted(tally.active, key=lambda pod: (is_ready(pod), pod["metadata"]["name"]))
         plan.deletes = ordered[: len(tally.active) - wanted]
         plan.releases += [pod for pod in plan.deletes if holds(pod)]
         return
@@ -292,10 +138,10 @@ def _steer(job: Mapping[str, Any], tally: _Tally, plan: Plan, conditions: Condit
     if (pause := _pause(tally, now)) > 0:
         plan.again = pause
         return
-    plan.creates = [_pod(job, index) for index in _next_indexes(spec, tally, missing)]
+    plan.creates = [new_pod(job, index) for index in _next_indexes(spec, tally, missing)]
 
 
-def _next_indexes(spec: Mapping[str, Any], tally: _Tally, missing: int) -> list[int | None]:
+def _next_indexes(spec: Mapping[str, Any], tally: Tally, missing: int) -> list[int | None]:
     if spec.get("completionMode") != "Indexed":
         return [None] * missing
     busy = {index_of(pod) for pod in tally.active} | tally.completed
@@ -305,7 +151,7 @@ def _next_indexes(spec: Mapping[str, Any], tally: _Tally, missing: int) -> list[
     return [index for index, _ in zip(free, range(missing), strict=False)]
 
 
-def _pause(tally: _Tally, now: datetime) -> float:
+def _pause(tally: Tally, now: datetime) -> float:
     """Seconds to wait before the next pod after failures: longer each time."""
     if not tally.failed or tally.last_failure is None:
         return 0.0
@@ -313,58 +159,11 @@ def _pause(tally: _Tally, now: datetime) -> float:
     return pause - (now - tally.last_failure).total_seconds()
 
 
-def _is_ready(pod: Mapping[str, Any]) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
-
-
-def _pod(job: Mapping[str, Any], index: int | None) -> Object:
-    meta, template = job["metadata"], job["spec"]["template"]
-    made = template.get("metadata") or {}
-    name = meta["name"] if index is None else f"{meta['name']}-{index}"
-    labels, annotations = dict(made.get("labels") or {}), dict(made.get("annotations") or {})
-    spec = dict(template["spec"])
-    if index is not None:
-        labels[INDEX] = annotations[INDEX] = str(index)
-        spec.setdefault("hostname", name[:63])
-        spec["containers"] = [_with_index(one) for one in spec["containers"]]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "generateName": f"{name}-",
-            "namespace": meta["namespace"],
-            "labels": labels,
-            "annotations": annotations,
-            "finalizers": [FINALIZER],
-            "ownerReferences": [
-                {
-                    "apiVersion": "batch/v1",
-                    "kind": "Job",
-                    "name": meta["name"],
-                    "uid": meta["uid"],
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
-        },
-        "spec": spec,
-    }
-
-
-def _with_index(container: Mapping[str, Any]) -> Object:
-    variable = {
-        "name": "JOB_COMPLETION_INDEX",
-        "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}},
-    }
-    return {**container, "env": [*(container.get("env") or ()), variable]}
-
-
-def _status(job: Mapping[str, Any], tally: _Tally, conditions: Conditions, now: datetime) -> Object:
+def _status(job: Mapping[str, Any], tally: Tally, conditions: Conditions, now: datetime) -> Object:
     old = job.get("status") or {}
     status: Object = {
         "active": len(tally.active),
-        "ready": sum(_is_ready(pod) for pod in tally.active),
+        "ready": sum(is_ready(pod) for pod in tally.active),
         "terminating": len(tally.terminating),
         "uncountedTerminatedPods": {word: sorted(uids) for word, uids in tally.waiting.items() if uids},
         **{word: number for word, number in tally.counts.items() if number},

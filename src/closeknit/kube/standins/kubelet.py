@@ -35,6 +35,8 @@ _RENEW_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 1.0
 """How often it is looked whether a pod may start."""
 _LEASE_NAMESPACE: Final = "kube-node-lease"
+_LARGEST_CODE: Final = 255
+"""With which a process can end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def decide(pod: Mapping[str, Any], now: datetime) -> Step | None:
     left = seconds - (now - _moment(status.get("startTime"), now)).total_seconds()
     if left > 0:
         return Wait(left)
-    code = int(_number(annotations.get(EXIT_CODE)) or 0)
+    code = int(min(_number(annotations.get(EXIT_CODE)) or 0, _LARGEST_CODE))
     return Report({"phase": "Failed" if code else "Succeeded", **_ended(pod, now, code)})
 
 

@@ -6,6 +6,7 @@ import asyncio
 import heapq
 import logging
 from collections.abc import Awaitable, Callable
+from math import inf
 from typing import Any, Final
 
 from closeknit.kube.clock import Clock
@@ -21,7 +22,8 @@ class Reconciler:
     """Calls a function for every key that was woken; one key at a time, several keys side by side.
 
     The function returns the seconds after which it wants to look again, or None.
-    What fails is tried again after a while; a conflict means that a change is on its way.
+    What fails, for whatever reason, is tried again after a while, and keeps no other key waiting; a conflict
+    means that a change is on its way.
     """
 
     def __init__(self, reconcile: Callable[[Key], Awaitable[float | None]], clock: Clock) -> None:
@@ -29,13 +31,20 @@ class Reconciler:
         self._clock = clock
         self._ready: dict[Key, None] = {}
         self._busy: set[Key] = set()
+        self._due: dict[Key, float] = {}
+        """By key, when it is looked at next though nothing wakes it."""
         self._later: list[tuple[float, Key]] = []
+        """The same in order; what is no longer so is passed over."""
         self._some = asyncio.Event()
 
     def wake(self, key: Key, seconds: float = 0.0) -> None:
         """Look at a key, now or later."""
         if seconds > 0:
-            heapq.heappush(self._later, (self._clock.monotonic() + seconds, key))
+            time = self._clock.monotonic() + seconds
+            if time >= self._due.get(key, inf):
+                return
+            self._due[key] = time
+            heapq.heappush(self._later, (time, key))
         else:
             self._ready[key] = None
         self._some.set()
@@ -66,12 +75,15 @@ class Reconciler:
     def _bring_due(self) -> None:
         now = self._clock.monotonic()
         while self._later and self._later[0][0] <= now:
-            self._ready[heapq.heappop(self._later)[1]] = None
+            time, key = heapq.heappop(self._later)
+            if self._due.get(key) == time:
+                self._ready[key] = None
 
     def _next(self) -> Key | None:
         for key in self._ready:
             if key not in self._busy:
                 del self._ready[key]
+                self._due.pop(key, None)
                 self._busy.add(key)
                 return key
         return None
@@ -96,6 +108,9 @@ class Reconciler:
             again = _RETRY / 10
         except ApiError as error:
             _log.warning("%s/%s will be tried again: %s", key.namespace, key.name, error)
+            again = _RETRY
+        except Exception:  # noqa: BLE001 (one object must not keep the others from being looked at)
+            _log.exception("%s/%s will be tried again, though this is a mistake of ours", *key)
             again = _RETRY
         finally:
             self._busy.discard(key)

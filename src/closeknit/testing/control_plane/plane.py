@@ -26,6 +26,8 @@ CONTROLLERS = (
     "namespace-controller",
     "pod-garbage-collector-controller",
     "persistentvolume-binder-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
     "replicaset-controller",
     "resourceclaim-controller",
     "statefulset-controller",

@@ -10,7 +10,7 @@ import pytest
 from closeknit.apis import core_v1
 from closeknit.dialects.core.neighbours import NeighbourReader
 from closeknit.dialects.core.pod_specs import pod_labels, pod_spec
-from closeknit.hub.neighbours import Apart, Near, PodRule, PodSelector, Spread
+from closeknit.hub.neighbours import Apart, NamespaceSelector, Near, PodRule, PodSelector, Spread
 from closeknit.hub.nodes import Operator, Requirement
 from closeknit.hub.request import PodSet
 
@@ -20,6 +20,7 @@ HOST = "kubernetes.io/hostname"
 LABELS = {"app": "x", "pod-template-hash": "7f", "job-name": "j"}
 OWN = frozenset(["team"])
 APP = Requirement("app", Operator.IN, ("x",))
+TEAM = Requirement("team", Operator.IN, ("a",))
 
 
 def reader(spec: dict[str, Any]) -> NeighbourReader:
@@ -63,6 +64,11 @@ def term(key: str = HOST, app: str = "x", **more: Any) -> dict[str, Any]:
             ),
             [Apart(HOST, PodSelector(frozenset("cd"), (APP,)))],
             id="namespaces by name and by the label that is their name",
+        ),
+        pytest.param(
+            anti(term(namespaces=["c"], namespaceSelector={"matchLabels": {"team": "a"}})),
+            [Apart(HOST, PodSelector(None, (APP,), (NamespaceSelector(frozenset("c"), (TEAM,)),)))],
+            id="namespaces by name and by labels of their own",
         ),
         pytest.param(
             anti({"topologyKey": HOST}), [Apart(HOST, PodSelector(frozenset()))], id="no selector, nobody"
@@ -145,7 +151,7 @@ def test_rules_are_read_and_what_is_written_is_read_alike(spec: dict[str, Any], 
     written = pod_spec(PodSet("p", 1, neighbour=found))
 
     assert list(found.rules) == rules
-    assert (first.problems, first.unsayable) == ([], [])
+    assert first.problems == []
     assert reader({key: value for key, value in written.items() if key != "containers"}).read() == found
     assert pod_labels(PodSet("p", 1, neighbour=found)) == dict(found.labels)
 
@@ -191,9 +197,3 @@ def test_what_is_wrong_is_told(spec: dict[str, Any], where: str) -> None:
     found = reader(spec)
     found.read()
     assert [problem.path[-1] for problem in found.problems] == [where]
-
-
-def test_namespaces_by_labels_that_nobody_knows_are_not_taken_into_account() -> None:
-    found = reader(anti(term(namespaceSelector={"matchLabels": {"team": "a"}})))
-    found.read()
-    assert [problem.path[-1] for problem in found.unsayable] == ["namespaceSelector"]

@@ -9,7 +9,7 @@ import pytest
 
 from closeknit.dialects.core.pods import Stage
 from closeknit.hub.request import HostPort
-from tests.unit.dialects.core.read_pods import GPU, REQUIRED, container, read
+from tests.unit.dialects.core.read_pods import GPU, container, read
 from tests.unit.dialects.kit import problems, reading
 
 
@@ -130,22 +130,6 @@ def test_stages(spec: dict[str, Any], status: dict[str, Any], metadata: dict[str
 
     assert found.stage is want
     assert found.holds == (want in (Stage.RUNNING, Stage.LEAVING))
-
-
-def test_what_no_request_can_say_is_kept_apart() -> None:
-    spec = {
-        "affinity": {
-            "podAffinity": {
-                REQUIRED: [{"topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}]
-            }
-        },
-    }
-    found = read(spec)
-
-    assert found.problems == ()
-    assert [problem.where for problem in found.unsayable] == [
-        f"spec.affinity.podAffinity.{REQUIRED}[0].namespaceSelector",
-    ]
 
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}

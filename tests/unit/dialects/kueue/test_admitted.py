@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from closeknit.dialects.kueue.render import admission_object, started, workload_object
+from closeknit.dialects.kueue.to_started import started
+from closeknit.dialects.kueue.to_workload import admission_object, workload_object
 from closeknit.engine import Engine
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.outcome import Placed

@@ -218,6 +218,27 @@ def limited(field: str) -> dict[str, Any]:
         ),
         pytest.param(
             [
+                flavor(over=None),
+                cluster_queue(namespaceSelector={"matchLabels": {"team": "a"}}),
+                local_queue(),
+                job(),
+                '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"team": "b"}}}',
+            ],
+            'metadata.labels["kueue.x-k8s.io/queue-name"]: ClusterQueue "research" takes no workload of this namespace:'
+            " its namespaceSelector does not match namespace default.",
+            id="a Namespace in sight is looked at",
+        ),
+        pytest.param(
+            [
+                flavor(over=None),
+                cluster_queue(namespaceSelector={"matchExpressions": [{"key": "team", "operator": "Is"}]}),
+            ],
+            'spec.namespaceSelector.matchExpressions[0].operator: "Is" is not known.'
+            ' Allowed: "DoesNotExist", "Exists", "In", "NotIn".',
+            id="an operator that a selector does not have",
+        ),
+        pytest.param(
+            [
                 topology(),
                 flavor(),
                 cluster_queue(admissionChecksStrategy={"admissionChecks": [{"name": "remote"}]}),

@@ -9,7 +9,8 @@ import pytest
 
 from closeknit.dialects import Source, read, translate
 from closeknit.dialects.kueue.compile import Nominated
-from closeknit.dialects.kueue.render import admission_object, assignments, started
+from closeknit.dialects.kueue.to_started import started
+from closeknit.dialects.kueue.to_workload import admission_object, assignments
 from closeknit.dialects.store.view import View
 from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from closeknit.kube.standins import indexes, jobs
+from closeknit.kube.standins import indexes, job_pods, jobs
 from tests.unit.kube.standins.moments import NOW, ago
 
 
@@ -31,9 +31,9 @@ def a_pod(
 ) -> dict[str, Any]:
     meta: dict[str, Any] = {"name": uid, "namespace": "default", "uid": uid, "creationTimestamp": ago(100)}
     if held:
-        meta["finalizers"] = [jobs.FINALIZER]
+        meta["finalizers"] = [job_pods.FINALIZER]
     if index is not None:
-        meta["annotations"] = {jobs.INDEX: str(index)}
+        meta["annotations"] = {job_pods.INDEX: str(index)}
     if going:
         meta["deletionTimestamp"] = ago(0)
     status: dict[str, Any] = {"phase": phase}

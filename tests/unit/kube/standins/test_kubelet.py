@@ -42,6 +42,11 @@ def bound(phase: str = "Pending", *, started: float = 0, node: str = "n1", **met
             id="or with another code, badly",
         ),
         pytest.param(
+            bound("Running", started=1, annotations={kubelet.RUN_SECONDS: "1", kubelet.EXIT_CODE: "inf"}),
+            "Failed",
+            id="a code beyond all codes is the largest",
+        ),
+        pytest.param(
             bound("Running", annotations={kubelet.RUN_SECONDS: "soon"}),
             None,
             id="a time that is none is as if not given",
