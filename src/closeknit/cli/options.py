@@ -34,6 +34,9 @@ Namespace = Annotated[
     str,
     typer.Option("-n", "--namespace", metavar="NAME", help="Left out: the namespace of the context."),
 ]
+TopologyName = Annotated[
+    str | None, typer.Option("--topology", metavar="NAME", help="Show this topology only.")
+]
 Settings = Annotated[
     list[str],
     typer.Option(

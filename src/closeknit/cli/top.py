@@ -32,9 +32,7 @@ def top(
     *,
     context: options.Context = "",
     kubeconfig: options.Kubeconfig = "",
-    name: Annotated[
-        str | None, typer.Option("--topology", metavar="NAME", help="Show this topology only.")
-    ] = None,
+    name: options.TopologyName = None,
     resource: Annotated[
         str,
         typer.Option(metavar="NAME", help="The resource to count. Left out: the scarcest that nodes have."),

@@ -34,9 +34,7 @@ def topology(
     *,
     context: options.Context = "",
     kubeconfig: options.Kubeconfig = "",
-    name: Annotated[
-        str | None, typer.Option("--topology", metavar="NAME", help="Show this topology only.")
-    ] = None,
+    name: options.TopologyName = None,
     depth: Annotated[
         int | None,
         typer.Option(

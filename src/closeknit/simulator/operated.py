@@ -71,7 +71,7 @@ class Operated:
             await self._load(setup)
             ready.set()
             standins = run_standins(
-                self._cluster.acting_as(_USER), clock=self._clock, random=self._dice, controllers=True
+                self._cluster.acting_as(_USER), clock=self._clock, random=self._dice, leases=False
             )
             await asyncio.gather(self._controllers.run(), standins)
 

@@ -113,7 +113,7 @@ def test_what_a_lost_node_ends_is_submitted_again(trace: Path) -> None:
             id="no object",
         ),
         pytest.param(
-            "{name: w, at: 0, runs: 1, manifest: {apiVersion: v1, kind: Namespace, metadata: {name: n}}}",
+            "{name: w, at: 0, runs: 1, manifest: {apiVersion: v1, kind: Namespace, metadata: {name: team}}}",
             "t.yaml:.workloads[0].manifest: Nothing here asks for pods. Write a workload of any family, such as"
             " a Job or a PodGroup with its pods.",
             id="an object without pods",

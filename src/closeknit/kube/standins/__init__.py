@@ -31,9 +31,17 @@ from closeknit.kube.standins.volumes import VolumeController, claim_of
 
 
 async def run_standins(
-    api: KubernetesApi, *, clock: Clock = SYSTEM_CLOCK, random: Random | None = None, controllers: bool = True
+    api: KubernetesApi,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+    random: Random | None = None,
+    controllers: bool = True,
+    leases: bool = True,
 ) -> None:
-    """Run the kubelet and, unless told otherwise, the controllers of Jobs, JobSets, claims and volumes."""
+    """Run the kubelet and, unless told otherwise, the controllers of Jobs, JobSets, claims and volumes.
+
+    Without ``leases`` those of nodes are not renewed.
+    """
     dice = random or Random()  # noqa: S311 (it spreads retries, and guards nothing)
     pods: Mirror[Object] = Mirror(
         api, PODS, random=dice, clock=clock, indexes={"job": job_key, "node": node_of}
@@ -42,7 +50,7 @@ async def run_standins(
     async with asyncio.TaskGroup() as tasks:
         for mirror in (pods, nodes):
             tasks.create_task(mirror.run())
-        tasks.create_task(Kubelet(api, pods, nodes, clock=clock).run())
+        tasks.create_task(Kubelet(api, pods, nodes, clock=clock, leases=leases).run())
         if controllers:
             jobs: Mirror[Object] = Mirror(api, JOBS, random=dice, clock=clock, indexes={"owner": owner_of})
             sets: Mirror[Object] = Mirror(api, JOB_SETS, random=dice, clock=clock)

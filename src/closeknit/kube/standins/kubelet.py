@@ -166,8 +166,16 @@ class Kubelet:
     """Carries out what is decided, for the pods of all nodes."""
 
     def __init__(
-        self, api: KubernetesApi, pods: Mirror[Object], nodes: Mirror[Object], *, clock: Clock
+        self,
+        api: KubernetesApi,
+        pods: Mirror[Object],
+        nodes: Mirror[Object],
+        *,
+        clock: Clock,
+        leases: bool = True,
     ) -> None:
+        """Without ``leases`` those of nodes are not renewed: where nobody reads them, that is only work."""
+        self._leases = leases
         self._api = api
         self._pods = pods
         self._nodes = nodes
@@ -180,7 +188,8 @@ class Kubelet:
             tasks.create_task(self._reconciler.follow(self._pods, _own_key))
             tasks.create_task(self._reconciler.follow(self._nodes, self._pods_on))
             tasks.create_task(self._reconciler.run())
-            tasks.create_task(self._keep_leases())
+            if self._leases:
+                tasks.create_task(self._keep_leases())
 
     async def _reconcile(self, key: Key) -> float | None:
         pod = self._pods.get(key.name, key.namespace)
