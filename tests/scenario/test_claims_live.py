@@ -242,7 +242,7 @@ async def test_volumes_that_exist_are_bound_each_to_one_pod_on_its_node(api: Kub
         assert found["spec"]["volumeName"] == f"local{nodes[f'v{i}'][1:]}"
 
 
-async def test_a_gang_whose_volumes_are_not_made_in_time_waits_with_that_reason(api: KubernetesApi) -> None:
+async def test_a_gang_that_reaches_no_free_volume_waits(api: KubernetesApi) -> None:
     await bound.create(
         api,
         [

@@ -50,7 +50,7 @@ class Beliefs:
     def describe(self) -> tuple[object, ...]:
         """All that is believed, as a value that tells two moments apart."""
         return tuple(
-            (key, each.what, each.stored, each.version, each.heard) for key, each in self._beliefs.items()
+            (key, each.what, each.stored, bool(each.version)) for key, each in sorted(self._beliefs.items())
         )
 
     def devices(self) -> frozenset[Id]:

@@ -8,8 +8,12 @@ import pytest
 
 from closeknit.dialects.core.kinds import KINDS
 from closeknit.hub.outcome import Placed
+from closeknit.kube.resources import PERSISTENT_VOLUME_CLAIMS
 from closeknit.live.entries import key_of
 from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.reporter import Silence
+from closeknit.scheduler.settings import Settings
 from tests.filters.cases import Object, node, pod
 from tests.filters.claims import (
     GPUS,
@@ -26,6 +30,7 @@ from tests.filters.claims import (
     volume,
     volume_claim,
 )
+from tests.unit.scheduler.living import living
 
 
 class Live:
@@ -225,3 +230,27 @@ def test_a_rule_about_namespaces_with_a_label_follows_the_label() -> None:
 
 def _namespace(name: str, labels: dict[str, str]) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+class Heard(Silence):
+    """Remembers why units wait."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def waiting(self, verdict: Verdict, *_: Any) -> None:
+        self.said += [problem.message for problem in verdict.problems]
+
+
+async def test_a_volume_that_is_not_made_in_time_is_no_longer_waited_for_and_the_unit_says_why() -> None:
+    heard = Heard()
+    objects = [node("a"), storage_class("late"), volume_claim("data", class_name="late")]
+    async with living([*objects, pod("p", mounting("data"))], Settings(volume_deadline=5.0), heard) as live:
+        await live.settle(2)
+        found = await live.cluster.get(PERSISTENT_VOLUME_CLAIMS, "data", namespace="default")
+        assert found["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
+        assert heard.said == []
+        await live.settle(4)
+
+        assert await live.nodes() == {"p": ""}
+        assert "got no volume in time" in heard.said[0]
