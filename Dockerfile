@@ -13,5 +13,5 @@ COPY --from=build /opt/closeknit /opt/closeknit
 # Nothing is written but below /tmp, so the file system can be read-only.
 ENV PATH=/opt/closeknit/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOME=/tmp
 USER 65532:65532
-EXPOSE 8081 9443
+EXPOSE 8081 8443 9443
 ENTRYPOINT ["closeknit"]

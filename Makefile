@@ -16,7 +16,7 @@ RESULTS := build/requirements.json
 SOURCES := $(wildcard src tests bench docs/site)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long storm check format oracle planted fuzz peers bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean
+.PHONY: help setup demo test test-slow test-long storm check format oracle planted slices fuzz peers bench bench-kube bench-e2e bench-side-by-side bench-live bench-simulate bench-grove bench-kueue bench-map bench-readers rules browser docs deploy e2e e2e-kueue e2e-published requirements cluster clean screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,10 +70,14 @@ planted: N = 500
 planted: $(READY) ## the same on N larger requests that are placeable by construction (N=500 SEED=1)
 	$(BIN)/python -m tests.trials.oracle_run --planted -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
+slices: N = 1000
+slices: $(READY) ## decide N random requests of slices of slices on 64 to 1,024 nodes (N=1000 SEED=1)
+	$(BIN)/python -m tests.trials.slices_run -n $(N) --seed $(SEED) --processes 1 $(ARGS)
+
 fuzz: $(READY) ## read, translate and plan N damaged manifests (N=50000 SEED=1)
 	$(BIN)/python -m tests.trials.fuzz_run -n $(N) --seed $(SEED) --processes $(WORKERS) $(ARGS)
 
-peers: $(READY) ## read and translate manifests of other projects (ARGS="--to kai FOLDER ..."), which are fetched before
+peers: $(READY) ## validate and translate manifests of other projects (ARGS=FOLDER, with a checkout of each)
 	$(BIN)/python -m tests.trials.peers_run $(ARGS)
 
 bench: $(READY) ## measure the engine on 1,000 to 100,000 nodes
@@ -85,6 +89,9 @@ bench-kube: $(READY) ## measure the ways to a Kubernetes API, real and embedded
 browser: $(READY) ## run the tests that open the map in a browser (needs chromium)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "browser" tests/browser $(ARGS)
 
+screenshots: $(READY) ## take the pictures of the map in docs/images anew (needs chromium)
+	CLOSEKNIT_SCREENSHOTS=docs/images $(BIN)/python -m pytest -m "browser" tests/browser/test_screenshots.py $(ARGS)
+
 bench-map: $(READY) ## measure the live map in a browser, at 100,000 nodes
 	$(BIN)/python -m bench.map $(ARGS)
 
@@ -93,7 +100,7 @@ bench-readers: $(READY) ## measure the scheduler while 200 browsers look at its 
 
 e2e: $(READY) ## run the tests that ask a real Kubernetes control plane (built with Go at the first time)
 	@command -v go >/dev/null || echo "There is no go on the PATH: unless the programs are in the cache, every test is skipped." >&2
-	-@$(BIN)/python -m closeknit.testing.control_plane --build-only
+	-@$(BIN)/python -m closeknit.testing.control_plane --build-only --with-jobset
 	@mkdir -p build
 	$(BIN)/python -m pytest -n $(E2E_WORKERS) --dist worksteal -m "e2e and not long and not kueue" --requirements=$(RESULTS) \
 		tests/conformance tests/e2e tests/scenario $(ARGS)

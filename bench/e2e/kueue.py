@@ -36,7 +36,7 @@ from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, JOBS, NAMESPAC
 from closeknit.kube.rest import connect, load_access
 from closeknit.kube.standins import run_standins
 from closeknit.testing.control_plane import ControlPlane, GoMissingError, control_plane
-from closeknit.testing.control_plane.kueue import RealKueue, kueue_definitions
+from closeknit.testing.control_plane.installed import published_definitions, real_kueue
 from closeknit.testing.control_plane.programs import KUEUE, built
 from closeknit.testing.controlling import definitions
 
@@ -167,8 +167,8 @@ async def _embedded(nodes: int, jobs: int) -> None:
 async def _beside(plane: ControlPlane, *, nodes: int, jobs: int) -> None:
     access = load_access(kubeconfig=str(plane.kubeconfig))
     async with connect(access, component="bench", connections=WORKERS) as api:
-        await _prepare(api, kueue_definitions(), nodes)
-        theirs = RealKueue(plane, ("batch/job",))
+        await _prepare(api, published_definitions(KUEUE), nodes)
+        theirs = real_kueue(plane, "batch/job")
         closeknit = str(Path(sys.executable).with_name("closeknit"))
         others = [f"--external={name}" for name in OPERATORS if name != "kueue"]
         ours = (closeknit, "run", f"--kubeconfig={plane.kubeconfig}", "--health-port=0", "--no-scheduler")

@@ -11,6 +11,8 @@ from playwright.async_api import Page, expect
 from closeknit.kube.port import DeleteOptions
 from closeknit.kube.resources import NODES, PODS
 from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.server.access import Access
+from closeknit.server.app import MapServer
 from tests.browser.conftest import Shown
 from tests.scenario.bound import BY_KIND
 from tests.unit.scheduler.objects import entry, node, pod, pod_group, together, topology
@@ -120,6 +122,24 @@ async def test_the_slider_goes_back_and_forth(page: Page, shown: Shown) -> None:
     assert await page.evaluate(used) == 0
     await page.get_by_role("button", name="Back to now").click()
     assert await page.evaluate(used) == 32
+
+
+async def test_the_page_asks_for_the_token_and_keeps_it(page: Page, shown: Shown) -> None:
+    await fill(shown)
+    guarded = MapServer(shown.map.live, access=Access("127.0.0.1", "right; word"))
+    await guarded.start()
+    try:
+        await page.goto(guarded.address)
+        for token in ("wrong", "right; word"):
+            await page.get_by_label("Token").fill(token)
+            await page.get_by_role("button", name="Sign in").click()
+        await page.wait_for_function(READY)
+        await page.reload()
+        await page.wait_for_function(READY)
+    finally:
+        await guarded.stop()
+    assert {"401" in said for said in shown.complaints} == {True}
+    shown.complaints.clear()
 
 
 async def test_a_lost_node_leaves_the_map(page: Page, shown: Shown) -> None:

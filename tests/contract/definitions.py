@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -76,11 +77,16 @@ PROJECTS = {
 """By API group, the project that publishes it."""
 
 
-def published(group: str, kind: str, version: str, project: str | None = None) -> dict[str, Any] | None:
+def published(
+    group: str, kind: str, version: str, project: str | None = None, *, released: bool = True
+) -> dict[str, Any] | None:
     """The published schema; None where the project has no such kind or version.
 
-    The test is skipped, loudly, where the definitions that might hold it cannot be had.
+    The test is skipped, loudly, where the definitions that might hold it cannot be had. Unless any ``released``
+    version will do, only those beside the checkout count, which may be newer.
     """
+    if not released and not BESIDE.is_dir():
+        _skip([])
     schemas, missing = _schemas(project or PROJECTS[group])
     schema = schemas.get((group, kind, version))
     if schema is None and missing:
@@ -113,7 +119,7 @@ def strict(schema: Any) -> Any:
 
 def _skip(missing: list[str]) -> NoReturn:
     """Say loudly why a test is not run: nobody here publishes these definitions, and they could not be had."""
-    pytest.skip(f"Published definitions are not at hand: no ../shared/crds, and {'; '.join(missing)}")
+    pytest.skip(f"Published definitions are not at hand: {'; '.join(['no ../shared/crds', *missing])}")
 
 
 def published_texts(project: str) -> list[str]:
@@ -124,15 +130,24 @@ def published_texts(project: str) -> list[str]:
     return [path.read_text(encoding="utf-8") for path in files]
 
 
+def published_definitions(project: str) -> list[dict[str, Any]]:
+    """The custom resource definitions that a project publishes; skipped as above."""
+    return _definitions(published_texts(project))
+
+
+def _definitions(texts: Iterable[str]) -> list[dict[str, Any]]:
+    found = (yaml.load(text, Loader=yaml.CSafeLoader) for text in texts)
+    return [
+        each for each in found if isinstance(each, dict) and each.get("kind") == "CustomResourceDefinition"
+    ]
+
+
 @cache
 def _schemas(project: str) -> tuple[dict[tuple[str, str, str], dict[str, Any]], list[str]]:
     """By group, kind and version what the project publishes, and why parts of it cannot be had."""
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     files, missing = _files(project)
-    for path in files:
-        definition = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-        if not isinstance(definition, dict) or definition.get("kind") != "CustomResourceDefinition":
-            continue
+    for definition in _definitions(path.read_text(encoding="utf-8") for path in files):
         spec = definition["spec"]
         for version in spec["versions"]:
             key = (spec["group"], spec["names"]["kind"], version["name"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Iterator, MutableMapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -28,11 +28,12 @@ from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.settings import Settings as SchedulerSettings
 from closeknit.testing.control_plane import ControlPlane, GoMissingError
+from closeknit.testing.control_plane.credentials import User
 from closeknit.testing.control_plane.programs import helm
 from closeknit.testing.rendered import MANIFESTS, NAMESPACE, ChartError, manifests, rendered
 from tests.scenario import bound
 from tests.scenario.admitted import free_port, resource_of
-from tests.scenario.test_admission import clique_set, kai_topology, named, pod_group
+from tests.scenario.reviewed_manifests import clique_set, kai_topology, named, pod_group
 from tests.unit.scheduler.objects import node, pod
 
 pytestmark = pytest.mark.e2e
@@ -98,6 +99,9 @@ def test_helm_finds_nothing_wrong(program: Path) -> None:
         pytest.param(
             ("networkPolicy.apiServer.cidrs={10.0.0.1/32}", "scheduler.schedulerNames={a,b}"), id="narrower"
         ),
+        pytest.param(
+            ("map.enabled=true", "map.certificateSecret=c", "map.tokenSecret=t"), id="with the live map"
+        ),
     ],
 )
 def test_an_api_server_takes_what_the_chart_renders(plane: ControlPlane, values: tuple[str, ...]) -> None:
@@ -111,6 +115,34 @@ def test_an_api_server_takes_what_the_chart_renders(plane: ControlPlane, values:
 def test_a_family_is_managed_or_external() -> None:
     with pytest.raises(ChartError, match=r'families\.kai is "other"\. Allowed: managed, external\.'):
         rendered(CHART, "families.kai=other")
+
+
+@pytest.mark.parametrize("name", ["certificateSecret", "tokenSecret"])
+def test_the_map_is_not_installed_without_tls_and_a_token(name: str) -> None:
+    secrets = {"certificateSecret": "c", "tokenSecret": "t"} | {name: ""}
+
+    with pytest.raises(ChartError, match=rf"map\.{name} is missing\."):
+        rendered(CHART, "map.enabled=true", *(f"map.{key}={value}" for key, value in secrets.items()))
+
+
+def test_the_map_reads_with_an_account_of_its_own_and_is_reached_by_its_name() -> None:
+    values = ("map.enabled=true", "map.certificateSecret=c", "map.tokenSecret=t", "map.serverNames={racks}")
+    found = _objects(rendered(CHART, *values))
+
+    assert {verb for rule in found["ClusterRole", "closeknit-map"]["rules"] for verb in rule["verbs"]} == {
+        "get", "list", "watch",
+    }  # fmt: skip
+    assert ("Role", "closeknit-map") not in found
+    pod = found["Deployment", "closeknit-map"]["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == "closeknit-map"
+    (container,) = pod["containers"]
+    assert container["args"][0] == "web"
+    assert "--token-file=/token/token" in container["args"]
+    names = [each.partition("=")[2] for each in container["args"] if each.startswith("--server-name=")]
+    assert {f"closeknit-map.{NAMESPACE}.svc", "racks"} <= set(names)
+    secrets = {each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
+    assert secrets == {"c", "t"}
+    assert ("Deployment", "closeknit-map") not in _objects(rendered(CHART))
 
 
 @pytest.mark.requirement("G20")
@@ -228,7 +260,7 @@ async def _said(api: KubernetesApi) -> str:
 
 async def test_the_scheduler_needs_nothing_but_its_role(installed: ControlPlane) -> None:
     """It holds its lease, binds a gang, and tells why another one waits."""
-    async with _as(installed, "scheduler") as api, _as(installed) as own:
+    async with _as(installed, installed.accounts["scheduler"]) as api, _as(installed) as own:
         await _stand_aside(own)
         await own.create(resource_of(TOPOLOGY), TOPOLOGY)
         for name in ("n0", "n1"):
@@ -264,7 +296,7 @@ async def test_the_scheduler_needs_nothing_but_its_role(installed: ControlPlane)
 
 async def test_the_controllers_need_nothing_but_their_role(installed: ControlPlane) -> None:
     """They hold their lease, and make the gang and the pods of a PodCliqueSet."""
-    async with _as(installed, "controllers") as api, _as(installed) as own:
+    async with _as(installed, installed.accounts["controllers"]) as api, _as(installed) as own:
         await _stand_aside(own)
         warnings: list[str] = []
 
@@ -302,12 +334,58 @@ async def test_the_controllers_need_nothing_but_their_role(installed: ControlPla
     assert not [each for each in warnings if "forbidden" in each.lower()]
 
 
+@pytest.mark.requirement("D32")
+@pytest.mark.parametrize("kind", ["ClusterTopology", "ClusterTopologyBinding"])
+async def test_beside_groves_own_operator_the_controllers_only_read_its_topologies(
+    installed: ControlPlane, kind: str
+) -> None:
+    role = _objects(rendered(CHART, "families.grove=external"))["ClusterRole", "closeknit-controllers"]
+    role["metadata"] = {"name": "beside-grove"}
+    bound_to = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": installed.guest.name}
+    binding = {
+        "apiVersion": role["apiVersion"],
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "beside-grove"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "beside-grove"},
+        "subjects": [bound_to],
+    }
+    _kubectl(installed, "apply", "-f", "-", sent=yaml.safe_dump_all([role, binding]))
+    topology = {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": "theirs"},
+        "spec": {"levels": [{"domain": "rack", "key": "example.com/rack"}]},
+    }
+    resource = resource_of(topology)
+    async with _as(installed) as own, _as(installed, installed.guest) as api:
+        await _stand_aside(own)
+        await own.create(resource, topology)
+        async with asyncio.timeout(30):
+            # The API server hears of the role a moment later.
+            while True:
+                with suppress(ForbiddenError):
+                    found = await api.get(resource, "theirs")
+                    break
+                await asyncio.sleep(0.1)
+        assert found["spec"] == topology["spec"]
+        assert [each["metadata"]["name"] for each in (await api.list(resource)).items] == ["theirs"]
+        marked = MergePatch({"metadata": {"labels": {"a": "b"}}})
+        for write in (
+            api.create(resource, {**topology, "metadata": {"name": "ours"}}),
+            api.patch(resource, "theirs", marked),
+            api.patch(resource, "theirs", marked, subresource="status"),
+            api.delete(resource, "theirs"),
+        ):
+            with pytest.raises(ForbiddenError):
+                await write
+        await own.delete(resource, "theirs")
+
+
 @asynccontextmanager
-async def _as(plane: ControlPlane, component: str = "") -> AsyncIterator[KubernetesApi]:
-    """The API as a component's account sees it, or as an administrator."""
-    user = plane.accounts[component] if component else plane.admin
-    access = load_access(kubeconfig=str(plane.kubeconfig_of(user)))
-    async with connect(access, component=component or "e2e") as api:
+async def _as(plane: ControlPlane, user: User | None = None) -> AsyncIterator[KubernetesApi]:
+    """The API as a user sees it, or as an administrator."""
+    access = load_access(kubeconfig=str(plane.kubeconfig_of(user or plane.admin)))
+    async with connect(access, component="e2e") as api:
         yield api
 
 

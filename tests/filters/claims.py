@@ -222,6 +222,18 @@ CLAIM_CASES: tuple[Case, ...] = (
     ),
     case(
         "DynamicResources",
+        "a claim that selects no device at all is not given any other",
+        [node("dra-w")],
+        claiming("absent"),
+        "",
+        [
+            resource_slice("dra-w", [device("0"), device("1")]),
+            claim("absent", request("gpus", 1, f"device.attributes['{DRIVER}'].model == 'absent'")),
+            claim("present", request("gpus")),
+        ],
+    ),
+    case(
+        "DynamicResources",
         "devices that another claim has got are not free",
         [node("dra-j"), node("dra-k")],
         claiming("one"),

@@ -8,7 +8,7 @@ tried, by running each sequence from the start; states that were seen before are
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from closeknit.hub.keys import Key
-from closeknit.scheduler.commit import Answer, Answered, Bind, Call, Evict, Look
+from closeknit.scheduler.answers import Answer
+from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Look
 from closeknit.scheduler.core import Core
+from closeknit.scheduler.preparations import Prepare, Undo
 from closeknit.scheduler.reporter import Silence
 from closeknit.scheduler.settings import Settings
 from closeknit.testing.auditor import Cluster, audit
@@ -81,10 +83,14 @@ class Model:
     def start(self) -> None:
         """A new scheduler that has read the cluster as it is."""
         self.core = Core(Settings(), self.send, reporter=Silence(), observer=Silence(), random=Random(1))
-        for each in (TREE, GANG, *self.nodes.values(), *self.pods.values()):
+        for each in (TREE, GANG, *self.nodes.values(), *self.pods.values(), *self.others()):
             self.core.state.put(entry(each))
         self.untold.clear()
         self.turn()
+
+    def others(self) -> Iterable[dict[str, Any]]:
+        """Objects beside nodes, pods and their group."""
+        return ()
 
     def send(self, call: Call, _: int) -> None:
         self.flights.append(Flight(call))
@@ -124,7 +130,7 @@ class Model:
             if flight.answer is None and not flight.forgotten:
                 yield "lost before", i
                 yield "late", i
-                if isinstance(flight.call, Bind):
+                if isinstance(flight.call, Bind | Prepare):
                     yield "refuse", i
             elif not flight.forgotten:
                 yield "lost after", i
@@ -228,6 +234,7 @@ class Model:
     # ---- the server ----
 
     def _carried_out(self, call: Call) -> Answered:
+        assert not isinstance(call, Prepare | Undo)
         found = self.pods.get(call.pod.name)
         if found is None or found["metadata"]["uid"] != call.uid:
             return Answered(call, Answer.GONE)
@@ -311,14 +318,14 @@ def _on(obj: dict[str, Any], name: str) -> dict[str, Any]:
     return {**obj, "spec": {**obj["spec"], "nodeName": name}}
 
 
-def explore(budget: int, *, arrivals: bool = False) -> tuple[int, int]:
+def explore(budget: int, *, arrivals: bool = False, made: Callable[[], Model] = Model) -> tuple[int, int]:
     """Try everything with so many faults; how many states there are, and how many ends."""
     seen: set[object] = set()
     ends = 0
     pending: deque[tuple[tuple[str, Any], ...]] = deque([()])
     while pending:
         path = pending.pop()
-        model = Model()
+        model = made()
         for what, which in path:
             model.do(what, which)
         state = model.state()

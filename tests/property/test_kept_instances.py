@@ -33,6 +33,7 @@ def test_an_instance_stays_decided_well(run: str, seed: int) -> None:
     trial = judged(*instance_of(seed, planted=run == "planted"))
 
     assert trial.failures == ()
+    assert not trial.leaves_out_more
 
 
 @pytest.mark.parametrize("seed", NOT_BEST)

@@ -17,16 +17,20 @@ import yaml
 from closeknit.admission.embedded import admit
 from closeknit.admission.instance import Admission, Settings, following_for
 from closeknit.admission.keeping import InMemory
-from closeknit.admission.registration import MUTATING, VALIDATING
+from closeknit.admission.registration import MUTATING, VALIDATING, install
 from closeknit.admission.reviewed import REVIEWED
 from closeknit.admission.reviewer import Reviewer
+from closeknit.admission.webhooks import Endpoint, configurations
 from closeknit.dialects.definitions import FAMILIES
+from closeknit.installation.privileges import Component
 from closeknit.kube.clock import SYSTEM_CLOCK
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.errors import AlreadyExistsError, ApiError, NotFoundError
 from closeknit.kube.port import KubernetesApi
-from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, JOBS, PODS, Resource
-from closeknit.kube.rest import Access, connect
+from closeknit.kube.resources import JOBS, PODS, Resource
+from closeknit.testing.accounts import seen_by
+from closeknit.testing.control_plane import ControlPlane
+from tests.scenario.controlled import granted
 
 Json = dict[str, Any]
 OPERATOR = "system:serviceaccount:closeknit-system:closeknit-controllers"
@@ -103,8 +107,11 @@ async def embedded(*families: str) -> AsyncIterator[EmbeddedCluster]:
 
 
 @contextmanager
-def webhook(access: Access) -> Iterator[None]:
-    """The webhook of a real API server, in a thread of its own, with all that workloads are measured by."""
+def webhook(plane: ControlPlane) -> Iterator[None]:
+    """The webhook of a real API server, in a thread of its own, with all that workloads are measured by.
+
+    An administrator makes the webhook configurations, as the chart does; the webhook has the role of the chart.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -112,16 +119,16 @@ def webhook(access: Access) -> Iterator[None]:
 
     async def run() -> None:
         log = structlog.wrap_logger(structlog.ReturnLogger())
-        async with connect(access, component="admission") as api:
-            await _define(api)
+        async with granted(plane, DEFINITIONS) as api:
             await _forget_earlier(api)
             await describe(api)
             settings = Settings(operators=frozenset({OPERATOR}), port=free_port())
-            settings = Settings(
-                operators=settings.operators, port=settings.port, url=f"https://127.0.0.1:{settings.port}"
-            )
+            endpoint = Endpoint(client={"url": f"https://127.0.0.1:{settings.port}"})
+            made = configurations(endpoint, families=settings.families, operators=settings.operators)
+            await install(api, made)
             keeper = InMemory(("127.0.0.1",), SYSTEM_CLOCK)
-            admission = Admission(api, settings, keeper, log=log, random=Random(1))
+            own = seen_by(Component.ADMISSION, api)
+            admission = Admission(own, settings, keeper, log=log, random=Random(1))
             await admission.start()
             running = asyncio.create_task(admission.run())
             await _answering(api)
@@ -146,16 +153,6 @@ def webhook(access: Access) -> Iterator[None]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=60)
         loop.close()
-
-
-async def _define(api: KubernetesApi) -> None:
-    for definition in DEFINITIONS:
-        with contextlib.suppress(AlreadyExistsError):
-            await api.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
-    wanted = {(each.group, each.kind) for each in RESOURCES.values()}
-    async with asyncio.timeout(60):
-        while not wanted <= {(each.group, each.kind) for each in await api.resources()}:  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
 
 
 async def _forget_earlier(api: KubernetesApi) -> None:

@@ -17,7 +17,17 @@ from closeknit.dialects.definitions import FAMILIES
 from closeknit.installation.privileges import Component
 from closeknit.kube.errors import AlreadyExistsError, NotFoundError
 from closeknit.kube.port import DeleteOptions, KubernetesApi
-from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES, PODS, Resource
+from closeknit.kube.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEVICE_CLASSES,
+    EVENTS,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Resource,
+)
 from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.settings import Settings
@@ -29,7 +39,8 @@ Json = dict[str, Any]
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", subresources=("status",))
 TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
 QUEUES = Resource("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False, subresources=("status",))
-BY_KIND = {each.kind: each for each in (NODES, PODS, POD_GROUPS, TOPOLOGIES, QUEUES)}
+CLAIMED = (DEVICE_CLASSES, RESOURCE_SLICES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS)
+BY_KIND = {each.kind: each for each in (NODES, PODS, POD_GROUPS, TOPOLOGIES, QUEUES, *CLAIMED)}
 DEFINITIONS = [one.written() for family in FAMILIES.values() for one in family]
 _AT_ONCE = DeleteOptions(grace_period=0)
 
@@ -58,7 +69,7 @@ async def define(api: KubernetesApi) -> None:
 
 async def clear(api: KubernetesApi) -> None:
     """Delete what tests create."""
-    for resource in (POD_GROUPS, PODS, NODES, TOPOLOGIES, QUEUES, EVENTS):
+    for resource in (POD_GROUPS, PODS, NODES, TOPOLOGIES, QUEUES, EVENTS, *CLAIMED):
         for each in (await api.list(resource)).items:
             meta = each["metadata"]
             with suppress(NotFoundError):
@@ -69,7 +80,7 @@ async def clear(api: KubernetesApi) -> None:
 
 async def create(api: KubernetesApi, objects: Iterable[Json]) -> None:
     """Make objects one after the other, nodes and topologies first."""
-    first = {"Node": 0, "Topology": 0, "Queue": 0, "PodGroup": 1}
+    first = {each.kind: 0 for each in (NODES, TOPOLOGIES, QUEUES, *CLAIMED)} | {"PodGroup": 1}
     for each in sorted(objects, key=lambda one: first.get(one["kind"], 2)):
         await api.create(BY_KIND[each["kind"]], each)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from closeknit.dialects.definitions import FAMILIES
@@ -19,32 +18,28 @@ from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from closeknit.testing import accounts
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.controlling import Controlled, definitions
+from tests.contract.definitions import published_definitions
 
-REAL = "kube-apiserver"
 MANIFESTS = Path(__file__).parents[2] / "deploy" / "manifests.yaml"
-PUBLISHED = Path(__file__).parents[3] / "shared" / "crds"
 PUBLISHING = ("kai", "grove", "kueue", "jobset")
 _CORE = ("Job", "Pod", "Node", "Event", "PriorityClass")
-
-
-@pytest.fixture(params=["embedded", pytest.param(REAL, marks=pytest.mark.e2e)])
-async def real(request: pytest.FixtureRequest) -> AsyncIterator[KubernetesApi | None]:
-    """A real API server with all definitions and no objects; None for an embedded cluster."""
-    if request.param != REAL:
-        yield None
-        return
-    async with connected(request.getfixturevalue("plane")) as api:
-        yield api
 
 
 @asynccontextmanager
 async def connected(plane: ControlPlane) -> AsyncIterator[KubernetesApi]:
     """A control plane's API server with all definitions and the roles of the chart, and no objects before and after."""
-    async with accounts.connected(plane, yaml.safe_load_all(MANIFESTS.read_text("utf-8"))) as api:
-        await define(api)
+    async with granted(plane, installed()) as api:
         await clear(api)
         yield api
         await clear(api)
+
+
+@asynccontextmanager
+async def granted(plane: ControlPlane, defined: Iterable[dict[str, Any]]) -> AsyncIterator[KubernetesApi]:
+    """A control plane's API server with these definitions and the roles of the chart."""
+    async with accounts.connected(plane, yaml.safe_load_all(MANIFESTS.read_text("utf-8"))) as api:
+        await define(api, defined)
+        yield api
 
 
 async def left(cluster: Controlled, *kinds: str) -> dict[str, list[str]]:
@@ -65,10 +60,7 @@ def installed() -> list[dict[str, Any]]:
     """The definitions that a real server gets: ours, or with ``PUBLISHED=1`` those that the projects publish."""
     if os.environ.get("PUBLISHED") != "1":
         return definitions()
-    if not PUBLISHED.is_dir():
-        pytest.skip(f"The published definitions are not at hand: there is no {PUBLISHED}.")
-    files = [file for family in PUBLISHING for file in sorted((PUBLISHED / family).glob("*.yaml"))]
-    theirs = [yaml.load(file.read_text("utf-8"), yaml.CSafeLoader) for file in files]
+    theirs = [each for project in PUBLISHING for each in published_definitions(project)]
     for each in theirs:
         # Who would convert does not run here.
         each["spec"].pop("conversion", None)
@@ -76,9 +68,9 @@ def installed() -> list[dict[str, Any]]:
     return [*theirs, *(each for each in definitions() if each["metadata"]["name"] not in named)]
 
 
-async def define(api: KubernetesApi) -> None:
-    """Definitions of all kinds, and return when they are served."""
-    for definition in installed():
+async def define(api: KubernetesApi, defined: Iterable[dict[str, Any]]) -> None:
+    """Make definitions of all kinds, and return when they are served."""
+    for definition in defined:
         with suppress(AlreadyExistsError):
             await api.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
     wanted = {(one.group, one.kind) for family in FAMILIES.values() for one in family}

@@ -5,28 +5,32 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from random import Random
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import structlog
 
+from closeknit.installation.privileges import Component
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.embedded.cluster import EmbeddedCluster
-from closeknit.kube.errors import TooManyRequestsError, UnavailableError
+from closeknit.kube.errors import NotFoundError, TooManyRequestsError, UnavailableError
 from closeknit.kube.port import KubernetesApi
-from closeknit.kube.resources import NODES, PODS
-from closeknit.kube.rest import connect, load_access
+from closeknit.kube.resources import LEASES, NODES, PODS
+from closeknit.kube.rest import connect
 from closeknit.kube.rest.access import Connection, FixedAccess
 from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.settings import Settings
+from closeknit.testing.accounts import access_of, seen_by
 from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.clock import HandClock, SkewedClock
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.fault_proxy import FaultProxy
+from closeknit.testing.rendered import NAMESPACE
 from tests.scenario import bound
 from tests.scenario.bound import DEFINITIONS, POD_GROUPS, TOPOLOGIES, Json
+from tests.scenario.controlled import connected
 from tests.scenario.storm_faults import Faults
 
 Rule: TypeAlias = Callable[[str, str], Awaitable[str]]
@@ -72,9 +76,11 @@ class PortFaults(Faults):
 class Bed:
     """A cluster, the scheduler's troubled way to it, and the time."""
 
-    def __init__(self, cluster: KubernetesApi, clock: Clock) -> None:
+    def __init__(self, cluster: KubernetesApi, clock: Clock, namespace: str = "default") -> None:
         self.cluster = cluster
         """Without faults, for the test itself."""
+        self.lease = LeaseName(namespace=namespace, name="closeknit-scheduler")
+        """Where the role of the scheduler has one."""
         self.clock = clock
         self.shown = SkewedClock(clock)
         """The scheduler's own clock."""
@@ -85,15 +91,15 @@ class Bed:
         """Whether time passes by itself."""
         return not isinstance(self.clock, HandClock)
 
-    def start(self, api: Any, identity: str = "first", lease: LeaseName | None = None) -> Instance:
-        """A scheduler that works from now on."""
+    def start(self, api: Any, identity: str = "first", *, leading: bool = False) -> Instance:
+        """A scheduler that works from now on, or as soon as it has the lease."""
         made = Instance(
-            cast("KubernetesApi", api),
+            seen_by(Component.SCHEDULER, api),
             Settings(),
             identity=identity,
             log=structlog.wrap_logger(structlog.ReturnLogger()),
             random=Random(len(self.tasks)),
-            lease=lease,
+            lease=self.lease if leading else None,
             clock=self.shown,
         )
         self.tasks.append(asyncio.create_task(made.run()))
@@ -134,6 +140,13 @@ class Bed:
         """What an auditor says."""
         lists = [(await self.cluster.list(each)).items for each in (NODES, PODS, POD_GROUPS, TOPOLOGIES)]
         return audit(Cluster(*lists))
+
+    async def has_lease(self, identity: str) -> bool:
+        """Whether this scheduler has the lease."""
+        with suppress(NotFoundError):
+            found = await self.cluster.get(LEASES, self.lease.name, namespace=self.lease.namespace)
+            return bool(found["spec"].get("holderIdentity") == identity)
+        return False
 
     async def end(self) -> None:
         """End all schedulers."""
@@ -194,20 +207,19 @@ async def embedded() -> AsyncIterator[tuple[Bed, Way]]:
 
 @asynccontextmanager
 async def real(plane: ControlPlane) -> AsyncIterator[tuple[Bed, Way]]:
-    """A real API server; only the scheduler goes through the proxy."""
-    access = load_access(kubeconfig=str(plane.kubeconfig))
-    async with connect(access, component="test") as direct:
-        await bound.define(direct)
-        await bound.clear(direct)
+    """A real API server; only the first scheduler goes through the proxy."""
+    access = access_of(Component.SCHEDULER, plane)
+    async with connected(plane) as direct:
         proxy = FaultProxy(access, Random(1))
         who = (await access.connection()).authorization
         async with (
             proxy.listening(),
             connect(FixedAccess(Connection(proxy.address, authorization=who)), component="troubled") as api,
         ):
-            bed = Bed(direct, SYSTEM_CLOCK)
+            bed = Bed(direct, SYSTEM_CLOCK, NAMESPACE)
+            with suppress(NotFoundError):
+                await direct.delete(LEASES, bed.lease.name, namespace=NAMESPACE)
             try:
                 yield bed, Way(api, proxy)
             finally:
                 await bed.end()
-                await bound.clear(direct)

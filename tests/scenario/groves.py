@@ -27,6 +27,10 @@ def node(name: str, gpus: int = 8, **labels: str) -> Json:
     }
 
 
+NODES = [node(f"n{i}", zone="z", rack=f"r{i}") for i in range(4)]
+"""Four racks of one node."""
+
+
 def clique(name: str, replicas: int = 1, *, image: str = "one", gpus: int = 1, **spec: Any) -> Json:
     container = {"name": "main", "image": image, "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}
     own = {"roleName": name, "replicas": replicas, "podSpec": {"containers": [container]}, **spec}

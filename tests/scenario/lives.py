@@ -16,7 +16,8 @@ from closeknit.testing.accounts import seen_by
 from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.clock import HandClock
 from closeknit.testing.faulty_api import Fault, FaultyApi
-from tests.scenario import bound
+from tests.filters.claims import claim, request
+from tests.scenario import bound, claimed
 from tests.scenario.bound import POD_GROUPS, TOPOLOGIES
 from tests.unit.scheduler.objects import node, pod, pod_group, together, topology
 
@@ -146,3 +147,37 @@ class Life:
         return all(
             "deletionTimestamp" in each["metadata"] for each in pods if each["metadata"]["name"] == "c1"
         )
+
+
+class ClaimLife(Life):
+    """Gangs whose pods claim devices, each for itself and some together."""
+
+    async def check(self, what: str) -> None:
+        """Nothing is broken at this moment, and every claim has what its pods use."""
+        await super().check(what)
+        await claimed.check(self.cluster)
+
+    async def live(self) -> None:
+        """A gang with a claim for each pod, and one that shares a claim."""
+        await self.create(*claimed.racks())
+        await self.create(
+            *(claim(f"own{i}", request("gpu.example", 3)) for i in range(2)),
+            claim("shared", request("gpu.example", 2)),
+        )
+        await self.create(
+            pod_group("d", minMember=2, topologyConstraint=together("rack")),
+            *(
+                pod(f"d{i}", "d", gpus=0, resourceClaims=[{"name": "c", "resourceClaimName": f"own{i}"}])
+                for i in range(2)
+            ),
+        )
+        await self.until(self.all_bound, 15)
+        await self.check("a gang with claims came")
+
+        shared = [{"name": "c", "resourceClaimName": "shared"}]
+        await self.create(
+            pod_group("e", minMember=2, topologyConstraint=together("rack")),
+            *(pod(f"e{i}", "e", gpus=0, resourceClaims=shared) for i in range(2)),
+        )
+        await self.until(self.all_bound, 15)
+        await self.check("a gang that shares a claim came")

@@ -16,12 +16,14 @@ from typing import Any, cast
 
 import structlog
 
+from closeknit.installation.privileges import Component
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import NotFoundError
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch
 from closeknit.kube.resources import NODES, PODS, Resource
 from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.settings import Settings
+from closeknit.testing.accounts import seen_by
 from closeknit.testing.auditor import Cluster, audit
 from closeknit.testing.auditor_waiting import Priorities, Waiting
 from closeknit.testing.clock import HandClock, SkewedClock
@@ -57,7 +59,7 @@ class Storm:
         self.shown = SkewedClock(clock)
         """The scheduler's own clock, whose date jumps."""
         self.cluster = cluster
-        self.faults = Faults(self.cluster, Random(seed + 2), clock)
+        self.faults = Faults(seen_by(Component.SCHEDULER, cluster), Random(seed + 2), clock)
         self.happened: Counter[str] = Counter()
         self._number = 0
         self._steps = 0

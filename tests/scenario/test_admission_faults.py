@@ -23,15 +23,18 @@ from closeknit.admission.registration import MUTATING, VALIDATING, Renewal, inst
 from closeknit.admission.reviewer import FAMILIES, Reviewer
 from closeknit.admission.server import Webhook
 from closeknit.admission.webhooks import Endpoint, configurations
+from closeknit.installation.privileges import CERTIFICATES, Component
 from closeknit.kube.clock import SYSTEM_CLOCK
 from closeknit.kube.errors import ApiError, NotFoundError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.rest import Access, connect, load_access
+from closeknit.testing.accounts import access_of
 from closeknit.testing.clock import HandClock
 from closeknit.testing.control_plane import ControlPlane
+from closeknit.testing.rendered import NAMESPACE
 from tests.planes import running_plane
 from tests.scenario.admitted import OPERATOR, free_port, resource_of, webhook
-from tests.scenario.test_admission import (
+from tests.scenario.reviewed_manifests import (
     clique_set,
     deployment,
     job,
@@ -51,7 +54,7 @@ _HALLS = "{kueue.x-k8s.io/podset-required-topology: example.com/rack}"
 def plane() -> Iterator[ControlPlane]:
     """A control plane that is asked after its webhook has gone; its configurations stay."""
     with running_plane() as running:
-        with webhook(load_access(kubeconfig=str(running.kubeconfig))):
+        with webhook(running):
             pass
         yield running
 
@@ -173,15 +176,18 @@ async def test_the_administrator_of_a_topology_may_be_asked_while_operators_are_
     assert after == ""
 
 
-async def test_certificates_follow_each_other_while_the_api_server_asks(access: Access) -> None:
+async def test_certificates_follow_each_other_while_the_api_server_asks(
+    plane: ControlPlane, access: Access
+) -> None:
     """The API server trusts the next authority before its certificate is shown, and is never refused."""
     clock, port = HandClock(datetime.now(UTC) - timedelta(days=DAYS * 0.9)), free_port()
     log = structlog.wrap_logger(structlog.ReturnLogger())
     bad = pod_group("{minMember: 1, topologyConstraint: {topology: none, requiredTopologyLevel: x}}")
-    async with connect(access, component="faults") as api:
-        keeper = InSecret(api, "default", "closeknit-rotation", ("127.0.0.1",), clock)
-        renewal = Renewal(api, keeper, name="closeknit", clock=SYSTEM_CLOCK, random=Random(1), log=log)
-        reviewer = Reviewer(api, operators={OPERATOR})
+    account = access_of(Component.ADMISSION, plane)
+    async with connect(access, component="faults") as api, connect(account, component="admission") as own:
+        keeper = InSecret(own, NAMESPACE, CERTIFICATES, ("127.0.0.1",), clock)
+        renewal = Renewal(own, keeper, name="closeknit", clock=SYSTEM_CLOCK, random=Random(1), log=log)
+        reviewer = Reviewer(own, operators={OPERATOR})
         reviewer.synced = True
         await install(
             api,
@@ -204,7 +210,7 @@ async def test_certificates_follow_each_other_while_the_api_server_asks(access: 
                 await listening.stop()
             assert "denied the request" in said
         bundle = (await api.get(VALIDATING, "closeknit"))["webhooks"][0]["clientConfig"]["caBundle"]
-        again = await trust(api, "closeknit", base64.b64decode(bundle))
+        again = await trust(own, "closeknit", base64.b64decode(bundle))
 
     assert shown[0] == shown[1] != shown[2]
     assert base64.b64decode(bundle) == shown[2].authority + shown[0].authority
@@ -222,7 +228,7 @@ async def _answered(api: KubernetesApi, manifest: str) -> str:
     return said
 
 
-def test_kubectl_lists_every_problem_on_a_line(plane: ControlPlane, access: Access, tmp_path: Path) -> None:
+def test_kubectl_lists_every_problem_on_a_line(plane: ControlPlane, tmp_path: Path) -> None:
     file = tmp_path / "group.yaml"
     spec: dict[str, Any] = {
         "subGroups": [
@@ -233,7 +239,7 @@ def test_kubectl_lists_every_problem_on_a_line(plane: ControlPlane, access: Acce
     kind = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": {"name": "wrong"}}
     file.write_text(yaml.safe_dump({**kind, "spec": spec}), encoding="utf-8")
 
-    with webhook(access):
+    with webhook(plane):
         done = subprocess.run(
             [plane.programs.kubectl, "--kubeconfig", plane.kubeconfig, "apply", "--server-side", "-f", file],
             capture_output=True,

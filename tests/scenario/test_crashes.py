@@ -20,17 +20,20 @@ from closeknit.testing.faulty_api import Fault
 from tests.planes import running_plane
 from tests.scenario import bound
 from tests.scenario.controlled import connected
-from tests.scenario.lives import Life
+from tests.scenario.lives import ClaimLife, Life
 from tests.unit.scheduler.living import DEFINITIONS
 
 
 @asynccontextmanager
 async def life(
-    point: int | None = None, fault: Fault = Fault.UNSENT, real: KubernetesApi | None = None
+    point: int | None = None,
+    fault: Fault = Fault.UNSENT,
+    real: KubernetesApi | None = None,
+    kind: type[Life] = Life,
 ) -> AsyncIterator[Life]:
     clock = HandClock()
     embedded = EmbeddedCluster(DEFINITIONS, clock=clock, dice=Random(1))
-    made = Life(embedded, clock, point, fault) if real is None else Life(real, SYSTEM_CLOCK, point, fault)
+    made = kind(embedded, clock, point, fault) if real is None else kind(real, SYSTEM_CLOCK, point, fault)
     try:
         yield made
     finally:
@@ -39,18 +42,20 @@ async def life(
         await embedded.close()
 
 
-async def points(real: KubernetesApi | None = None) -> list[str]:
+async def points(real: KubernetesApi | None = None, kind: type[Life] = Life) -> list[str]:
     """Every write of an undisturbed life."""
-    async with life(real=real) as undisturbed:
+    async with life(real=real, kind=kind) as undisturbed:
         await undisturbed.live()
         return undisturbed.api.writes
 
 
-async def run_all(points: list[int], faults: list[Fault], real: KubernetesApi | None = None) -> int:
+async def run_all(
+    points: list[int], faults: list[Fault], real: KubernetesApi | None = None, kind: type[Life] = Life
+) -> int:
     runs = 0
     for point in points:
         for fault in faults:
-            async with life(point, fault, real) as disturbed:
+            async with life(point, fault, real, kind) as disturbed:
                 await disturbed.live()
                 died = fault in (Fault.KILLED_AFTER, Fault.KILLED_BEFORE)
                 assert disturbed.restarts == died, (point, fault)
@@ -71,10 +76,20 @@ async def test_a_fault_at_some_writes_leaves_nothing_half_done(fault: Fault) -> 
     await run_all([1, 5, 9], [fault])
 
 
+@pytest.mark.parametrize("fault", [Fault.KILLED_AFTER, Fault.UNANSWERED])
+async def test_a_fault_at_some_writes_into_claims_leaves_nothing_half_done(fault: Fault) -> None:
+    await run_all([0, 3], [fault], kind=ClaimLife)
+
+
 @pytest.mark.slow
-async def test_a_fault_at_every_write_leaves_nothing_half_done(capsys: pytest.CaptureFixture[str]) -> None:
-    number = len(await points())
-    runs = await run_all(list(range(number)), list(Fault))
+@pytest.mark.parametrize("kind", [Life, ClaimLife])
+async def test_a_fault_at_every_write_leaves_nothing_half_done(
+    kind: type[Life], capsys: pytest.CaptureFixture[str]
+) -> None:
+    writes = await points(kind=kind)
+    number = len(writes)
+    assert len([each for each in writes if each.startswith("patch ResourceClaim")]) == 6 * (kind is ClaimLife)
+    runs = await run_all(list(range(number)), list(Fault), kind=kind)
 
     with capsys.disabled():
         sys.stdout.write(f"\nembedded cluster: {number} points, {runs} runs\n")
@@ -83,14 +98,15 @@ async def test_a_fault_at_every_write_leaves_nothing_half_done(capsys: pytest.Ca
 
 @pytest.mark.e2e
 @pytest.mark.requirement("A51", "A52")
+@pytest.mark.parametrize("kind", [Life, ClaimLife])
 @pytest.mark.parametrize("fault", list(Fault))
 async def test_a_fault_at_every_write_on_a_real_api_server(
-    fault: Fault, capsys: pytest.CaptureFixture[str]
+    fault: Fault, kind: type[Life], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running_plane() as plane:
         async with connected(plane) as real:
-            number = len(await points(real))
-            runs = await run_all(list(range(number)), [fault], real)
+            number = len(await points(real, kind))
+            runs = await run_all(list(range(number)), [fault], real, kind)
 
     with capsys.disabled():
         sys.stdout.write(f"\nreal API server, {fault.value}: {number} points, {runs} runs\n")

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
 from datetime import timedelta
-from itertools import count
 
 import pytest
 
-from closeknit.kube.errors import NotFoundError
 from closeknit.kube.port import DeleteOptions
-from closeknit.kube.resources import LEASES, NODES, PODS
-from closeknit.live.leadership import LeaseName
+from closeknit.kube.resources import NODES, PODS
 from closeknit.testing.control_plane import ControlPlane
 from tests.planes import running_plane
 from tests.scenario import bound, disturbed
@@ -28,13 +24,6 @@ GANG = [
     pod_group("g", minMember=3, topologyConstraint=together("rack")),
     *(pod(f"p{i}", "g") for i in range(3)),
 ]
-_NUMBERS = count()
-
-
-@pytest.fixture
-def lease() -> LeaseName:
-    """One that nobody held before."""
-    return LeaseName(namespace="default", name=f"lease-{next(_NUMBERS)}")
 
 
 @pytest.fixture(scope="module")
@@ -174,9 +163,7 @@ async def test_watches_that_are_lost_again_and_again(beds: tuple[Bed, Way]) -> N
 
 
 @pytest.mark.parametrize("fault", ["hang", "refused", "lost"])
-async def test_a_lease_that_is_lost_in_the_middle_of_a_binding(
-    beds: tuple[Bed, Way], lease: LeaseName, fault: str
-) -> None:
+async def test_a_lease_that_is_lost_in_the_middle_of_a_binding(beds: tuple[Bed, Way], fault: str) -> None:
     bed, way = beds
     cut_off = asyncio.Event()
 
@@ -188,30 +175,22 @@ async def test_a_lease_that_is_lost_in_the_middle_of_a_binding(
         return "refused" if cut_off.is_set() else ""
 
     way.rule = parted
-    bed.start(way.api, "first", lease)
-    await bed.until(lambda: holds(bed, lease, "first"))
-    bed.start(bed.cluster, "second", lease)
+    bed.start(way.api, "first", leading=True)
+    await bed.until(lambda: bed.has_lease("first"))
+    bed.start(bed.cluster, "second", leading=True)
     await bed.create(*GANG)
-    await bed.until(lambda: holds(bed, lease, "second"))
+    await bed.until(lambda: bed.has_lease("second"))
     assert cut_off.is_set()
 
     await whole(bed)
 
 
-async def holds(bed: Bed, lease: LeaseName, identity: str) -> bool:
-    """Whether this scheduler has the lease."""
-    with suppress(NotFoundError):
-        found = await bed.cluster.get(LEASES, lease.name, namespace=lease.namespace)
-        return bool(found["spec"].get("holderIdentity") == identity)
-    return False
-
-
 @pytest.mark.parametrize("hours", [24, -24], ids=["forward", "back"])
-async def test_a_date_that_jumps(beds: tuple[Bed, Way], lease: LeaseName, hours: int) -> None:
+async def test_a_date_that_jumps(beds: tuple[Bed, Way], hours: int) -> None:
     bed, way = beds
-    bed.start(way.api, "first", lease)
-    await bed.until(lambda: holds(bed, lease, "first"))
-    bed.start(bed.cluster, "second", lease)
+    bed.start(way.api, "first", leading=True)
+    await bed.until(lambda: bed.has_lease("first"))
+    bed.start(bed.cluster, "second", leading=True)
     await bed.create(*(pod(f"x{i}", gpus=4, on=f"n{i}", scheduler="other") for i in range(6)))
     await bed.create(*GANG)
 
@@ -230,4 +209,4 @@ async def test_a_date_that_jumps(beds: tuple[Bed, Way], lease: LeaseName, hours:
         return found is not None and found["status"] == "True"
 
     await bed.until(scheduled)
-    assert await holds(bed, lease, "first")
+    assert await bed.has_lease("first")

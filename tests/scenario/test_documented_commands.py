@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -52,7 +53,13 @@ READING = frozenset({"get", "describe", "explain", "plan", "pool", "status", "to
 """Commands that change nothing, so that they may be given again."""
 
 PATIENCE = 60
-"""For how many seconds a cluster may be asked again until it has come to what is shown."""
+"""For how many seconds a cluster may be asked again until it has come to what is shown, or take to end."""
+
+STARTING = 300
+"""For how many seconds a cluster may start, however busy the machine is."""
+
+LONGEST = 180
+"""Seconds after which a command of another program is taken for one that stands still."""
 
 STATUSES = {"examples/pending": 3, "examples/kueue/waiting": 3, "examples/invalid": 2}
 """How a command ends that is about a folder with something wrong in it; all others end with 0."""
@@ -102,17 +109,31 @@ def follow(page: Path, cluster: ExitStack, *, with_kubectl: bool = False) -> lis
 
 @contextmanager
 def running(*words: str) -> Iterator[None]:
-    """``closeknit up`` in this folder, in a process of its own."""
-    command = [sys.executable, "-c", "from closeknit.cli import main; main()", *words]
+    """``closeknit up`` in this folder, in a process of its own; it ends well at Ctrl-C."""
+    command = [sys.executable, "-X", "faulthandler", "-c", "from closeknit.cli import main; main()", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        while not (line := process.stdout.readline()).startswith("Ctrl-C"):
-            assert line, "It ended."
+        with ended_after(process, STARTING):
+            while not (line := process.stdout.readline()).startswith("Ctrl-C"):
+                assert line, "It ended before it listened, or stood still; standard error says where."
         try:
             yield
         finally:
             process.send_signal(signal.SIGINT)
-            process.stdout.read()
+            with ended_after(process, PATIENCE):
+                process.stdout.read()
+                assert process.wait() == 0, "It did not end at Ctrl-C; standard error says where it stood."
+
+
+@contextmanager
+def ended_after(process: subprocess.Popen[str], seconds: float) -> Iterator[None]:
+    """End a process that stands still for so long; it says where on standard error (``faulthandler``)."""
+    limit = threading.Timer(seconds, process.send_signal, [signal.SIGABRT])
+    limit.start()
+    try:
+        yield
+    finally:
+        limit.cancel()
 
 
 def ageless(text: str) -> str:
@@ -132,9 +153,8 @@ def settled(step: Command, complaints: Callable[[Command], list[str]]) -> list[s
 
 def shell_complaints(step: Command) -> list[str]:
     """The same of a line for a shell."""
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", step.line], capture_output=True, text=True, check=False
-    )
+    command = ["timeout", str(LONGEST), "bash", "-o", "pipefail", "-c", step.line]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         return [f"{step.line}: ends with {done.returncode}: {done.stderr}"]
     shown, printed = (re.sub(r"\b10(\.\d+){3}\b", "IP", ageless(each)) for each in (step.shown, done.stdout))

@@ -263,8 +263,11 @@ def test_validation_on_create_a_service_may_name_the_domain_of_the_deployment(tm
 @pytest.mark.requirement("D28")
 @pytest.mark.parametrize("name", ["deployment-level", "mixed", "service-level"])
 def test_validation_on_create_without_a_topology_that_can_be_read_it_is_rejected(name: str) -> None:
-    problems = refused(FOLDER / f"{name}.yaml")
+    """Who validates a file alone cannot know what the cluster has; who plans or admits it can."""
+    status, outcomes = planned(FOLDER / f"{name}.yaml")
+    problems = [each["message"] for outcome in outcomes.values() for each in outcome["problems"]]
 
+    assert (status, {outcome["status"] for outcome in outcomes.values()}) == (2, {"invalid"})
     assert problems
     assert all('There is no ClusterTopologyBinding "grove-topology".' in problem for problem in problems)
 

@@ -17,11 +17,11 @@ from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.errors import InvalidObjectError
 from closeknit.kube.port import KubernetesApi, MergePatch
 from closeknit.kube.resources import NODES, POD_GROUPS, PODS, WORKLOADS
-from closeknit.kube.rest import connect, load_access
 from closeknit.testing.control_plane import ControlPlane
 from tests.planes import running_plane
 from tests.scenario import bound
 from tests.scenario.commands import planned
+from tests.scenario.controlled import connected
 
 REAL = "kube-apiserver"
 FLAGS = (
@@ -44,14 +44,8 @@ def plane() -> Iterator[ControlPlane]:
 async def api(request: pytest.FixtureRequest) -> AsyncIterator[KubernetesApi]:
     if request.param == REAL:
         plane: ControlPlane = request.getfixturevalue("plane")
-        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="scenario") as real:
-            await bound.define(real)
+        async with connected(plane) as real:
             yield real
-            await bound.clear(real)
-            for resource in (POD_GROUPS, WORKLOADS):
-                for each in (await real.list(resource)).items:
-                    meta = each["metadata"]
-                    await real.delete(resource, meta["name"], namespace=meta["namespace"])
         return
     embedded = EmbeddedCluster(bound.DEFINITIONS, gang_api=True)
     yield embedded

@@ -154,6 +154,21 @@ def test_two_gpus_of_one_numa_node_are_asked_for_as_two_of_one_node(tmp_path: Pa
     (part,) = group["spec"]["subGroups"]
     assert part["topologyConstraint"]["requiredTopologyLevel"] == KEYS["host"]
 
+    for gpus, used in (((1, 2), {"n1"}), ((1, 1), set())):
+        nodes = [
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": f"n{i}", "labels": {key: f"{key}-{i}" for key in KEYS.values()}},
+                "status": {"allocatable": {"nvidia.com/gpu": number, "pods": 10}},
+            }
+            for i, number in enumerate(gpus)
+        ]
+        (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all(nodes))
+        _, outcomes = planned(tmp_path)
+        (outcome,) = outcomes.values()
+        assert {each["node"] for each in outcome.get("pods", ())} == used
+
 
 @pytest.mark.parametrize(
     ("levels", "want"),

@@ -22,10 +22,7 @@ from closeknit.hub.workload import ObjectName
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import Controlled, controlling
 from closeknit.testing.faulty_api import Fault
-from tests.scenario.controlled import real
 from tests.scenario.groves import OPERATORS, binding, clique, clique_set, condition, packed
-
-__all__ = ["real"]
 
 GROUP, KIND = "operator.config.grove.io", "OperatorConfiguration"
 

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
+import yaml
 
 from closeknit.controllers.kueue.operator import KUEUE as OPERATOR
 from closeknit.controllers.kueue.queue_status import observe_cluster_queue
@@ -25,11 +26,14 @@ from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS
 from closeknit.kube.rest import connect, load_access
 from closeknit.live.following import kinds_read
+from closeknit.testing import accounts
 from closeknit.testing.control_plane import ControlPlane, GoMissingError
-from closeknit.testing.control_plane.kueue import RealKueue, kueue_definitions
+from closeknit.testing.control_plane.installed import published_definitions, real_kueue
+from closeknit.testing.control_plane.programs import KUEUE
 from closeknit.testing.controlling import Controlled, controlling
 from tests.planes import running_plane
 from tests.scenario import kueue_sides
+from tests.scenario.controlled import MANIFESTS
 from tests.scenario.kueue_sides import Json
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kueue]
@@ -51,7 +55,7 @@ def plane() -> Iterator[ControlPlane]:
     with running_plane() as running:
         try:
             asyncio.run(_define(running))
-            kueue = RealKueue(running, ("batch/job", "pod"), gates=(_REASONS,))
+            kueue = real_kueue(running, "batch/job", "pod", gates=(_REASONS,))
         except GoMissingError as error:
             pytest.skip(str(error))
         with kueue.running():
@@ -61,8 +65,8 @@ def plane() -> Iterator[ControlPlane]:
 
 @asynccontextmanager
 async def asking(plane: ControlPlane) -> AsyncIterator[KubernetesApi]:
-    """The API server, and nothing on it afterwards."""
-    async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="scenario") as api:
+    """The API server with the roles of the chart, and nothing on it afterwards."""
+    async with accounts.connected(plane, yaml.safe_load_all(MANIFESTS.read_text("utf-8"))) as api:
         yield api
         await kueue_sides.clear(api)
 
@@ -70,7 +74,7 @@ async def asking(plane: ControlPlane) -> AsyncIterator[KubernetesApi]:
 async def _define(plane: ControlPlane) -> None:
     async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="scenario") as api:
         wanted = set()
-        for each in kueue_definitions():
+        for each in published_definitions(KUEUE):
             wanted.add(each["spec"]["names"]["kind"])
             await api.create(CUSTOM_RESOURCE_DEFINITIONS, each)
         async with asyncio.timeout(120):

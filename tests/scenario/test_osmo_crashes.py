@@ -11,10 +11,8 @@ from closeknit.kube.port import KubernetesApi
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.controlling import controlling, crash_everywhere
 from closeknit.testing.faulty_api import Fault
-from tests.scenario.controlled import clear, connected, real
+from tests.scenario.controlled import clear, connected
 from tests.scenario.osmo_objects import RACKS, fail, pods, pool, workflow
-
-__all__ = ["real"]
 
 
 async def life(

@@ -15,7 +15,7 @@ from closeknit.dialects import Located, Source, written
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import controlling
 from tests.scenario.commands import EXAMPLES
-from tests.scenario.controlled import left, real
+from tests.scenario.controlled import left
 from tests.scenario.osmo_objects import (
     CHAIN,
     RACKS,
@@ -28,8 +28,6 @@ from tests.scenario.osmo_objects import (
     told,
     workflow,
 )
-
-__all__ = ["real"]
 
 
 @pytest.mark.requirement("O3", "O13", "O38", "O43")

@@ -7,10 +7,8 @@ import pytest
 from closeknit.controllers.osmo import OPERATOR
 from closeknit.kube.port import KubernetesApi
 from closeknit.testing.controlling import controlling
-from tests.scenario.controlled import left, real
+from tests.scenario.controlled import left
 from tests.scenario.osmo_objects import RACKS, conditions, node, pool
-
-__all__ = ["real"]
 
 
 @pytest.mark.requirement("O7", "O26", "O27")

@@ -17,10 +17,10 @@ import pytest
 
 from closeknit.kube.clock import SYSTEM_CLOCK
 from closeknit.kube.embedded.cluster import EmbeddedCluster
-from closeknit.kube.rest import connect, load_access
 from closeknit.testing.clock import HandClock
 from tests.planes import running_plane
-from tests.scenario.bound import DEFINITIONS, define
+from tests.scenario.bound import DEFINITIONS
+from tests.scenario.controlled import connected
 from tests.scenario.storm import RACK, Storm
 from tests.unit.scheduler.objects import pod, pod_group
 
@@ -88,8 +88,7 @@ async def test_storms_leave_nothing_wrong(*, reserving: bool) -> None:
 @pytest.mark.slow
 async def test_a_storm_over_a_real_api_server_leaves_nothing_wrong() -> None:
     with running_plane() as plane:
-        async with connect(load_access(kubeconfig=str(plane.kubeconfig)), component="storm") as api:
-            await define(api)
+        async with connected(plane) as api:
             storm = Storm(SEED, api, SYSTEM_CLOCK)
             try:
                 await storm.begin()

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from random import Random
+from time import process_time
+from typing import NamedTuple
 
 from closeknit.engine import Engine
 from closeknit.hub.cluster import Cluster
 from closeknit.hub.outcome import Outcome, Placed, Undecided, Unplaceable, Wishes
 from closeknit.hub.request import Request
 from closeknit.testing import check, oracle
+from closeknit.testing.claims import NOTHING, Claims, broken_claims
 from closeknit.testing.meaning import Scene, Spread, order, wishes_of
+from closeknit.testing.random_claims import counted, random_claims
 from closeknit.testing.random_clusters import RULED
 from closeknit.testing.random_requests import random_instance
-from tests.trials.planted import Planted, planted_instance
+from tests.trials.planted import planted_instance
+
+CLAIMED = 0.25
+"""Of all random requests, the share whose pods claim devices or volumes."""
+
+
+class Instance(NamedTuple):
+    """What is put to the engine, and what the judges know beside."""
+
+    cluster: Cluster
+    request: Request
+    planted: Spread | None = None
+    """A placement, where one is known."""
+    claims: Claims = NOTHING
+    """What pods claim, which the engine is told as resources and node filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +48,11 @@ class Trial:
     optimal: bool = False
     proven: bool = False
     better: Wishes | None = None
+    leaves_out_more: bool = False
+    """Whether the better placement leaves out fewer pods."""
     traceback: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    """Of the processor, to decide."""
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -45,9 +67,15 @@ class Trial:
         return tuple(name for name, holds in broken.items() if holds)
 
 
-def instance_of(seed: int, *, planted: bool = False) -> Planted | tuple[Cluster, Request]:
+def instance_of(seed: int, *, planted: bool = False) -> Instance:
     """The instance with this seed."""
-    return planted_instance(Random(seed)) if planted else random_instance(Random(seed), RULED)
+    if planted:
+        return Instance(*planted_instance(Random(seed)))
+    cluster, request = random_instance(Random(seed), RULED)
+    # A generator of its own, so that everything else is drawn as if there were no claims.
+    own = Random(f"claims {seed}")
+    claims = random_claims(own, cluster, request) if own.random() < CLAIMED else NOTHING
+    return Instance(cluster, request, claims=claims)
 
 
 def decided(cluster: Cluster, request: Request) -> Outcome:
@@ -59,27 +87,49 @@ def judged(
     cluster: Cluster,
     request: Request,
     planted: Spread | None = None,
+    claims: Claims = NOTHING,
     *,
     seed: int = 0,
     decide: Callable[[Cluster, Request], Outcome] = decided,
 ) -> Trial:
     """Let the engine decide, and judge it by the placement that was planted, or else by the exact oracle."""
+    said = (cluster, request) if claims == NOTHING else counted(cluster, request, claims)
+    began = process_time()
     try:
-        outcome = decide(cluster, request)
+        outcome = decide(*said)
     except Exception:  # noqa: BLE001  A run goes on and counts its crashes.
         return Trial(seed, "crashed", traceback=traceback.format_exc())
+    seconds = process_time() - began
+    trial = _judged(Instance(cluster, request, planted, claims), said, outcome)
+    return replace(trial, seed=seed, seconds=seconds)
+
+
+def _judged(instance: Instance, said: tuple[Cluster, Request], outcome: Outcome) -> Trial:
+    """Judge an outcome; ``said`` is what the engine was told."""
+    cluster, request, planted, claims = instance
     match outcome:
         case Unplaceable():
-            missed = planted is not None or oracle.feasible(cluster, request)
-            return Trial(seed, "unplaceable", missed=missed)
+            missed = planted is not None or oracle.feasible(cluster, request, claims)
+            return Trial(0, "unplaceable", missed=missed)
         case Undecided():
-            return Trial(seed, "undecided")
+            return Trial(0, "undecided")
         case Placed():
-            if unsound := check.violations(cluster, request, outcome):
-                return Trial(seed, "placed", unsound=tuple(unsound), proven=outcome.proven)
+            scene = Scene.of(cluster, request)
+            unsound = check.violations(*said, outcome)
+            unsound += broken_claims(claims, scene.nodes, request, check.spread_of(outcome))
+            if unsound:
+                return Trial(0, "placed", unsound=tuple(unsound), proven=outcome.proven)
             if planted is None:
-                better = oracle.better(cluster, request, outcome.wishes)
+                better = oracle.better(cluster, request, outcome.wishes, claims)
             else:
-                known = wishes_of(Scene.of(cluster, request), planted)
+                known = wishes_of(scene, planted)
                 better = known if order(known) < order(outcome.wishes) else None
-            return Trial(seed, "placed", optimal=better is None, proven=outcome.proven, better=better)
+            more = better is not None and better.left_out < outcome.wishes.left_out
+            return Trial(
+                0,
+                "placed",
+                optimal=better is None,
+                proven=outcome.proven,
+                better=better,
+                leaves_out_more=more,
+            )

@@ -115,7 +115,7 @@ def carried(source: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def named() -> set[str]:
-    return {number for file in TESTS.rglob("test_*.py") for number in carried(file.read_text("utf-8"))}
+    return {number for file in TESTS.rglob("*.py") for number in carried(file.read_text("utf-8"))}
 
 
 @pytest.mark.skipif(not ASKED.is_file(), reason=f"The requirements are not at hand: there is no {ASKED}.")

@@ -28,6 +28,7 @@ class DeviceClassSpec(OpenWire, frozen=True, kw_only=True):
     """Which devices belong to a class."""
 
     selectors: list[DeviceSelector] = []
+    config: list[dict[str, object]] = []
     extended_resource_name: str = ""
 
 
@@ -40,6 +41,7 @@ class DeviceClass(KubernetesObject, frozen=True, kw_only=True):
 class ExactDeviceRequest(OpenWire, frozen=True, kw_only=True):
     """So many devices of a class."""
 
+    name: str = ""
     device_class_name: str = ""
     selectors: list[DeviceSelector] = []
     allocation_mode: str = "ExactCount"
@@ -55,7 +57,6 @@ class DeviceRequest(ExactDeviceRequest, frozen=True, kw_only=True):
     v1beta1 writes the fields of ``exactly`` in the request itself.
     """
 
-    name: str = ""
     exactly: ExactDeviceRequest | None = None
     first_available: list[ExactDeviceRequest] = []
 
@@ -73,6 +74,7 @@ class DeviceClaim(OpenWire, frozen=True, kw_only=True):
 
     requests: list[DeviceRequest] = []
     constraints: list[DeviceConstraint] = []
+    config: list[dict[str, object]] = []
 
 
 class ResourceClaimSpec(OpenWire, frozen=True, kw_only=True):
@@ -103,10 +105,19 @@ class Allocation(OpenWire, frozen=True, kw_only=True):
     node_selector: NodeSelector | None = None
 
 
+class Consumer(OpenWire, frozen=True, kw_only=True):
+    """Who may use what a claim has got."""
+
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
 class ResourceClaimStatus(OpenWire, frozen=True, kw_only=True):
     """How far a claim has come."""
 
     allocation: Allocation | None = None
+    reserved_for: list[Consumer] = []
 
 
 class ResourceClaim(KubernetesObject, frozen=True, kw_only=True):
@@ -169,6 +180,7 @@ class BasicDevice(OpenWire, frozen=True, kw_only=True):
     all_nodes: bool = False
     taints: list[DeviceTaint] = []
     consumes_counters: list[dict[str, object]] = []
+    binding_conditions: list[str] = []
     allow_multiple_allocations: bool = False
 
 

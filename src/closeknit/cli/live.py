@@ -32,7 +32,15 @@ class Snapshot:
     """The objects of a cluster, and what is worth knowing about how they were read."""
 
     served: Served
-    notes: tuple[str, ...]
+    unserved: tuple[str, ...]
+    """Of kinds that the cluster has not."""
+    unread: tuple[str, ...]
+    """Of objects that may not be listed."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All of it."""
+        return (*self.unserved, *self.unread)
 
 
 async def read_cluster(cluster: AskedCluster, progress: Progress, kinds: Sequence[Kind] = KINDS) -> Snapshot:
@@ -40,9 +48,12 @@ async def read_cluster(cluster: AskedCluster, progress: Progress, kinds: Sequenc
     resources = await cluster.api.resources()
     chosen = readable(kinds, resources)
     parts = await asyncio.gather(*(_listed(cluster, each, progress) for each in chosen.values()))
-    notes = [*_unserved(kinds, resources, cluster.name), *filter(None, (note for _, note in parts))]
     objects = list(itertools.chain.from_iterable(found for found, _ in parts))
-    return Snapshot(Served(cluster.name, objects, cluster.namespace), tuple(notes))
+    return Snapshot(
+        Served(cluster.name, objects, cluster.namespace),
+        unserved=tuple(_unserved(kinds, resources, cluster.name)),
+        unread=tuple(note for _, note in parts if note),
+    )
 
 
 def readable(kinds: Iterable[Kind], resources: Iterable[Resource]) -> dict[tuple[str, str], list[Resource]]:

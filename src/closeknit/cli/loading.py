@@ -73,16 +73,18 @@ def given(
     return Given(sources, found.served)
 
 
-def reading_of(given: Given, *, lenient: bool, existing: Collection[Key] = ()) -> Reading:
+def reading_of(
+    given: Given, *, lenient: bool, partial: bool = False, existing: Collection[Key] = ()
+) -> Reading:
     """What can be made of it; what is wrong with single objects is in the result.
 
-    ``existing`` is that of ``closeknit.dialects.read``.
+    ``partial`` and ``existing`` are those of ``closeknit.dialects.read``.
     """
     size = sum(len(source.content) for source in given.files)
     number = len(given.cluster.objects) if given.cluster is not None else 0
     what = f"Reading {size / 1e6:.0f} MB" if size >= _BIG else f"Reading {number} objects"
     with working(what, big=size >= _BIG or number >= _MANY):
-        return read(given.sources, lenient=lenient, existing=existing)
+        return read(given.sources, lenient=lenient, partial=partial, existing=existing)
 
 
 def sources_of(files: Sequence[str], settings: Sequence[str] = ()) -> list[Source]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from closeknit.live.log import Log
 
+NICENESS = 10
+"""How far behind the scheduler it stands where the processor is short; a map may be late."""
 _REST = 5.0
 """Seconds before a map that has ended is started again."""
 _GOODBYE = 5.0
@@ -25,6 +28,8 @@ async def serve_map(options: Sequence[str], log: Log) -> None:
     while True:
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
         try:
+            with suppress(ProcessLookupError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
             assert process.stdout is not None
             if first := await process.stdout.readline():
                 sys.stdout.write(first.decode())

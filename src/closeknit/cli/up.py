@@ -255,9 +255,11 @@ async def _listen(
         await server.stop()
         await cluster.close()
         return ExitStatus.INVALID
+    # Whoever reads that Ctrl-C ends it may press it at once.
+    told = told_to_stop()
     greet(server.address, shown.server.address)
     try:
-        await working.run(told_to_stop(), [run_standins(own), shown.run()])
+        await working.run(told, [run_standins(own), shown.run()])
     except InvalidError as error:
         complain(error.problems)
         return ExitStatus.INVALID

@@ -45,7 +45,7 @@ def validate(
         given = loading.given(files, context, kubeconfig, settings=settings)
         update = _compared(old, files, settings, given, lenient=lenient)
         existing = update.shared if update is not None else ()
-        reading = loading.reading_of(given, lenient=lenient, existing=existing)
+        reading = loading.reading_of(given, lenient=lenient, partial=True, existing=existing)
     # Without files, it is the cluster that is to be validated.
     problems = [each for each in reading.problems if not (given.files and each.live)]
     if update is not None:

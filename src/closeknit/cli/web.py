@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from closeknit.cli import clusters, options
 from closeknit.cli.exits import ExitStatus, complain, finish, refusing_invalid
-from closeknit.cli.working import told_to_stop
+from closeknit.cli.working import run_until, told_to_stop
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError
 from closeknit.hub.sentences import cli as sentences
@@ -42,6 +41,12 @@ def web(
         Path | None, typer.Option(metavar="FILE", help="A certificate in PEM, with --key, to speak TLS.")
     ] = None,
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's private key.")] = None,
+    server_names: Annotated[
+        list[str],
+        typer.Option(
+            "--server-name", metavar="NAME", help="A further name under which browsers reach it. May repeat."
+        ),
+    ] = [],  # noqa: B006 (Typer copies it)
 ) -> None:
     """Show the live map of a cluster in a browser, until Ctrl-C. Nothing is written to the cluster.
 
@@ -49,12 +54,12 @@ def web(
     programs under /api/v1, which /openapi.json describes.
     """
     with refusing_invalid():
-        access = _access(host, token_file, secure=certificate is not None)
+        access = _access(host, token_file, frozenset(server_names), secure=certificate is not None)
         tls = _tls(certificate, key)
     finish(clusters.ask(context, kubeconfig, lambda asked: _serve(asked, host, port, access, tls)))
 
 
-def _access(host: str, token_file: Path | None, *, secure: bool) -> Access:
+def _access(host: str, token_file: Path | None, names: frozenset[str], *, secure: bool) -> Access:
     from closeknit.server.access import Access, is_loopback
 
     token = ""
@@ -66,7 +71,7 @@ def _access(host: str, token_file: Path | None, *, secure: bool) -> Access:
             raise InvalidError([sentences.UNREADABLE_FILE.at(where, reason=str(error))]) from error
     if not is_loopback(host) and not (token and secure):
         raise InvalidError([sentences.OPEN_TO_OTHERS.at((Verbatim("--host"),), host=host)])
-    return Access(host, token)
+    return Access(host, token, names)
 
 
 def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
@@ -96,17 +101,11 @@ async def _serve(
         reason = str(error.strerror or error)
         complain([sentences.CANNOT_LISTEN.at((Verbatim("--port"),), port=port, reason=reason)])
         return ExitStatus.INVALID
+    told = told_to_stop()
     sys.stdout.write(f"The map of {asked.name} is on {shown.server.address}\nCtrl-C ends it.\n")
     sys.stdout.flush()
-    told = asyncio.create_task(told_to_stop().wait())
-    following = asyncio.create_task(shown.run())
     try:
-        await asyncio.wait({told, following}, return_when=asyncio.FIRST_COMPLETED)
-        if following.done():
-            following.result()
+        await run_until(told, [shown.run()])
     finally:
-        for task in (told, following):
-            task.cancel()
-        await asyncio.gather(told, following, return_exceptions=True)
         await shown.server.stop()
     return ExitStatus.DONE

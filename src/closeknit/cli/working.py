@@ -161,20 +161,8 @@ class Workers:
     async def run(self, told: asyncio.Event, beside: Iterable[Coroutine[Any, Any, None]] = ()) -> None:
         """Work until told to stop and what is under way has settled, with something else beside."""
         parts = [each for each in (self.scheduler, self.controllers) if each is not None]
-        working = [asyncio.create_task(each.run()) for each in parts]
-        beside = (*beside, *(() if self.admission is None else (self.admission.run(),)))
-        others = [asyncio.create_task(each) for each in (told.wait(), self.following.run(), *beside)]
-        try:
-            done, _ = await asyncio.wait({*working, *others}, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-            for each in parts:
-                each.stop()
-            await asyncio.gather(*working)
-        finally:
-            for task in (*working, *others):
-                task.cancel()
-            await asyncio.gather(*working, *others, return_exceptions=True)
+        admission = () if self.admission is None else (self.admission.run(),)
+        await run_until(told, (self.following.run(), *admission, *beside), parts)
 
     def probes(self) -> Probes:
         """What whoever runs the process may ask."""
@@ -205,6 +193,35 @@ class Workers:
 
 def _nothing() -> Iterator[bytes]:
     yield from ()
+
+
+async def run_until(
+    told: asyncio.Event,
+    work: Iterable[Coroutine[Any, Any, None]],
+    parts: Sequence[Instance | Controllers] = (),
+) -> None:
+    """Work until told to stop, or until something ends by itself; what failed is raised.
+
+    ``parts`` settle what is under way before they end; ``work`` is cancelled after that.
+    """
+    settling = [asyncio.create_task(each.run()) for each in parts]
+    others = [asyncio.create_task(each) for each in (told.wait(), *work)]
+    try:
+        done, _ = await asyncio.wait({*settling, *others}, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+        for each in parts:
+            each.stop()
+        while unsettled := [task for task in settling if not task.done()]:
+            # They stand on the work beside them, and would wait for ever for what has failed.
+            beside = [task for task in others if not task.done()]
+            done, _ = await asyncio.wait({*unsettled, *beside}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+    finally:
+        for task in (*settling, *others):
+            task.cancel()
+        await asyncio.gather(*settling, *others, return_exceptions=True)
 
 
 def told_to_stop() -> asyncio.Event:

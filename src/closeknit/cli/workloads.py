@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
+from closeknit.cli.live import read_cluster
+from closeknit.cli.loading import working
 from closeknit.cli.tables import aligned, cell
 from closeknit.hub.paths import Verbatim
 from closeknit.hub.problems import InvalidError, nearest, shown
@@ -17,6 +19,7 @@ from closeknit.scheduler.wording import printable
 
 if TYPE_CHECKING:
     from closeknit.cli.clusters import AskedCluster
+    from closeknit.dialects import Kind
     from closeknit.hub.workload import Workload
     from closeknit.server.documents import WorkloadRow
     from closeknit.server.live_map import LiveMap
@@ -33,39 +36,57 @@ _BAR = 8
 async def show(cluster: AskedCluster, *, namespace: str, name: str, everywhere: bool, watch: bool) -> None:
     """Print the workloads of a namespace, or of all of them, and with ``watch`` every change until Ctrl-C."""
     from closeknit.dialects import DIALECTS
-    from closeknit.kube.clock import SYSTEM_CLOCK
-    from closeknit.live.following import Following, kinds_read, tell_once
+    from closeknit.live.following import kinds_read
     from closeknit.scheduler.cluster_state import ClusterState
-    from closeknit.server.live_map import LiveMap
+    from closeknit.server.live_map import SHOWN_FAMILIES, LiveMap
 
-    kinds = kinds_read(DIALECTS)
-    state, changed = ClusterState(), asyncio.Event()
-    live = LiveMap(state, time=time.time)
+    live = LiveMap(ClusterState(SHOWN_FAMILIES), time=time.time)
     table = _Table(live, namespace="" if everywhere else namespace, name=name, bars=sys.stdout.isatty())
-    if not watch:
-        await tell_once(cluster.api, kinds, state)
-        live.refresh()
+    kinds = kinds_read(DIALECTS)
+    if watch:
+        # Where the cluster cannot be reached, that is said; later, it is asked again.
+        await cluster.api.version()
+        await _follow(cluster, kinds, live, table)
+    else:
+        await _read(cluster, kinds, live)
         table.require_there(cluster.name)
         table.print_changes()
-        return
+
+
+async def _read(cluster: AskedCluster, kinds: Sequence[Kind], live: LiveMap) -> None:
+    from closeknit.live.entries import key_of
+
+    with working("Reading the cluster", big=True, steps=0) as progress:
+        found = await read_cluster(cluster, progress, kinds)
+    sys.stderr.writelines(f"note: {printable(note)}\n" for note in found.unread)
+    by_version = {(kind.group, kind.kind, version): kind for kind in kinds for version in kind.versions}
+    for obj in found.served.objects:
+        group, _, version = obj["apiVersion"].rpartition("/")
+        kind, metadata = by_version[group, obj["kind"], version], obj["metadata"]
+        key = key_of(kind, metadata.get("namespace", ""), metadata["name"])
+        live.state.heard(kind, obj["apiVersion"], key, obj)
+    live.refresh()
+
+
+async def _follow(cluster: AskedCluster, kinds: Sequence[Kind], live: LiveMap, table: _Table) -> None:
+    from closeknit.kube.clock import SYSTEM_CLOCK
+    from closeknit.live.following import Following
+
+    changed = asyncio.Event()
     # The dice spread calls in time, and guard nothing.
     following = Following(cluster.api, kinds, clock=SYSTEM_CLOCK, random=Random())  # noqa: S311
-    with following.listening(state, kinds, changed.set) as listening:
-        work = asyncio.create_task(following.run())
-        try:
-            told = asyncio.create_task(listening.synced())
-            await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                work.result()
+    with following.listening(live.state, kinds, changed.set) as listening:
+
+        async def printed() -> None:
+            await listening.synced()
             while True:
                 changed.clear()
                 live.refresh()
                 table.print_changes()
                 await changed.wait()
                 await asyncio.sleep(_GATHER)
-        finally:
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
+
+        await asyncio.gather(following.run(), printed())
 
 
 class _Table:
@@ -161,9 +182,8 @@ class _Table:
         return "; ".join(filter(None, (domain, waits)))
 
     def _shared(self, unit: Workload) -> Iterator[str]:
-        name = unit.request.topology if unit.request is not None else None
         state = self._live.state
-        topology = state.topologies.topology(name) if name is not None else None
+        topology = state.topologies.topology_of(unit.request) if unit.request is not None else None
         used = sorted(set(self._live.nodes_of(unit).values()))
         found = [state.nodes[node] for node in used if node in state.nodes]
         if topology is None or not found:

@@ -87,7 +87,11 @@ TARGETS = targets_of(DIALECTS)
 
 
 def read(
-    sources: Sequence[Source | Served], *, lenient: bool = False, existing: Collection[Key] = ()
+    sources: Sequence[Source | Served],
+    *,
+    lenient: bool = False,
+    partial: bool = False,
+    existing: Collection[Key] = (),
 ) -> Reading:
     """Read plain Kubernetes objects in any mix and order, multi-document YAML or JSON.
 
@@ -97,19 +101,23 @@ def read(
     understood is in the result beside the problems of the rest; a caller that
     wants all or nothing looks at ``problems`` first. ``lenient`` passes over
     fields that are not known and over names that only a whole cluster could resolve (the
-    node of a running pod, a PriorityClass, a queue), and tells them as notes. ``existing``
-    are objects that a cluster has admitted already: what their operator merely warns about in
-    an update is a note.
+    node of a running pod, a PriorityClass, a queue), and tells them as notes. ``partial`` is for
+    who places nothing: files without a cluster may name what is in it, so an object of whose kind the files
+    have none is a note, and the levels of a topology that they do not have are taken from
+    what they ask for. ``existing`` are objects that a cluster has admitted already: what their operator
+    merely warns about in an update is a note.
     """
     with _collector_paused():
-        return reading_of(load(DIALECTS, sources, lenient=lenient, existing=existing))
+        loaded = load(DIALECTS, sources, lenient=lenient, partial=partial, existing=existing)
+        return reading_of(loaded)
 
 
 def translate(sources: Sequence[Source], target: str, *, lenient: bool = False) -> Translation:
     """Translate every workload in the sources into the objects of a target.
 
     Never raises for anything that a source may contain; raises ``InvalidError`` for an
-    unknown target. What could not be translated is among the problems.
+    unknown target. What could not be translated is among the problems. Sources may name what is elsewhere,
+    as with ``partial`` of ``read``.
     """
     with _collector_paused():
         return translate_with(DIALECTS, sources, target, lenient=lenient)

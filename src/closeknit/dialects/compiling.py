@@ -20,6 +20,7 @@ from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem, Severity, parted
 from closeknit.hub.request import Group, Request
 from closeknit.hub.sentences import claims as sentences
+from closeknit.hub.sentences import core as core_sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 
@@ -35,7 +36,8 @@ def compile_object(view: View, family: Family, key: Key) -> Compiled:
     if not compiled.workloads:
         return compiled
     topologies = view.derive(topologies_of, family.name)
-    return replace(compiled, workloads=tuple(_sound(each, topologies) for each in compiled.workloads))
+    sound = tuple(_with_assumption(view, _sound(each, topologies)) for each in compiled.workloads)
+    return compiled if sound == compiled.workloads else replace(compiled, workloads=sound)
 
 
 def place_object(view: View, family: Family, key: Key) -> tuple[Workload, ...]:
@@ -46,6 +48,8 @@ def place_object(view: View, family: Family, key: Key) -> tuple[Workload, ...]:
 
 def _with_notes_apart(compiled: Compiled) -> Compiled:
     """The same without notes among its problems: its workloads tell them, or else the object itself."""
+    if not compiled.problems and not compiled.elsewhere:
+        return compiled
     problems, notes = parted(compiled.problems)
     elsewhere = tuple(each for each in compiled.elsewhere if each.problem.severity is not Severity.NOTE)
     told = () if compiled.workloads else notes
@@ -103,6 +107,12 @@ def topologies_of(view: View, family: str) -> Mapping[str, Topology]:
     return {name: found[describer][name] for name, describer in describers(view, family).items()}
 
 
+def assumed_of(view: View, family: str) -> AbstractSet[str]:
+    """The topologies that a family knows and no object describes."""
+    by_name = {each.name: view.derive(each.topologies).assumed for each in view.families}
+    return {name for name, describer in describers(view, family).items() if name in by_name[describer]}
+
+
 def describers(view: View, family: str) -> dict[str, str]:
     """By name of a topology, who describes it: the family itself, one that it borrows from, or any other."""
     by_name = {each.name: each for each in view.families}
@@ -153,6 +163,16 @@ def _below_hosts(before: Request, after: Request) -> Iterator[Problem]:
             for level in (own.required, own.preferred):
                 if level is not None and level not in (kept.required, kept.preferred):
                     yield sentences.KEPT_BY_KUBELETS.at((), level=level, group=own.name)
+
+
+def _with_assumption(view: View, workload: Workload) -> Workload:
+    """A workload that says where the levels of its topology are not those of any object."""
+    name = workload.request.topology if workload.request is not None and view.partial else None
+    if name is None or name not in view.derive(assumed_of, workload.dialect):
+        return workload
+    topology = view.derive(topologies_of, workload.dialect)[name]
+    note = core_sentences.TOPOLOGY_ASSUMED.at((), name=name, levels=topology.labels)
+    return replace(workload, notes=(*workload.notes, note))
 
 
 def _sound(workload: Workload, topologies: Mapping[str, Topology]) -> Workload:

@@ -32,6 +32,8 @@ class Described:
 
     topologies: Mapping[str, Topology] = field(default_factory=dict)
     problems: tuple[Reported, ...] = ()
+    assumed: AbstractSet[str] = frozenset()
+    """The topologies that no object describes; their levels are those that somebody asks for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from closeknit.apis import core_v1
+from closeknit.dialects.core.allocated import claims_by_pool
+from closeknit.dialects.core.claims import held_by
 from closeknit.dialects.core.naming import lone_holder, workload_name
 from closeknit.dialects.core.pods import ReadPod, Stage, read_pod
 from closeknit.dialects.core.shared_gpus import GPU, first_sharers, shares_gpu
@@ -23,6 +25,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.store import Index
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.resources import Resources
 
 CLAIM = "claim"
 """The index that finds pods by what claims them."""
@@ -56,7 +59,7 @@ def pods_by_claim(families: Sequence[Family]) -> Index:
 def indexes_of(families: Sequence[Family]) -> list[Index]:
     """The indexes of a store that these families read."""
     own = (index for family in families for index in family.indexes)
-    return [pods_by_claim(families), pods_by_volume_claim(), *own]
+    return [pods_by_claim(families), pods_by_volume_claim(), claims_by_pool(), *own]
 
 
 def claim_of(view: View, pod: Key) -> Claim:
@@ -135,3 +138,9 @@ def _unclaimed(pod: Stored[core_v1.Pod]) -> Claim:
         if owner.controller:
             return Claim(Key(owner.api_version.rpartition("/")[0], owner.kind, pod.namespace, owner.name))
     return Claim(pod.key)
+
+
+def held(view: View, key: Key) -> Resources:
+    """What a pod holds on its node, claims included; nothing where it is not in the store."""
+    pod = view.derive(pod_of, key)
+    return held_by(view, pod) if pod is not None else Resources()

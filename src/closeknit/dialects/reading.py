@@ -11,7 +11,7 @@ from closeknit.apis.pod_makers import PodMaker
 from closeknit.dialects.compiling import check_object, compile_object, to_place
 from closeknit.dialects.core import kinds as core_kinds
 from closeknit.dialects.core.claims import held_by, read_node
-from closeknit.dialects.core.notes import tolerated
+from closeknit.dialects.core.notes import not_in_sight
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order
 from closeknit.dialects.disambiguation import Topologies, Workloads
@@ -102,18 +102,20 @@ def load(
     sources: Sequence[Source | Served],
     *,
     lenient: bool = False,
+    partial: bool = False,
     existing: Collection[Key] = (),
 ) -> Loaded:
     """Put every object of the sources into a store, what files hold before what a cluster serves.
 
-    ``existing`` is that of ``closeknit.dialects.read``.
+    ``partial`` and ``existing`` are those of ``closeknit.dialects.read``.
     """
     unread: list[Located] = []
     live = [source for source in sources if isinstance(source, Served)]
     files = [source for source in sources if isinstance(source, Source)]
     namespace = next((each.namespace for each in live), DEFAULT_NAMESPACE)
     documents = _documents([*files, *live], unread)
-    loaded = load_documents(families, documents, lenient=lenient, namespace=namespace)
+    whole = bool(live) or not partial
+    loaded = load_documents(families, documents, lenient=lenient, partial=not whole, namespace=namespace)
     loaded.view.existing = frozenset(existing)
     names = [source.name for source in sources]
     notes = tuple(each for each in unread if each.problem.severity is Severity.NOTE)
@@ -138,6 +140,7 @@ def load_documents(
     documents: Iterable[Document],
     *,
     lenient: bool,
+    partial: bool = False,
     namespace: str = DEFAULT_NAMESPACE,
 ) -> Loaded:
     """Put every object of plain documents into a store."""
@@ -160,7 +163,7 @@ def load_documents(
                 origins[found.key] = found.origin
                 store.put(stored(found))
     live = frozenset(schedulers) if schedulers else None
-    view = View(store, families, lenient=lenient, schedulers=live)
+    view = View(store, families, lenient=lenient, partial=partial, schedulers=live)
     return Loaded(view, origins, tuple(problems), tuple(skipped), tuple(replaced))
 
 
@@ -317,7 +320,7 @@ def _pods(view: View, reported: list[Reported]) -> list[tuple[Claim, ReadPod]]:
             remedy = OneOf.among(pod.node, nodes)
             path = ("spec", "nodeName")
             unknown = sentences.NOT_FOUND.at(path, kind="node", name=pod.node, remedy=remedy)
-            reported.append(stored_pod.report(tolerated(unknown, lenient=view.lenient)))
+            reported.append(stored_pod.report(not_in_sight(unknown, view, nodes)))
     return pods
 
 

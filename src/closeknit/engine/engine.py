@@ -55,6 +55,7 @@ class Engine:
     def __init__(self, cluster: Cluster, budget: Budget = _USUAL) -> None:
         self._ledger = Ledger(cluster)
         self._topologies: dict[str, Topology] = {topology.name: topology for topology in cluster.topologies}
+        self._layout = cluster.layout
         self._budget = budget
         self._trees: dict[str | None, Tree] = {}
         self._cache = TableCache(self._ledger)
@@ -254,11 +255,13 @@ class Engine:
         return _Tables(ruled.tables, role_of, ruled.rules)
 
     def _tree(self, topology: str | None) -> Tree:
-        tree = self._trees.get(topology)
+        """The tree of a topology; without a name that of the cluster's layout."""
+        chosen = self._topologies[topology] if topology is not None else self._layout
+        name = chosen.name if chosen is not None else None
+        tree = self._trees.get(name)
         if tree is None:
             nodes = ((slot, node) for slot, node in enumerate(self._ledger.nodes) if node is not None)
-            tree = Tree(self._topologies[topology] if topology is not None else None, nodes)
-            self._trees[topology] = tree
+            tree = self._trees[name] = Tree(chosen, nodes)
         return tree
 
     # ---- telling ----

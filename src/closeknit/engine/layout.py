@@ -33,6 +33,8 @@ _TO_IMPROVE = 2_000
 """Steps that an exact layout may take where another will do."""
 _TO_FIND = 5_000
 """Steps that an exact layout may take where no other is found, until somebody insists."""
+_TO_FIND_ALL = 500
+"""The same where every pod must be placed: then other domains are worth more than a closer look at these."""
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class Layouts:
         self._known: dict[Component, Layout | None] = {}
         self._undecided: set[Component] = set()
         """Those for which all that was tried was not enough."""
-        self._to_find = _TO_FIND
+        self._to_find = _TO_FIND_ALL if compiled.goal is Goal.EVERYTHING else _TO_FIND
         self._by_rules: dict[Component, Layout | None] = {}
 
     def lay_out(self, component: Component, steps: Steps) -> Layout | None:

@@ -26,6 +26,8 @@ _MOST_PATTERNS = 4096
 """Patterns looked at for a node; where there are more, numbers of small pods go by larger steps."""
 _PATIENCE = 80
 """Changes of patterns without fewer pods lacking until it is given up."""
+_NEARLY = 8
+"""So few pods lacking are worth more patience, the fewer the more; where many lack, domains do not suit."""
 _UNIT = 64
 """What the bulkiest pod weighs at first."""
 
@@ -124,7 +126,7 @@ class Packing:
                 return True
             lack = int(self._lack.clip(0).sum())
             if fewest < 0 or lack < fewest:
-                fewest, last = lack, number + _PATIENCE
+                fewest, last = lack, number + _PATIENCE * max(_NEARLY // lack, 1)
             each = self._demands[lacking[number % len(lacking)].tolist()[0]]
             best, choice = 0, None
             seen = set()

@@ -25,6 +25,7 @@ from closeknit.engine.early_checks import EarlyChecks
 from closeknit.engine.equal_pods import EqualPods, nest_of
 from closeknit.engine.exact_layout import LOOKS_A_STEP
 from closeknit.engine.floor import Floor
+from closeknit.engine.greedy_passes import GreedyPasses
 from closeknit.engine.incumbent import Incumbent
 from closeknit.engine.layout import Layouts
 from closeknit.engine.memberships import memberships
@@ -39,7 +40,7 @@ _FIRST_TRY = 800
 """Steps after which it is time to ask whether there is any placement at all."""
 _COUNTED = 16_384
 """Nodes up to which what was found for equal pods without slices is compared with what counting finds."""
-_EVERYTHING = 4_000
+_EVERYTHING = 12_000
 """Steps to find a placement of all pods, where none is known or one that leaves some out."""
 
 
@@ -113,6 +114,8 @@ class Search:
         if self._nest is not None and not self._nest.layers and len(tree) > _COUNTED:
             self._nest = None
         """The request as layers of equal slices, until they were counted."""
+        self._passes = self._may_pass(free)
+        """Greedy passes, until they were made."""
         self._within = (-1, 0)
         self._step_weight = 1 + len(tree) // 16
         """What a step weighs: whole levels are compared in each."""
@@ -147,9 +150,9 @@ class Search:
             complete = False
         except _NothingBetterError:
             complete = self._sure = True
-        if self._nest is not None and self._incumbent.fields is not None and not (complete and self._sure):
+        if self._incumbent.fields is not None and not (complete and self._sure):
             try:
-                self._count_slices()
+                self._look_elsewhere()
             except _NothingBetterError:
                 complete = self._sure = True
         best = self._incumbent
@@ -208,8 +211,8 @@ class Search:
             self._steps.take()
             if self._incumbent.is_best():
                 raise _NothingBetterError
-            if self._nest is not None and self._incumbent.lasts():
-                self._count_slices()
+            if self._incumbent.lasts():
+                self._look_elsewhere()
             if members is None:
                 continue
             made.form(group, members, left_out, place, 1)
@@ -259,6 +262,32 @@ class Search:
     def _keep(self, spread: Spread) -> None:
         if self._incumbent.keep(spread):
             raise _NothingBetterError
+
+    def _look_elsewhere(self) -> None:
+        """Where a search drags on, look once for better placements in ways that need no search."""
+        if self._nest is not None:
+            self._count_slices()
+        if self._passes is not None:
+            self._make_passes()
+
+    def _may_pass(self, free: Ints) -> GreedyPasses | None:
+        compiled = self._compiled
+        plain = compiled.neighbours is None and not compiled.root.bound
+        return GreedyPasses(compiled, free) if plain and compiled.goal is Goal.WISHES else None
+
+    def _make_passes(self) -> None:
+        """Keep what greedy passes find better, for at most a part of the budget."""
+        assert self._passes is not None
+        passes, self._passes = self._passes, None
+        most = self._budget.improve // 4
+        try:
+            for spread in passes.spreads(self._within):
+                self._keep(spread)
+                if passes.work > most:
+                    break
+        finally:
+            self._steps.taken += passes.work
+            self._steps.work += passes.work
 
     def _count_slices(self) -> None:
         """Place equal pods by counting from below, which settles it unless it takes too long."""

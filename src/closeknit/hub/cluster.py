@@ -10,7 +10,7 @@ from closeknit.hub.nodes import Node
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, Problem
 from closeknit.hub.quantities import LARGEST
-from closeknit.hub.request import HostPort
+from closeknit.hub.request import HostPort, Request
 from closeknit.hub.resources import Resources, amount_problems
 from closeknit.hub.sentences import hub as sentences
 from closeknit.hub.topology import Topology
@@ -41,6 +41,22 @@ class Cluster:
     def topology(self, name: str) -> Topology | None:
         """The topology of this name, if there is one."""
         return next((topology for topology in self.topologies if topology.name == name), None)
+
+    @property
+    def layout(self) -> Topology | None:
+        """The topology along which workloads are packed that name none: the one that covers all others.
+
+        None where there is none, or where two tell different layouts.
+        """
+        by_name = sorted(self.topologies, key=lambda each: each.name)
+        deepest = max(by_name, key=lambda each: len(each.levels), default=None)
+        if deepest is None or not all(map(deepest.covers, by_name)):
+            return None
+        return deepest
+
+    def topology_of(self, request: Request) -> Topology | None:
+        """The topology along which a request is packed: the one that it names, else the cluster's layout."""
+        return self.topology(request.topology) if request.topology is not None else self.layout
 
 
 def problems(cluster: Cluster) -> Iterator[Problem]:

@@ -43,10 +43,17 @@ class Topology:
                 return depth
         return None
 
+    def covers(self, other: Topology) -> bool:
+        """Whether all levels of another one are among these, in the same order."""
+        labels = iter(self.labels)
+        return all(label in labels for label in other.labels)
+
     def down_to_nodes(self) -> Topology:
         """The same without levels below that of single nodes, which tell nothing apart that nodes do not."""
         depth = self.index(HOSTNAME)
-        return self if depth is None else Topology(self.name, self.levels[: depth + 1])
+        if depth is None or depth == len(self.levels) - 1:
+            return self
+        return Topology(self.name, self.levels[: depth + 1])
 
     def path(self, node_labels: Mapping[str, str]) -> DomainPath:
         """The domain of a node, as far down as it carries the labels without a gap.

@@ -24,6 +24,7 @@ class Component(Enum):
     SCHEDULER = "scheduler"
     CONTROLLERS = "controllers"
     ADMISSION = "admission"
+    MAP = "map"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,12 @@ GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
         Grant("", ("pods",), ("patch",)),
         Grant("", ("pods/status",), ("patch",)),
         Grant("", ("pods/binding", "pods/eviction"), ("create",)),
+        # Devices are given to claims; since 1.36 this takes leave for what is written into the status, too.
+        Grant(
+            "resource.k8s.io",
+            ("resourceclaims", "resourceclaims/binding", "resourceclaims/status"),
+            ("patch",),
+        ),
         _EVENTS,
         *_lease("closeknit-scheduler"),
     ),
@@ -187,6 +194,7 @@ GRANTS: Final[Mapping[Component, tuple[Grant, ...]]] = {
             names=(NAME,),
         ),
     ),
+    Component.MAP: tuple(_of_kinds(_ALL_KINDS, READ)),
 }
 
 

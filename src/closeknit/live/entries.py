@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
 from closeknit.apis.closeknit_keys import OUTCOME
 from closeknit.apis.wire import Wire
 from closeknit.dialects.store.objects import Stored, Unreadable
@@ -30,8 +28,7 @@ _NOISE = frozenset({"generation", "managedFields", "resourceVersion", "selfLink"
 def entry_of(kind: Kind, api_version: str, obj: Any) -> Entry:
     """An object of a kind: a value of its wire type, or plain data."""
     if isinstance(obj, Wire):
-        # A client may hand out a type of its own that knows what a list leaves out.
-        content: Any = obj if type(obj) is kind.shape else kind.shape(**msgspec.structs.asdict(obj))
+        content: Any = obj
         metadata = content.metadata
         return Stored(*_identity(kind, api_version, metadata.namespace, metadata.name), content)
     plain = {field: value for field, value in obj.items() if field not in kind.shape.unused}

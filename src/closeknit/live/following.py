@@ -21,7 +21,7 @@ from closeknit.kube.backoff import Backoff
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import ApiError
 from closeknit.kube.mirror import Changes, Freshness, Mirror
-from closeknit.kube.port import KubernetesApi, pages
+from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import Resource
 from closeknit.live.entries import key_of
 
@@ -68,6 +68,8 @@ class Listening:
         """Begin to pass on what a mirror sees."""
         if kind in self.kinds:
             self._tasks.append(self._following.start(self._pass_on(kind, resource, mirror)))
+            # Who would write objects of this kind may do so from now on, though there are none to tell of.
+            self._changed()
 
     def close(self) -> None:
         """Pass on nothing more."""
@@ -147,6 +149,7 @@ class Following:
                 except ApiError:
                     await self._clock.sleep(backoff.wait())
                     continue
+                backoff.reset()
                 for kind, resource in _chosen(self._kinds, served).items():
                     if kind not in self._mirrors:
                         into = kind.shape if kind.shape in _DIRECT else None
@@ -197,16 +200,6 @@ class Following:
     def freshness(self) -> Mapping[str, Freshness]:
         """How far each kind can be trusted now."""
         return {kind.kind: mirror.freshness() for kind, mirror in self._mirrors.items()}
-
-
-async def tell_once(api: KubernetesApi, kinds: Iterable[Kind], listener: Listener) -> None:
-    """Tell a listener what there is now, without following it."""
-    for kind, resource in _chosen(kinds, await api.resources()).items():
-        async for page in pages(api, resource):
-            for obj in page.items:
-                metadata = obj["metadata"]
-                key = key_of(kind, metadata.get("namespace", ""), metadata["name"])
-                listener.heard(kind, resource.api_version, key, obj)
 
 
 def _chosen(kinds: Iterable[Kind], served: Iterable[Resource]) -> dict[Kind, Resource]:

@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from closeknit.dialects.core.binding_volumes import Preparation
 from closeknit.hub.keys import Key
 from closeknit.hub.workload import Workload
+from closeknit.scheduler.answers import Answer
 from closeknit.scheduler.cluster_state import ClusterState
-from closeknit.scheduler.commit import Action, Answer, Answered, Believe, Bind, Call, Commit, Evict, Look
+from closeknit.scheduler.commit import Action, Answered, Believe, Bind, Call, Commit, Evict, Look
 from closeknit.scheduler.planning import Verdict
+from closeknit.scheduler.preparations import Disbelieve, Prepare, Undo
 from closeknit.scheduler.reporter import Observer
 
 
@@ -59,8 +62,12 @@ class Acting:
         self._leaving_of: Counter[Key] = Counter()
         """By unit, how many of its pods are made to go."""
         self._staying: list[Key] = []
-        """Units of which a pod was to go and may not."""
+        """Units of which a pod was to go and may not, or which have given claims back."""
         self._settled: list[Settled] = []
+        self._claimed_by: dict[Key, Key] = {}
+        """By claim that is made ready or given back, its unit."""
+        self._giving_back: dict[Key, tuple[Undo, int]] = {}
+        """By claim that a unit gives back without being bound: the call, and how often that was tried."""
 
     def __len__(self) -> int:
         """How many commits are under way."""
@@ -69,7 +76,7 @@ class Acting:
     def describe(self) -> tuple[object, ...]:
         """All that is under way, as a value that tells two moments apart."""
         commits = tuple((unit, each.commit.describe()) for unit, each in sorted(self._commits.items()))
-        return commits, tuple(sorted(self._leaving.items()))
+        return commits, tuple(sorted(self._leaving.items())), tuple(sorted(self._giving_back))
 
     def is_binding(self, unit: Key) -> bool:
         """Whether pods of a unit are being bound."""
@@ -77,14 +84,25 @@ class Acting:
 
     def busy_with(self, unit: Key) -> bool:
         """Whether something is under way for a unit, so that it must not be decided now."""
-        return unit in self._commits or unit in self._leaving_of
+        return (
+            unit in self._commits
+            or unit in self._leaving_of
+            or bool(self._giving_back and any(self._claimed_by[each] == unit for each in self._giving_back))
+        )
 
-    def commit(self, verdict: Verdict, pods: Sequence[Bind]) -> None:
-        """Believe that pods are bound, and bind them."""
+    def is_preparing(self, claims: Iterable[Key]) -> bool:
+        """Whether one of these claims is being made ready or given back."""
+        return any(each in self._claimed_by for each in claims)
+
+    def commit(self, verdict: Verdict, pods: Sequence[Bind], prepare: Sequence[Preparation] = ()) -> None:
+        """Believe that pods are bound and have what they claim, and bind them."""
         workload = verdict.workload
         unit = workload.object.key
-        commit = Commit(unit, pods, first=not workload.running)
+        commit = Commit(unit, pods, first=not workload.running, prepare=prepare)
         self._commits[unit] = Settled(commit, verdict)
+        for what in prepare:
+            self._claimed_by[what.claim] = unit
+            self._state.beliefs.believe(what)
         for each in pods:
             self._state.assume(each.pod, each.node)
             self._unit_of[each.pod] = unit
@@ -102,6 +120,14 @@ class Acting:
                 self._send(Evict(pod, uid), 0)
                 self._counters.releases += 1
 
+    def give_back(self, unit: Key, claims: Iterable[Preparation]) -> None:
+        """Take back what claims of a unit have got, which is not bound where they are."""
+        for what in claims:
+            if what.claim not in self._claimed_by:
+                self._claimed_by[what.claim] = unit
+                self._giving_back[what.claim] = (Undo(what), 0)
+                self._send(Undo(what), 0)
+
     def settled(self) -> list[Settled]:
         """The commits that have come to their end since the last call."""
         found, self._settled = self._settled, []
@@ -115,6 +141,9 @@ class Acting:
         if isinstance(call, Evict):
             self._eviction_answered(call, answered.answer)
             return
+        if isinstance(call, Prepare | Undo):
+            self._preparation_answered(call, answered)
+            return
         under_way = self._commit_of(call.pod)
         if under_way is None:
             return
@@ -124,6 +153,33 @@ class Acting:
         else:
             self._note(call, answered)
             self._act(under_way, commit.bind_answered(call.pod, answered.answer, answered.why))
+
+    def _preparation_answered(self, call: Prepare | Undo, answered: Answered) -> None:
+        claim, answer = call.what.claim, answered.answer
+        if claim in self._giving_back:
+            self._given_back(claim, answer)
+            return
+        under_way = self._commits.get(self._claimed_by.get(claim, claim))
+        if under_way is None or claim not in under_way.commit.preparations.claims:
+            return
+        if isinstance(call, Undo):
+            self._act(under_way, under_way.commit.undone(claim, answer))
+            return
+        if answer is Answer.DONE:
+            self._state.beliefs.confirm(call.what, answered.version)
+        elif answer is not Answer.CONFLICT:
+            name = f"{claim.namespace}/{claim.name}"
+            self._observer.not_bound(name, "", answer.value, answered.why)
+        self._act(under_way, under_way.commit.prepared(claim, answer, answered.why))
+
+    def _given_back(self, claim: Key, answer: Answer) -> None:
+        call, tries = self._giving_back[claim]
+        if answer in (Answer.DONE, Answer.GONE, Answer.REFUSED):
+            del self._giving_back[claim]
+            self._staying.append(self._claimed_by.pop(claim))
+        else:
+            self._giving_back[claim] = (call, tries + 1)
+            self._send(call, tries + 1)
 
     def told(self, pods: Iterable[Key]) -> None:
         """The server has told of pods that were believed to be bound."""
@@ -168,8 +224,16 @@ class Acting:
 
     def _act(self, under_way: Settled, actions: Sequence[Action]) -> None:
         commit = under_way.commit
+        if commit.preparations:
+            actions = [*actions, *commit.advance()]
         for action in actions:
-            if isinstance(action, Believe):
+            if isinstance(action, Disbelieve):
+                self._state.beliefs.forget(action.what)
+            elif isinstance(action, Prepare | Undo):
+                tries = commit.preparations.tries(action.what.claim)
+                self._counters.retries += bool(tries)
+                self._send(action, tries)
+            elif isinstance(action, Believe):
                 if action.node:
                     self._state.assume(action.pod, action.node)
                 else:
@@ -184,6 +248,8 @@ class Acting:
             del self._commits[commit.unit]
             for pod in commit.pods:
                 del self._unit_of[pod]
+            for claim in commit.preparations.claims:
+                del self._claimed_by[claim]
             self._counters.bindings += commit.bound
             self._settled.append(under_way)
 

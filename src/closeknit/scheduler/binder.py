@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
@@ -26,8 +27,11 @@ from closeknit.kube.errors import (
     UnavailableError,
 )
 from closeknit.kube.port import DeleteOptions, KubernetesApi
-from closeknit.kube.resources import PODS
-from closeknit.scheduler.commit import Answer, Answered, Bind, Call, Evict, Look
+from closeknit.kube.resources import PODS, Resource
+from closeknit.scheduler.answers import Answer
+from closeknit.scheduler.commit import Answered, Bind, Call, Evict, Look
+from closeknit.scheduler.preparations import Prepare
+from closeknit.scheduler.preparing import prepare, undo
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 10.0
 _TICK = 0.25
@@ -69,13 +73,16 @@ class Binder:
         random: Random,
         connections: int = 64,
         deadline: float = 4.0,
+        resources: Mapping[tuple[str, str], Resource] | None = None,
     ) -> None:
+        """``resources``: by group and kind, what the server serves; no other is written."""
         self._api = api
         self._answered = answered
         self._clock = clock
         self._random = random
         self._connections = connections
         self._deadline = deadline
+        self._resources = resources if resources is not None else {}
         self._due: deque[Call] = deque()
         self._again: deque[Call] = deque()
         self._later: list[tuple[float, int, Call]] = []
@@ -142,7 +149,7 @@ class Binder:
             except asyncio.CancelledError:
                 if me not in self._late:
                     raise
-                found = (Answer.LOST, "No answer came in time.", "", "")
+                found = Answered(call, Answer.LOST, "No answer came in time.")
             finally:
                 del self._flying[me]
                 self._retrying -= again
@@ -152,24 +159,26 @@ class Binder:
                     me.uncancel()
             ended = self._clock.monotonic()
             self._answers.append(ended)
-            self._answered(Answered(call, *found, ended - began))
+            self._answered(replace(found, seconds=ended - began))
 
-    async def _made(self, call: Call) -> tuple[Answer, str, str, str]:
-        """What a call came to: the answer, why, and the uid and node of a pod that was looked at."""
-        pod = call.pod
+    async def _made(self, call: Call) -> Answered:
+        """What a call came to."""
         try:
             match call:
-                case Bind():
+                case Bind(pod=pod):
                     await self._api.bind(pod.name, call.node, namespace=pod.namespace, uid=call.uid)
-                case Look():
+                case Look(pod=pod):
                     found = await self._api.get(PODS, pod.name, namespace=pod.namespace, into=Pod)
-                    return Answer.DONE, "", found.metadata.uid, found.spec.node_name
-                case Evict():
+                    return Answered(call, Answer.DONE, "", found.metadata.uid, found.spec.node_name)
+                case Evict(pod=pod):
                     options = DeleteOptions(uid=call.uid)
                     await self._api.evict(pod.name, namespace=pod.namespace, options=options)
+                case _:
+                    write = prepare if isinstance(call, Prepare) else undo
+                    return Answered(call, *await write(self._api, self._resources, call.what))
         except ApiError as error:
-            return answer_to(error), str(error), "", ""
-        return Answer.DONE, "", "", ""
+            return Answered(call, answer_to(error), str(error))
+        return Answered(call, Answer.DONE)
 
     async def _tick(self) -> None:
         """Send what has waited long enough, and give up what was not answered in time."""

@@ -16,15 +16,15 @@ import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.apis.storage_k8s_io_v1 import CsiNode
 from closeknit.dialects.compiling import place_object, topologies_of
-from closeknit.dialects.core.claims import held_by, node_of
+from closeknit.dialects.core.allocated import as_resources
+from closeknit.dialects.core.claims import node_of
 from closeknit.dialects.core.pods import Stage, read_pod
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import KAI
 from closeknit.dialects.kubernetes import KUBERNETES
 from closeknit.dialects.lone_pods import LONE_PODS, SCHEDULERS
-from closeknit.dialects.ownership import CLAIM, Claim, indexes_of
+from closeknit.dialects.ownership import CLAIM, Claim, held, indexes_of, pod_of
 from closeknit.dialects.store.objects import Stored, Unreadable
 from closeknit.dialects.store.store import Entry, Store
 from closeknit.dialects.store.view import View
@@ -38,15 +38,13 @@ from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.live.entries import entry_of, safely
+from closeknit.scheduler.beliefs import Beliefs
 from closeknit.scheduler.changes import Change
 from closeknit.scheduler.promised_places import ADMITTED, PromisedPlaces, places_given
 from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 
 FAMILIES: tuple[Family, ...] = (KAI, KUBERNETES, LONE_PODS, ADMITTED)
 """The families whose workloads are scheduled, and those that keep places for pods to come."""
-
-_CLAIMED = frozenset({core_v1.PersistentVolume, core_v1.PersistentVolumeClaim, CsiNode})
-"""What decides how much pods hold that claim volumes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +88,7 @@ class ClusterState:
         self._said: dict[Key, Stored[core_v1.Pod]] = {}
         """Of pods that are assumed to be bound, what the server says of them."""
         self._told: list[Key] = []
-        self._claiming: dict[Key, None] = {}
-        """Pods with a node that claim something, which may come to something else when the claim changes."""
-        self._claims_changed = False
+        self.beliefs = Beliefs(self._store.get, self._put)
 
     # ------------------------------------------------------------------------------------- questions
 
@@ -172,12 +168,16 @@ class ClusterState:
         if obj is None:
             self.remove(key)
         else:
+            if self.beliefs and not isinstance(obj, msgspec.Struct):
+                self.beliefs.heard(key, str(obj["metadata"].get("resourceVersion", "")))
             self.put(safely(entry_of, kind, api_version, key, obj))
 
     def put(self, entry: Entry) -> None:
         """An object as the server says that it is."""
         if isinstance(entry, Stored) and entry.shape is core_v1.Pod:
             entry = self._as_believed(_without_details(entry))
+        elif self.beliefs and isinstance(entry, Stored):
+            entry = self.beliefs.as_believed(entry)
         self._put(entry)
 
     def remove(self, key: Key) -> None:
@@ -187,13 +187,13 @@ class ClusterState:
             return
         if self._said.pop(key, None) is not None:
             self._told.append(key)
+        self.beliefs.gone(key)
         self.view.remove(key)
         if entry.shape is core_v1.Node:
             self._tracked.set_node(key.name, None)
         elif entry.shape is core_v1.Pod:
             self._tracked.set_pod(key, None)
             self._promised.set_pod(key, None)
-            self._claiming.pop(key, None)
         elif entry.shape is wire.Workload:
             self._promised.give(key, {})
         for family in self._asking.get(entry.shape, ()):
@@ -214,6 +214,9 @@ class ClusterState:
         said = self._said.pop(pod, None)
         if said is not None:
             self._put(said)
+        if self.beliefs:
+            self.beliefs.keep(pod)
+            self.renew_nodes()
 
     def _as_believed(self, pod: Stored[core_v1.Pod]) -> Stored[core_v1.Pod]:
         before = self._said.get(pod.key)
@@ -239,8 +242,6 @@ class ClusterState:
             self._promised.set_pod(key, entry if isinstance(entry, Stored) else None)
             if isinstance(entry, Stored) and self._may_be_alone(entry):
                 self._new[LONE_PODS, key] = None
-        elif entry.shape in _CLAIMED:
-            self._claims_changed = True
         else:
             if entry.shape is wire.Workload and known is None:
                 self._promised.give(key, self.view.derive(places_given, key))
@@ -267,16 +268,19 @@ class ClusterState:
     def _holding(self, pod: Stored[core_v1.Pod]) -> Holding | None:
         if not pod.content.spec.node_name:
             return None
-        read = read_pod(pod)
-        if read.problems or read.stage not in (Stage.RUNNING, Stage.LEAVING):
-            return None
         (claim, *_) = self._store.values(CLAIM, pod.key)
         assert isinstance(claim, Claim)
-        held = read.holding(self._named(claim.family, claim.holder))
+        # Whoever compiles the pod's group asks for the same.
+        read = self.view.derive(pod_of, pod.key) if claim.family else read_pod(pod)
+        if read is None or read.problems or read.stage not in (Stage.RUNNING, Stage.LEAVING):
+            return None
+        holding = read.holding(self._named(claim.family, claim.holder))
         if not read.shape.claims:
-            return held
-        self._claiming[pod.key] = None
-        return replace(held, resources=held_by(self.view, read))
+            return holding
+        resources = self.view.derive(held, pod.key)
+        if self.beliefs:
+            resources += as_resources(self.view, self.beliefs.held_by(pod.key))
+        return replace(holding, resources=resources)
 
     # ------------------------------------------------------------------------------------------ news
 
@@ -297,13 +301,7 @@ class ClusterState:
         meanwhile is mostly our own doing, and they are not decided before.
         """
         self._tracked.set_topologies(self._topologies())
-        for (node,) in list(self.view.stale(node_of)):
-            self._tracked.set_node(node.name, self.view.derive(node_of, node))
-        if self._claims_changed:
-            self._claims_changed = False
-            for key in list(self._claiming):
-                pod = self.pod(key)
-                self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
+        self.renew_nodes()
         for (key,) in list(self.view.stale(places_given)):
             self._promised.give(key, self.view.derive(places_given, key))
         units: dict[Key, Workload | None] = {}
@@ -320,6 +318,15 @@ class ClusterState:
             else:
                 self._renew(family, key, units)
         return News(self._tracked.changes(), units)
+
+    def renew_nodes(self) -> None:
+        """Bring what nodes offer up to date, and what pods hold by their claims."""
+        for (key,) in list(self.view.stale(held)):
+            self.view.derive(held, key)
+            pod = self.pod(key)
+            self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
+        for (node,) in list(self.view.stale(node_of)):
+            self._tracked.set_node(node.name, self.view.derive(node_of, node))
 
     def _topologies(self) -> Iterator[Topology]:
         """The topologies of all families, under names of their own.

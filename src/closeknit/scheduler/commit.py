@@ -1,5 +1,7 @@
 """How the pods of one decision are bound: which calls to make, and what each answer means.
 
+What pods claim is made ready first (see ``preparations``); most claim nothing, and are bound at once.
+
 Every pod is believed to be on its node before the first call is sent, and until it is known that it is not.
 So whatever a lost answer hides, no decision gives its room away. ``docs/explanation/commit-protocol.md``
 tells the whole protocol, and ``tests/property/test_commit_protocol.py`` tries every order of events.
@@ -7,12 +9,15 @@ tells the whole protocol, and ``tests/property/test_commit_protocol.py`` tries e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from closeknit.dialects.core.binding_volumes import Preparation
 from closeknit.hub.keys import Key
+from closeknit.scheduler.answers import Answer
+from closeknit.scheduler.preparations import Disbelieve, Preparations, Prepare, Undo
 
 DOUBTFUL_LOOKS = 20
 """How often a pod is looked at before a lost binding of it is no longer believed in.
@@ -25,6 +30,8 @@ _GONE = "The pod has gone."
 class Step(Enum):
     """How far the binding of a pod has come."""
 
+    HELD = "held"
+    """What it claims, or what another pod of the commit claims, is not ready yet."""
     BIND = "bind"
     """A binding is on its way, or is to be sent."""
     LOOK = "look"
@@ -33,22 +40,6 @@ class Step(Enum):
     """The pod is where it was meant to be."""
     ENDED = "ended"
     """The pod will not be bound by this commit."""
-
-
-class Answer(Enum):
-    """What a call came to."""
-
-    DONE = "done"
-    CONFLICT = "conflict"
-    """The pod has a node already, or is another pod of this name."""
-    GONE = "gone"
-    """There is no such pod any more."""
-    REFUSED = "refused"
-    """The server will never do it."""
-    LATER = "later"
-    """It was not carried out; the server asks to try again later."""
-    LOST = "lost"
-    """It may or may not have been carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +75,8 @@ class Evict:
     uid: str
 
 
-Call: TypeAlias = Bind | Look | Evict
-Action: TypeAlias = Bind | Look | Believe
+Call: TypeAlias = Bind | Look | Evict | Prepare | Undo
+Action: TypeAlias = Bind | Look | Believe | Prepare | Undo | Disbelieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +91,8 @@ class Answered:
     node: str = ""
     seconds: float = 0.0
     """How long it took."""
+    version: str = ""
+    """Of an object that was written."""
 
 
 @dataclass(slots=True)
@@ -119,17 +112,21 @@ class _Binding:
 class Commit:
     """The binding of one unit's pods. Answers may come in any order, late, or never."""
 
-    def __init__(self, unit: Key, pods: Iterable[Bind], *, first: bool) -> None:
+    def __init__(
+        self, unit: Key, pods: Iterable[Bind], *, first: bool, prepare: Iterable[Preparation] = ()
+    ) -> None:
         self.unit = unit
+        self.preparations = Preparations(prepare)
         self.first = first
         """Whether no pod of the unit had a node before."""
-        self._bindings = {each.pod: _Binding(each.uid, each.node) for each in pods}
+        step = Step.HELD if self.preparations else Step.BIND
+        self._bindings = {each.pod: _Binding(each.uid, each.node, step) for each in pods}
         self._open = len(self._bindings)
 
     @property
     def done(self) -> bool:
         """Whether nothing is left to wait for."""
-        return not self._open
+        return not self._open and self.preparations.settled
 
     @property
     def whole(self) -> bool:
@@ -153,18 +150,67 @@ class Commit:
 
     def describe(self) -> tuple[object, ...]:
         """How far each pod has come, as a value that tells two moments apart."""
-        return tuple(
+        pods = (
             (pod, each.node, each.step.value, each.doubtful, each.left)
             for pod, each in self._bindings.items()
         )
+        return (*pods, self.preparations.describe())
 
     def uid(self, pod: Key) -> str:
         """The uid of the pod that was meant."""
         return self._bindings[pod].uid
 
-    def calls(self) -> list[Bind]:
-        """The first calls, one for each pod."""
-        return [Bind(pod, each.uid, each.node) for pod, each in self._bindings.items()]
+    def calls(self) -> Sequence[Bind | Prepare]:
+        """The first calls: one for each claim that must be made ready, or else for each pod."""
+        return self.preparations.calls() or [
+            Bind(pod, each.uid, each.node) for pod, each in self._bindings.items()
+        ]
+
+    def prepared(self, claim: Key, answer: Answer, why: str = "") -> list[Action]:
+        """A call to make a claim ready was answered."""
+        return [*self.preparations.prepared(claim, answer, why), *self.advance()]
+
+    def undone(self, claim: Key, answer: Answer) -> list[Action]:
+        """A call to take back what was made ready was answered."""
+        return list(self.preparations.undone(claim, answer))
+
+    def ready_now(self, claim: Key) -> list[Action]:
+        """Others have done their part of what makes a claim ready."""
+        self.preparations.ready_now(claim)
+        return self.advance()
+
+    def cannot_prepare(self, why: str) -> list[Action]:
+        """What pods claim will not be ready; harmless where they are being bound already."""
+        if not any(each.step is Step.HELD for each in self._bindings.values()):
+            return []
+        self.preparations.fail(why)
+        return self.advance()
+
+    def advance(self) -> list[Action]:
+        """Bind pods as soon as all is ready, end them where it will not be, take back what no pod uses."""
+        if not self.preparations:
+            return []
+        found: list[Action] = []
+        held = [(pod, each) for pod, each in self._bindings.items() if each.step is Step.HELD]
+        refused = False
+        ended = [each.why for each in self._bindings.values() if each.step is Step.ENDED]
+        if ended and (held or not self.bound) and not self.preparations.failed:
+            # Nothing is bound yet, so the gang is decided again without a part of it being bound.
+            self.preparations.fail(ended[0])
+        elif self.preparations.failed:
+            refused = True
+        if self.preparations.failed:
+            for pod, each in held:
+                each.refused = refused
+                found += self._ended(pod, each, self.preparations.failed)
+        elif self.preparations.ready:
+            for pod, each in held:
+                each.step = Step.BIND
+                found.append(Bind(pod, each.uid, each.node))
+        if not self._open:
+            used = (each.uid for each in self._bindings.values() if each.step is Step.BOUND)
+            found += self.preparations.undo_unused(frozenset(used))
+        return found
 
     def tries(self, pod: Key) -> int:
         """How often a pod's binding had to be tried again."""

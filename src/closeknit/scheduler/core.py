@@ -19,6 +19,7 @@ from closeknit.hub.sentences import scheduler as sentences
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.acting import Acting, Counters, Settled
 from closeknit.scheduler.changes import Change, QuotaChanged
+from closeknit.scheduler.claiming import claimed, preparations, to_give_back
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Bind, Call
 from closeknit.scheduler.deciding import charge
@@ -226,11 +227,22 @@ class Core:
         key = workload.object.key
         if isinstance(outcome, Placed):
             pods = [bind for each in outcome.assignments if (bind := self._bind(workload, each)) is not None]
+            claims = claimed(self.state, pods)
+            if claims and self.acting.is_preparing(claims):
+                # Another unit has a claim in common, and it is not known yet what becomes of it.
+                self._set_aside.append(key)
+                return
+            prepare, problems = preparations(self.state, claims) if claims else ((), ())
+            if problems:
+                self.queue.remove(key)
+                self._refusals.note(key, now)
+                self._reporter.waiting(Verdict(workload, None, tuple(problems)))
+                return
             if pods:
                 self.queue.remove(key)
                 charge(self.accounts, verdict)
                 if not self._dry_run:
-                    self.acting.commit(verdict, pods)
+                    self.acting.commit(verdict, pods, prepare)
                 else:
                     for each in pods:
                         self.state.assume(each.pod, each.node)
@@ -242,6 +254,8 @@ class Core:
         self._room.failed(verdict)
         if not isinstance(outcome, Placed):
             self._reporter.waiting(verdict, self._room.plan_of(key))
+            if not self._dry_run:
+                self.acting.give_back(key, to_give_back(self.state, workload))
         self.patience.cannot_complete(key, now)
 
     def _make_room(self, now: float) -> None:

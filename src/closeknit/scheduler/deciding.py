@@ -41,7 +41,7 @@ class Verdict:
     outcome: Outcome | None
     problems: tuple[Problem, ...] = ()
     topology: Topology | None = None
-    """The topology whose levels the workload speaks of."""
+    """The topology along which the workload is packed."""
     option: Option | None = None
     """The way to run that was taken, if there was a choice; pods left out for lack of quota included."""
     kept_for: tuple[str, ...] = ()
@@ -152,9 +152,8 @@ def _decided(solve: Callable[[Request], Outcome], cluster: Cluster, workload: Wo
 
 
 def topology_of(cluster: Cluster, workload: Workload) -> Topology | None:
-    """The topology whose levels a workload speaks of."""
-    name = workload.request.topology if workload.request is not None else None
-    return cluster.topology(name) if name is not None else None
+    """The topology along which a workload is packed."""
+    return cluster.topology_of(workload.request) if workload.request is not None else None
 
 
 def _has_quota(workload: Workload, option: Option) -> bool:

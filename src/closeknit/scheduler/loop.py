@@ -49,6 +49,9 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._stop_by: float | None = None
         self._answers: list[Answered] = []
+        self._kinds = kinds_read(settings.families)
+        self._own = following is None
+        self.following = following or Following(api, self._kinds, clock=clock, random=random)
         self.binder = Binder(
             api,
             self._on_answer,
@@ -56,6 +59,7 @@ class Scheduler:
             random=random,
             connections=settings.connections,
             deadline=settings.bind_deadline,
+            resources=self.following.resources,
         )
         self.core = Core(
             settings,
@@ -65,9 +69,6 @@ class Scheduler:
             random=random,
             wake=self._wake.set,
         )
-        self._kinds = kinds_read(settings.families)
-        self._own = following is None
-        self.following = following or Following(api, self._kinds, clock=clock, random=random)
 
     @property
     def state(self) -> ClusterState:

@@ -172,7 +172,7 @@ class _Search:
         """Who is in one domain of the level that the workload requires, fewest first; last, everybody."""
         request = self.workload.request
         assert request is not None
-        topology = self.cluster.topology(request.topology) if request.topology is not None else None
+        topology = self.cluster.topology_of(request)
         level = topology.index(request.root.required) if topology and request.root.required else None
         if level is not None:
             domains: dict[DomainPath, dict[str, Running]] = {}

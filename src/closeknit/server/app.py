@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
+from urllib.parse import unquote
 
 import msgspec
 from aiohttp import web
@@ -116,7 +117,7 @@ class MapServer:
         if not self._access.is_ours(request.headers.get("Host", "")):
             raise RefusedError(421, "Misdirected Request", "The Host header names another server.")
         if not self._access.may_ask(
-            request.headers.get("Authorization", ""), request.cookies.get(COOKIE, "")
+            request.headers.get("Authorization", ""), unquote(request.cookies.get(COOKIE, ""))
         ) and request.path.startswith((ROOT, "/openapi.json")):
             raise RefusedError(401, "Unauthorized", "A token is needed: Authorization: Bearer TOKEN.")
         self._allow(request, self._usual)

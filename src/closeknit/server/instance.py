@@ -8,15 +8,13 @@ import time
 from random import Random
 
 from closeknit.dialects import DIALECTS
-from closeknit.dialects.kueue.family import KUEUE
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.port import KubernetesApi
 from closeknit.live.following import Following, kinds_read
-from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
-from closeknit.scheduler.promised_places import ADMITTED
+from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.server.access import Access
 from closeknit.server.app import MapServer
-from closeknit.server.live_map import LiveMap
+from closeknit.server.live_map import SHOWN_FAMILIES, LiveMap
 
 
 class MapInstance:
@@ -40,8 +38,7 @@ class MapInstance:
         self._kinds = kinds_read(DIALECTS)
         self._own = following is None
         self._following = following or Following(api, self._kinds, clock=clock, random=random)
-        # Jobs that queue in Kueue are workloads too; what other families ask for shows as what is made of it.
-        self.state = ClusterState((*(each for each in FAMILIES if each is not ADMITTED), KUEUE))
+        self.state = ClusterState(SHOWN_FAMILIES)
         self.live = LiveMap(self.state, time=time.time, generation=int(time.time()))
         self.server = MapServer(self.live, host=host, port=port, access=access, tls=tls)
 

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from closeknit.dialects.core.priority import queue_order
+from closeknit.dialects.kueue.family import KUEUE
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
 from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
-from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
+from closeknit.scheduler.promised_places import ADMITTED
 from closeknit.server.announced import Announced
 from closeknit.server.documents import (
     Holdings,
@@ -24,6 +26,11 @@ from closeknit.server.documents import (
 from closeknit.server.picture import Tree, shown_resource, tree
 from closeknit.server.usage import Step, Usage
 
+SHOWN_FAMILIES = (*(each for each in FAMILIES if each is not ADMITTED), KUEUE)
+"""Whose workloads are shown: those that are scheduled, and those that queue in Kueue.
+
+What other families ask for shows as the PodGroups that are made of it.
+"""
 NO_TOPOLOGY = Topology("", ())
 """Shown where the cluster describes none: all nodes beside each other."""
 

@@ -55,9 +55,8 @@ def gang_objects(submission: Submission) -> Iterator[Made]:
     if submission.priority:
         spec["priorityClassName"] = priority_class(submission.priority)
     levels = {"requiredTopologyLevel": ask.required, "preferredTopologyLevel": ask.preferred}
-    # Who asks for no level names the topology all the same, and so is placed where it keeps racks whole.
-    chosen = {key: label for key, label in levels.items() if label is not None}
-    spec["topologyConstraint"] = {"topology": TOPOLOGY, **chosen}
+    if chosen := {key: label for key, label in levels.items() if label is not None}:
+        spec["topologyConstraint"] = {"topology": TOPOLOGY, **chosen}
     yield POD_GROUPS, _object(POD_GROUPS, name, NAMESPACE, spec=spec)
     asked = _amounts(ask.resources)
     container = {"name": "main", "image": "pause", "resources": {"limits": asked, "requests": asked}}

@@ -12,7 +12,7 @@ from typing import Any
 from closeknit.installation.privileges import Component
 from closeknit.kube.errors import AlreadyExistsError
 from closeknit.kube.port import KubernetesApi, Object
-from closeknit.kube.rest import connect, load_access
+from closeknit.kube.rest import Access, connect, load_access
 from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.rendered import NAMESPACE
 
@@ -35,21 +35,31 @@ def seen_by(component: Component, api: KubernetesApi | Accounts) -> KubernetesAp
     return api.components[component] if isinstance(api, Accounts) else api
 
 
+def access_of(component: Component, plane: ControlPlane) -> Access:
+    """The way to a control plane of the account of a component."""
+    return load_access(kubeconfig=str(plane.kubeconfig_of(plane.accounts[component.value])))
+
+
+async def grant(admin: KubernetesApi, manifests: Iterable[Object]) -> None:
+    """Make the accounts of the manifests and their roles, where they are not there yet."""
+    served = {(each.api_version, each.kind): each for each in await admin.resources()}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    for each in (namespace, *(each for each in manifests if each["kind"] in _GRANTING)):
+        with suppress(AlreadyExistsError):
+            await admin.create(served[each["apiVersion"], each["kind"]], each)
+
+
 @asynccontextmanager
 async def connected(plane: ControlPlane, manifests: Iterable[Object]) -> AsyncIterator[KubernetesApi]:
     """Connections of the administrator and of every component, which has the roles of the manifests."""
     async with AsyncExitStack() as stack:
-        users = {component: plane.accounts[component.value] for component in Component}
         admin, *others = [
-            await stack.enter_async_context(
-                connect(load_access(kubeconfig=str(plane.kubeconfig_of(user))), component="scenario")
+            await stack.enter_async_context(connect(access, component="scenario"))
+            for access in (
+                load_access(kubeconfig=str(plane.kubeconfig)),
+                *(access_of(component, plane) for component in Component),
             )
-            for user in (plane.admin, *users.values())
         ]
-        served = {(each.api_version, each.kind): each for each in await admin.resources()}
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-        for each in (namespace, *(each for each in manifests if each["kind"] in _GRANTING)):
-            with suppress(AlreadyExistsError):
-                await admin.create(served[each["apiVersion"], each["kind"]], each)
-        accounts: Any = Accounts(admin, dict(zip(users, others, strict=True)))
+        await grant(admin, manifests)
+        accounts: Any = Accounts(admin, dict(zip(Component, others, strict=True)))
         yield accounts

@@ -23,7 +23,7 @@ def violations(cluster: Cluster, request: Request, placed: Placed) -> list[str]:
     if any(assignment.node not in scene.nodes for assignment in placed.assignments):
         # Nothing further can be judged about pods that are nowhere.
         return found
-    spread = _spread(placed)
+    spread = spread_of(placed)
     found.extend(broken(scene, spread))
     found.extend(_reported_groups(scene, spread, placed))
     if placed.wishes != (true := wishes_of(scene, spread)):
@@ -31,7 +31,8 @@ def violations(cluster: Cluster, request: Request, placed: Placed) -> list[str]:
     return found
 
 
-def _spread(placed: Placed) -> Spread:
+def spread_of(placed: Placed) -> Spread:
+    """How many pods of each set a placement gives to each node."""
     spread: dict[str, Counter[str]] = {}
     for assignment in placed.assignments:
         spread.setdefault(assignment.pod_set, Counter())[assignment.node] += 1

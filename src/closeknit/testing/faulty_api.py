@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from enum import Enum
 from typing import Any, TypeAlias
 
 from closeknit.kube.errors import UnavailableError
-from closeknit.kube.port import KubernetesApi
+from closeknit.kube.port import Change, KubernetesApi
 from closeknit.kube.resources import Resource
 
 
@@ -30,6 +31,15 @@ Point: TypeAlias = int | Callable[[Sequence[str]], bool] | None
 _WRITES = frozenset({"bind", "create", "delete", "delete_collection", "evict", "patch", "replace"})
 
 
+class _Late:
+    """Which changes watches hold back."""
+
+    def __init__(self) -> None:
+        self.kind = ""
+        self.what: Callable[[Any], bool] = bool
+        self.over = asyncio.Event()
+
+
 class FaultyApi:
     """Passes everything on to another API, and counts the writes.
 
@@ -46,18 +56,29 @@ class FaultyApi:
         self.bound: list[tuple[str, str]] = []
         """Each binding that was carried out: the pod's uid and its node."""
         self.killed = asyncio.Event()
+        self._late = _Late()
+
+    def hold_back(self, kind: str, what: Callable[[Any], bool]) -> None:
+        """Let watches of a kind tell nothing from the first change on that leads to such an object."""
+        self._late.kind, self._late.what = kind, what
+        self._late.over.clear()
+
+    def catch_up(self) -> None:
+        """Let them tell what they have held back, and all that follows."""
+        self._late.kind = ""
+        self._late.over.set()
 
     def over(self, api: KubernetesApi) -> FaultyApi:
         """The same with another connection: writes to both are counted together, and both die together."""
         made = FaultyApi(api, self._point, self._fault)
-        made.writes, made.bound, made.killed = self.writes, self.bound, self.killed
+        made.writes, made.bound, made.killed, made._late = self.writes, self.bound, self.killed, self._late
         return made
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._api, name)
         if name in _WRITES:
             return self._writing(name, method)
-        return method if name == "watch" else self._reading(method)
+        return self._watching(method) if name == "watch" else self._reading(method)
 
     def _reading(self, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def read(*given: Any, **named: Any) -> Any:
@@ -65,6 +86,17 @@ class FaultyApi:
             return await method(*given, **named)
 
         return read
+
+    def _watching(self, method: Callable[..., AsyncGenerator[Any, None]]) -> Callable[..., Any]:
+        async def watch(resource: Resource, *given: Any, **named: Any) -> AsyncGenerator[Any, None]:
+            async with aclosing(method(resource, *given, **named)) as events:
+                async for event in events:
+                    late = self._late
+                    if resource.kind == late.kind and isinstance(event, Change) and late.what(event.object):
+                        await late.over.wait()
+                    yield event
+
+        return watch
 
     def _writing(self, name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def carried_out(*given: Any, **named: Any) -> Any:

@@ -18,7 +18,7 @@ from closeknit.hub.neighbours import Spread as SpreadRule
 from closeknit.hub.nodes import CORDON, NAME_FIELD, Effect, Node, NodeFilter, Term, Toleration
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Group, HostPort, Member, PodSet, Request
-from closeknit.hub.topology import DomainPath
+from closeknit.hub.topology import DomainPath, Topology
 from closeknit.testing.drawings import free
 
 Spread: TypeAlias = Mapping[str, Mapping[str, int]]
@@ -35,14 +35,14 @@ class Scene:
     cluster: Cluster
     request: Request
     labels: tuple[str, ...]
-    """The levels of the request's topology, coarsest first; none where it names no topology."""
+    """The levels of the request's topology, coarsest first; where it names none, of the cluster's layout."""
     nodes: Mapping[str, Node]
     paths: Mapping[str, DomainPath]
 
     @classmethod
     def of(cls, cluster: Cluster, request: Request) -> Scene:
         """Look at a cluster through a request."""
-        topology = None if request.topology is None else cluster.topology(request.topology)
+        topology = _layout(cluster) if request.topology is None else cluster.topology(request.topology)
         nodes = {node.name: node for node in cluster.nodes}
         paths = {name: topology.path(node.labels) if topology else () for name, node in nodes.items()}
         return cls(cluster, request, topology.labels if topology else (), nodes, paths)
@@ -65,6 +65,16 @@ class Scene:
         """The finest level at which these nodes share a domain."""
         shared = [level for level in range(len(self.labels)) if self.shared(nodes, level) is not None]
         return max(shared, default=None)
+
+
+def _layout(cluster: Cluster) -> Topology | None:
+    """The topology that a request is packed along which names none: it orders the labels of all others."""
+    by_name = sorted(cluster.topologies, key=lambda each: each.name)
+    wanted = [each.labels for each in by_name]
+    for each in by_name:
+        if all(tuple(label for label in each.labels if label in some) == some for some in wanted):
+            return each
+    return None
 
 
 def accepts(node: Node, pods: PodSet) -> bool:

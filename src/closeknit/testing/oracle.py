@@ -19,6 +19,7 @@ from closeknit.hub.neighbours import Apart, Near, binding
 from closeknit.hub.neighbours import Spread as SpreadRule
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Group, Member, PodSet, Request
+from closeknit.testing.claims import NOTHING, Claims
 from closeknit.testing.drawings import free
 from closeknit.testing.meaning import (
     Place,
@@ -40,21 +41,21 @@ Literal: TypeAlias = Any
 Linear: TypeAlias = Any
 
 
-def feasible(cluster: Cluster, request: Request) -> bool:
+def feasible(cluster: Cluster, request: Request, claims: Claims = NOTHING) -> bool:
     """Whether any placement exists."""
-    return placement(cluster, request) is not None
+    return placement(cluster, request, claims) is not None
 
 
-def placement(cluster: Cluster, request: Request) -> Spread | None:
+def placement(cluster: Cluster, request: Request, claims: Claims = NOTHING) -> Spread | None:
     """Some placement, not a particularly good one, or None where there is none."""
-    model = _Model(Scene.of(cluster, request))
+    model = _Model(Scene.of(cluster, request), claims)
     return model.solution()
 
 
-def better(cluster: Cluster, request: Request, wishes: Wishes) -> Wishes | None:
+def better(cluster: Cluster, request: Request, wishes: Wishes, claims: Claims = NOTHING) -> Wishes | None:
     """The wishes of some placement that is strictly better than these, or None where there is none."""
     scene = Scene.of(cluster, request)
-    model = _Model(scene)
+    model = _Model(scene, claims)
     if not model.demand_better_than(order(wishes)):
         return None
     found = model.solution()
@@ -80,8 +81,9 @@ def best(cluster: Cluster, request: Request) -> Wishes | None:
 class _Model:
     """The rules of one request on one cluster, in CP-SAT's terms."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, claims: Claims) -> None:
         self._scene = scene
+        self._claims = claims
         self._request = scene.request
         self._model = cp_model.CpModel()
         self._true: Literal = self._model.new_constant(1)
@@ -96,6 +98,7 @@ class _Model:
         self._domain_uses: dict[tuple[str, int], dict[Place, Literal]] = {}
         self._add_required()
         self._add_neighbours()
+        self._add_claims()
 
     def solution(self) -> Spread | None:
         """A spread that satisfies all that was demanded, or None where none does."""
@@ -159,6 +162,33 @@ class _Model:
             total = sum(factor // unit * count for factor, count in terms)
             # Tying the limit to the node's use says nothing new, but lets sums bound the number of nodes.
             self._model.add(total <= max(limit, 0) // unit * self._uses[self._request.root.name][node])
+
+    # ---- claims ----
+
+    def _add_claims(self) -> None:
+        """Every device goes to one pod at most, and volumes are used where they are reached."""
+        claims, pod_sets = self._claims, list(self._request.root.pod_sets())
+        for name, node in self._scene.nodes.items():
+            given: list[list[Literal]] = [[] for _ in claims.devices.get(name, ())]
+            attached: list[Linear] = []
+            for pods in pod_sets:
+                count = self._counts[pods.name].get(name)
+                if count is None:
+                    continue
+                if not claims.reached(pods.name, node):
+                    self._model.add(count == 0)
+                attached.append(claims.attached(pods.name) * count)
+                for need in claims.needs.get(pods.name, ()):
+                    taken = []
+                    for device, takers in zip(claims.devices.get(name, ()), given, strict=True):
+                        if need.accepts(device):
+                            taken.append(self._model.new_bool_var(""))
+                            takers.append(taken[-1])
+                    self._model.add(sum(taken) + 0 * self._true == need.count * count)
+            for takers in given:
+                self._model.add_at_most_one(takers)
+            if name in claims.limits:
+                self._model.add(sum(attached) + 0 * self._true <= claims.limits[name])
 
     # ---- rules among pods ----
 

@@ -65,6 +65,10 @@ def test_control_characters_in_names_stay_out_of_the_terminal(tmp_path: Path) ->
 
 def test_validate_lists_every_problem_of_every_file(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(pod_group("a", -1) + pod_group("b", 1, "rack"))
+    (tmp_path / "c.yaml").write_text(
+        "apiVersion: kai.scheduler/v1alpha1\nkind: Topology\nmetadata: {name: another}\n"
+        "spec: {levels: [{nodeLabel: rack}]}\n"
+    )
     (tmp_path / "b.yaml").write_text(
         "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {alocatable: {}}\n"
     )

@@ -71,6 +71,14 @@ def test_a_cluster_is_served_until_ctrl_c(tmp_path: Path) -> None:
     assert mode == 0o600
 
 
+def test_ctrl_c_ends_it_as_soon_as_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("closeknit.cli.up._greet", lambda *_: signal.raise_signal(signal.SIGINT))
+
+    run = Run("up", "--nodes", "host=1", "--kubeconfig", str(tmp_path / "kubeconfig"))
+
+    assert (run.status, run.out) == (0, "\nThe cluster is down.\n")
+
+
 def test_a_state_file_is_gone_on_from(tmp_path: Path) -> None:
     drawing = tmp_path / "cluster.txt"
     drawing.write_text(DRAWING)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.serving import Serving
-from tests.unit.cli.running import TOPOLOGY, on, pod_group
+from closeknit.kube.errors import ForbiddenError
+from closeknit.kube.rest import RestApi
+from tests.serving import Serving, serving
+from tests.unit.cli.running import TOPOLOGY, Run, on, pod_group
 
 
 def pod(name: str, group: str, node: str = "") -> dict[str, Any]:
@@ -94,3 +97,45 @@ def test_a_watch_tells_what_changes(served: Serving) -> None:
         assert process.wait() == 130
     assert first[0] == HEADER
     assert later.split()[:5] == ["PodGroup", "waits", "0", "pending", "1/2"]
+
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "kueue"
+
+
+def test_jobs_that_queue_in_kueue_are_workloads_too(tmp_path: Path) -> None:
+    with serving(tmp_path / "kueue", ["kai", "kueue"]) as served:
+        served.load(
+            manifest
+            for name in ("nodes.yaml", "queues.yaml", "auto.yaml")
+            for manifest in yaml.safe_load_all((EXAMPLES / name).read_text())
+        )
+        found = on(served, "get", "workloads", "-A")
+
+    assert found.status == 0
+    assert [line.split()[1:3] for line in found.out.splitlines()[1:]] == [["Job", "auto"]]
+
+
+def test_a_kind_that_may_not_be_listed_is_a_note(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = RestApi.list
+
+    async def refusing(self: RestApi, resource: Any, *rest: Any, **more: Any) -> Any:
+        if resource.kind == "Node":
+            raise ForbiddenError('nodes is forbidden: User "v" cannot list resource "nodes".')
+        return await listed(self, resource, *rest, **more)
+
+    monkeypatch.setattr(RestApi, "list", refusing)
+    found = on(served, "get", "workloads")
+
+    assert found.status == 0
+    assert found.err.startswith("note: Node is passed over: ")
+    assert "waits" in found.out
+
+
+@pytest.mark.parametrize("watch", [[], ["-w"]], ids=["once", "with -w"])
+def test_a_cluster_that_cannot_be_reached_is_told(tmp_path: Path, watch: list[str]) -> None:
+    with serving(tmp_path / "gone", []):
+        pass
+    found = Run("get", "workloads", *watch, "--kubeconfig", str(tmp_path / "gone"))
+
+    assert (found.status, found.out) == (1, "")
+    assert found.err.startswith("The cluster (context closeknit) cannot be asked: ")

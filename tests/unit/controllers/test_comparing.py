@@ -47,6 +47,21 @@ OTHER = {**BODY, "spec": {"levels": [{"nodeLabel": "rack"}]}}
         pytest.param(Patch(KEY, {"spec": BODY["spec"]}), stored(), False, id="patch: changes nothing"),
         pytest.param(Patch(KEY, {"spec": {"levels": []}}), stored(), True, id="patch: changes something"),
         pytest.param(Patch(KEY, {"spec": {"other": None}}), stored(), False, id="patch: takes away nothing"),
+        pytest.param(
+            Patch(KEY, {"spec": {"levels": [{}]}}), stored(), False, id="patch: a server has added to a list"
+        ),
+        pytest.param(
+            Patch(KEY, {"spec": {"levels": [{}]}}, resource_version="7"),
+            stored(),
+            True,
+            id="patch of one version: a list loses a field",
+        ),
+        pytest.param(
+            Patch(KEY, {"spec": {"levels": [{"nodeLabel": "zone"}], "other": None}}, resource_version="7"),
+            stored(),
+            False,
+            id="patch of one version: changes nothing",
+        ),
         pytest.param(SetStatus(KEY, {"phase": "Ready"}), stored(), False, id="status: as it is"),
         pytest.param(
             SetStatus(KEY, {"phase": "Ready", "old": None}), stored(), False, id="status: no old field"

@@ -142,3 +142,23 @@ async def test_what_is_counted() -> None:
     assert found[f'{writes}result="written",write="Apply"}}'] == 1
     assert found["closeknit_controller_queue_depth"] == 0
     assert found[f'closeknit_controller_reconcile_seconds_count{{controller="{name}"}}'] >= 3
+
+
+async def test_what_waits_for_a_kind_is_written_as_soon_as_the_kind_is_served() -> None:
+    clock = HandClock()
+    topologies = [each for each in definitions() if each["metadata"]["name"] == "topologies.kai.scheduler"]
+    others = [each for each in definitions() if each not in topologies]
+    cluster = EmbeddedCluster(others, clock=clock, dice=Random(1))
+    assert not await load(cluster, [queue("a")])
+    log = structlog.wrap_logger(structlog.ReturnLogger())
+    controllers = Controllers(cluster, [TOY], identity="test", log=log, random=Random(2), clock=clock)
+    running = asyncio.create_task(controllers.run())
+    await clock.advance(5)
+    assert not await load(cluster, topologies)
+    await clock.advance(40)
+    resource = next(each for each in await cluster.resources() if each.group == "kai.scheduler")
+    assert [each["metadata"]["name"] for each in (await cluster.list(resource)).items] == ["a"]
+    controllers.stop()
+    await clock.advance(12)
+    await running
+    await cluster.close()

@@ -13,7 +13,7 @@ from closeknit.hub.cluster import Cluster, Holding
 from closeknit.hub.nodes import Node
 from closeknit.hub.outcome import Placed, Statistics, Undecided, Unplaceable
 from closeknit.hub.problems import InvalidError
-from closeknit.hub.request import Group, Request
+from closeknit.hub.request import Group, PodSet, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.topology import Level, Topology
 from closeknit.testing.builders import group, pods, request
@@ -334,3 +334,67 @@ def test_two_topologies_over_the_same_nodes_are_told_apart() -> None:
 
     assert isinstance(engine.decide(request("w", pods("p", 8), required="rack")), Unplaceable)
     assert isinstance(engine.decide(request("w", pods("p", 8), required="pool", topology="other")), Placed)
+
+
+THREE_NODES_EACH = """
+    r1
+      x1: 4
+      x2: 4
+      x3: 4
+    r2
+      y1: 4
+      y2: 4
+      y3: 4
+    z9: 4
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "asked", "nodes"),
+    [
+        pytest.param(["y1"], pods("p", 1), {"z9"}, id="a pod goes where there is no rack to break"),
+        pytest.param(["y1", "z9"], pods("p", 1), {"y2"}, id="a pod goes to a rack that is in use already"),
+        pytest.param(["y1"], pods("p", 8), {"y2", "y3"}, id="a gang of two nodes stays in a rack"),
+        pytest.param(["y1"], pods("p", 12), {"x1", "x2", "x3"}, id="a gang of three nodes takes a rack"),
+        pytest.param(["y1", "x2"], pods("p", 20), {"x1", "x3", "y2", "y3", "z9"}, id="a gang may take all"),
+    ],
+)
+def test_who_names_no_topology_is_packed_along_the_only_one(
+    taken: list[str], asked: PodSet, nodes: set[str]
+) -> None:
+    engine = Engine(parse(THREE_NODES_EACH))
+    for name in taken:
+        engine.hold(Holding("other", name, GPUS, 4))
+
+    outcome = engine.decide(request("w", asked, topology=None))
+
+    assert isinstance(outcome, Placed)
+    assert {each.node for each in outcome.assignments} == nodes
+
+
+def test_where_topologies_tell_different_layouts_nodes_alone_count() -> None:
+    drawn = parse(THREE_NODES_EACH)
+    engine = Engine(replace(drawn, topologies=(*drawn.topologies, Topology("other", (Level("row"),)))))
+    engine.hold(Holding("other", "y1", GPUS, 4))
+
+    outcome = engine.decide(request("w", pods("p", 1), topology=None))
+
+    assert isinstance(outcome, Placed)
+    assert [(each.node, each.domain) for each in outcome.assignments] == [("x1", ())]
+
+
+def test_nodes_that_come_and_go_are_followed_by_who_names_no_topology() -> None:
+    engine = Engine(parse(TWO_RACKS))
+    plain, named = (request("w", pods("p", 6), topology=name) for name in (None, "default"))
+    assert isinstance(engine.decide(plain), Placed)
+    assert isinstance(engine.decide(named), Placed)
+
+    (new,) = parse("r2\n  x3: 4\n").nodes
+    engine.add_node(new)
+    outcome = engine.decide(plain)
+
+    assert rack_of(outcome) == "r2" == rack_of(engine.decide(named))
+    engine.remove_node("x3")
+    outcome = engine.decide(plain)
+    assert isinstance(outcome, Placed)
+    assert {each.domain[0] for each in outcome.assignments} == {"r1", "r2"}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from closeknit.hub.cluster import Cluster
 from closeknit.hub.topology import Level, Topology
 
 TOPOLOGY = Topology("default", (Level("zone"), Level("block"), Level("rack", "Rack")))
@@ -41,3 +42,32 @@ def test_levels_are_found_by_label_and_not_by_name() -> None:
         None,
     ]
     assert TOPOLOGY.labels == ("zone", "block", "rack")
+
+
+FINER = Topology("finer", (*TOPOLOGY.levels, Level("host")))
+
+
+@pytest.mark.parametrize(
+    ("topologies", "layout"),
+    [
+        pytest.param((), None, id="no topology"),
+        pytest.param((TOPOLOGY,), TOPOLOGY, id="the only one"),
+        pytest.param((TOPOLOGY, FINER), FINER, id="one that has the levels of the others, and more"),
+        pytest.param(
+            (Topology("one level", (Level("block"),)), TOPOLOGY), TOPOLOGY, id="one level of it by itself"
+        ),
+        pytest.param(
+            (Topology("again", TOPOLOGY.levels), TOPOLOGY),
+            Topology("again", TOPOLOGY.levels),
+            id="the first by name of two that are alike",
+        ),
+        pytest.param((TOPOLOGY, Topology("other", (Level("row"),))), None, id="two of different labels"),
+        pytest.param(
+            (TOPOLOGY, Topology("other", (Level("rack"), Level("block")))), None, id="another order of labels"
+        ),
+    ],
+)
+def test_the_layout_is_the_topology_that_covers_all_others(
+    topologies: tuple[Topology, ...], layout: Topology | None
+) -> None:
+    assert Cluster(topologies, ()).layout == Cluster(topologies[::-1], ()).layout == layout

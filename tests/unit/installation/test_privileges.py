@@ -43,6 +43,7 @@ def test_nothing_is_granted_wholesale(component: Component) -> None:
         pytest.param(Component.ADMISSION, "list", "", "pods", id="admission sees no pods"),
         pytest.param(Component.ADMISSION, "patch", "batch", "jobs", id="admission writes no workloads"),
         pytest.param(Component.CONTROLLERS, "get", "", "secrets", id="controllers read no secrets"),
+        pytest.param(Component.MAP, "get", "", "secrets", id="the map reads no secrets"),
     ],
 )
 def test_what_a_component_may_not_do(component: Component, verb: str, group: str, resource: str) -> None:
@@ -67,3 +68,7 @@ def test_a_family_that_is_external_is_read_and_never_written() -> None:
     for grant in granted(Component.CONTROLLERS):
         own = grant.group in ("", "events.k8s.io", "coordination.k8s.io")
         assert own or set(grant.verbs) <= set(READ), grant
+
+
+def test_the_map_reads_and_never_writes() -> None:
+    assert {grant.verbs for grant in GRANTS[Component.MAP]} == {READ}

@@ -56,23 +56,73 @@ class Live:
 DEVICES = [GPUS, resource_slice("a", [device("0")]), resource_slice("b", [device("0")])]
 
 
-def test_a_pod_waits_until_its_claim_has_devices_and_goes_where_they_are() -> None:
-    live = Live(node("a"), node("b"), *DEVICES, claim("one", request("gpus")), pod("p", claiming("one")))
-    assert live.verdict().startswith('ResourceClaim "one" has no devices yet')
-
-    live.hear(claim("one", request("gpus"), allocated=[("b", "0")]))
-
+def test_a_pod_goes_where_its_claim_can_get_devices_or_has_got_them() -> None:
+    taken = claim("other", request("gpus"), allocated=[("a", "0")])
+    live = Live(
+        node("a"), node("b"), *DEVICES, taken, claim("one", request("gpus")), pod("p", claiming("one"))
+    )
     assert live.verdict() == "b"
 
+    live.hear(taken, gone=True)
+    live.hear(claim("one", request("gpus"), allocated=[("a", "0")]))
 
-def test_the_claim_that_was_made_for_a_pod_is_the_one_that_counts() -> None:
+    assert live.verdict() == "a"
+
+
+def test_a_pod_waits_until_a_claim_was_made_for_it_from_its_template() -> None:
     waits = pod("p", {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "each"}]})
     template = claim("each", request("gpus"), template=True)
     live = Live(node("a"), node("b"), *DEVICES, template, waits)
-    assert live.verdict().startswith('ResourceClaimTemplate "each" has no devices yet')
+    assert live.verdict().startswith('No ResourceClaim was made yet from ResourceClaimTemplate "each"')
 
     made = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "p-gpu"}]}
     live.hear(claim("p-gpu", request("gpus"), allocated=[("a", "0")]), {**waits, "status": made})
+
+    assert live.verdict() == "a"
+
+
+def test_a_pod_whose_template_asks_for_no_claim_waits_for_none() -> None:
+    waits = pod("p", {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "each"}]})
+    live = Live(node("a"), {**waits, "status": {"resourceClaimStatuses": [{"name": "gpu"}]}})
+
+    assert live.verdict() == "a"
+
+
+@pytest.mark.parametrize(
+    ("changed", "want"),
+    [
+        pytest.param(
+            {"bindingConditions": ["Attached"]}, "must be prepared before a pod is bound", id="conditions"
+        ),
+        pytest.param({"consumesCounters": [{"counterSet": "x"}]}, "share counters", id="counters"),
+        pytest.param({"allowMultipleAllocations": True}, "take several claims", id="capacity"),
+    ],
+)
+def test_pods_whose_devices_cannot_be_given_stay_pending_with_that_reason(changed: Object, want: str) -> None:
+    slices = [resource_slice("a", [device("0", **changed)])]
+    live = Live(node("a"), GPUS, *slices, claim("one", request("gpus")), pod("p", claiming("one")))
+
+    assert want in live.verdict()
+
+
+def test_devices_are_held_by_the_pod_that_runs_with_them_and_by_nobody_when_it_has_ended() -> None:
+    held = claim("held", request("gpus"), allocated=[("a", "0")])
+    held["status"]["reservedFor"] = [{"resource": "pods", "name": "runs", "uid": "u"}]
+    runs = pod("runs", {"nodeName": "a", **claiming("held")})
+    runs["metadata"]["uid"] = "u"
+    waits = pod("p", claiming("one"))
+    live = Live(node("a"), GPUS, DEVICES[1], held, runs, claim("one", request("gpus")), waits)
+    assert live.verdict() == "no room"
+    name = "deviceclass.resource.kubernetes.io/gpus"
+    assert [each.resources.get(name) for each in live.state.all_holdings()] == [1]
+    assert live.state.nodes["a"].allocatable[name] == 1
+
+    live.hear({**runs, "status": {"phase": "Succeeded"}})
+
+    assert live.verdict() == "no room"
+    assert name not in live.state.nodes["a"].allocatable
+
+    live.hear(claim("held", request("gpus")))
 
     assert live.verdict() == "a"
 

@@ -6,12 +6,13 @@ from random import Random
 
 import pytest
 
+from closeknit.dialects.core.allocating import Reservation
 from closeknit.hub.keys import Key
+from closeknit.scheduler.answers import Answer
 from closeknit.scheduler.binder import pause
 from closeknit.scheduler.commit import (
     DOUBTFUL_LOOKS,
     Action,
-    Answer,
     Believe,
     Bind,
     Call,
@@ -20,6 +21,7 @@ from closeknit.scheduler.commit import (
     Look,
 )
 from closeknit.scheduler.core import Core
+from closeknit.scheduler.preparations import Disbelieve, Prepare, Undo
 from closeknit.scheduler.reporter import Silence
 from closeknit.scheduler.settings import Settings
 from tests.unit.scheduler.objects import entry, node, pod, pod_group, together, topology
@@ -109,3 +111,85 @@ def test_a_gang_is_not_decided_while_a_part_of_it_is_being_released() -> None:
 
     core.state.remove(Key("", "Pod", "default", "p1"))
     assert {call.pod.name for call in look(63.0) if isinstance(call, Bind)} == {"p2", "p3"}
+
+
+# ------------------------------------------------------------------------------------- what pods claim
+
+CLAIM = Key("resource.k8s.io", "ResourceClaim", "default", "c")
+OTHER = Key("resource.k8s.io", "ResourceClaim", "default", "d")
+SECOND = Bind(Key("", "Pod", "default", "q"), "uid-q", "m")
+
+
+def reservation(claim: Key = CLAIM, pod: Bind = BIND) -> Reservation:
+    return Reservation(claim, "uid-c", frozenset(), ((pod.pod.name, pod.uid),), {})
+
+
+def preparing() -> Commit:
+    """Two pods, each with a claim that has to get devices."""
+    commit = Commit(
+        Key("", "PodGroup", "default", "g"),
+        [BIND, SECOND],
+        first=True,
+        prepare=[reservation(), reservation(OTHER, SECOND)],
+    )
+    assert commit.calls() == [Prepare(reservation()), Prepare(reservation(OTHER, SECOND))]
+    return commit
+
+
+def test_no_pod_is_bound_before_every_claim_of_the_commit_is_ready() -> None:
+    commit = preparing()
+
+    assert commit.prepared(CLAIM, Answer.DONE) == []
+    assert commit.prepared(OTHER, Answer.DONE) == [BIND, SECOND]
+    assert commit.bind_answered(POD, Answer.DONE) == []
+    assert commit.bind_answered(SECOND.pod, Answer.DONE) == []
+    assert commit.advance() == []
+    assert (commit.done, commit.whole) == (True, True)
+
+
+@pytest.mark.parametrize("answer", [Answer.LOST, Answer.CONFLICT, Answer.LATER])
+def test_a_call_that_may_not_have_been_carried_out_is_made_again(answer: Answer) -> None:
+    commit = preparing()
+
+    assert commit.prepared(CLAIM, answer) == [Prepare(reservation())]
+    assert commit.preparations.tries(CLAIM) == 1
+
+
+@pytest.mark.parametrize("answer", [Answer.REFUSED, Answer.GONE])
+def test_where_a_claim_cannot_be_made_ready_no_pod_is_bound_and_all_is_taken_back(answer: Answer) -> None:
+    commit = preparing()
+    assert commit.prepared(OTHER, Answer.DONE) == []
+
+    actions = commit.prepared(CLAIM, answer, "It has got other devices.")
+
+    assert actions == [
+        Undo(reservation()),
+        Believe(POD),
+        Believe(SECOND.pod),
+        Undo(reservation(OTHER, SECOND)),
+    ]
+    assert commit.undone(CLAIM, Answer.LOST) == [Undo(reservation())]
+    assert commit.undone(CLAIM, Answer.DONE) == [Disbelieve(reservation())]
+    assert commit.undone(OTHER, Answer.GONE) == [Disbelieve(reservation(OTHER, SECOND))]
+    assert commit.done
+    assert set(commit.refused.values()) == {"It has got other devices."}
+
+
+def test_a_pod_that_goes_before_any_is_bound_ends_the_commit_without_a_part() -> None:
+    commit = preparing()
+
+    assert [*commit.gone(POD), *commit.advance()] == [Believe(POD), Believe(SECOND.pod)]
+    assert commit.prepared(CLAIM, Answer.LOST) == [Undo(reservation())]
+    assert commit.prepared(OTHER, Answer.DONE) == [Undo(reservation(OTHER, SECOND))]
+    assert commit.refused == {}
+
+
+def test_what_was_given_to_a_pod_that_is_not_bound_after_all_is_taken_back() -> None:
+    commit = preparing()
+    for claim in (CLAIM, OTHER):
+        commit.prepared(claim, Answer.DONE)
+    assert commit.bind_answered(SECOND.pod, Answer.DONE) == []
+
+    assert commit.bind_answered(POD, Answer.REFUSED, "A webhook says no.") == [Believe(POD)]
+    assert commit.advance() == [Undo(reservation())]
+    assert not commit.done

@@ -11,12 +11,17 @@ from typing import Any
 import pytest
 
 from closeknit.apis.closeknit_keys import OUTCOME
+from closeknit.dialects import ownership
+from closeknit.dialects.core.pods import ReadPod, read_pod
 from closeknit.dialects.kai.compile import group_terms, read_pod_group
+from closeknit.dialects.ownership import pod_of
+from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.outcome import Placed, Statistics
 from closeknit.hub.request import Request
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.embedded.loading import load
+from closeknit.scheduler import cluster_state
 from closeknit.scheduler.binder import Binder
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.scheduler.commit import Bind
@@ -47,6 +52,24 @@ async def test_a_gang_is_compiled_when_it_is_whole_and_when_it_is_bound_and_deci
         assert live.scheduler.counters.decisions == GANGS
         assert counted[read_pod_group] == 2 * GANGS
         assert counted[group_terms] == GANGS
+        assert counted[pod_of] == 2 * 4 * GANGS
+
+
+async def test_a_pod_is_read_when_it_comes_and_when_it_has_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: Counter[str] = Counter()
+
+    def counting(stored: Stored[Any]) -> ReadPod:
+        read[stored.name] += 1
+        return read_pod(stored)
+
+    for module in (ownership, cluster_state):
+        monkeypatch.setattr(module, "read_pod", counting)
+    async with living(NODES) as live:
+        await live.create(*(obj for number in range(GANGS) for obj in gang(f"g{number}")))
+        await live.settle(5)
+
+    assert len(read) == 4 * GANGS
+    assert set(read.values()) == {2}
 
 
 @pytest.mark.parametrize(

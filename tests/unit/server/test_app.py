@@ -187,6 +187,7 @@ async def test_every_answer_forbids_what_comes_from_elsewhere(server: MapServer,
         pytest.param({"Authorization": "Bearer wrong"}, 401, id="with a wrong one"),
         pytest.param({"Authorization": "Bearer right"}, 200, id="with the right one"),
         pytest.param({"Cookie": "closeknit-token=right"}, 200, id="with the right one in a cookie"),
+        pytest.param({"Cookie": "closeknit-token=r%69ght"}, 200, id="as the page writes it"),
     ],
 )
 async def test_a_token_is_asked_for(headers: dict[str, str], status: int) -> None:

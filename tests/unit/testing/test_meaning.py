@@ -10,6 +10,7 @@ import pytest
 from closeknit.hub.nodes import Effect, Node, NodeFilter, Operator, Requirement, Taint, Term, Toleration
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import HostPort, PodSet, Request
+from closeknit.hub.topology import Level, Topology
 from closeknit.testing.builders import group, pods, request
 from closeknit.testing.drawings import free, outline, parse
 from closeknit.testing.meaning import Scene, Spread, accepts, broken, order, wishes_of
@@ -123,10 +124,29 @@ def test_distances_of_groups_that_prefer_one_level_add_up_and_running_pods_count
     )
 
 
-def test_without_a_topology_only_nodes_are_counted() -> None:
-    plain = request("train", pods("a", 2), topology=None)
+def test_who_names_no_topology_is_seen_along_the_only_one() -> None:
+    plain, named = request("train", pods("a", 2), topology=None), request("train", pods("a", 2))
+    spread = {"a": {"x1": 1, "x8": 1}}
 
-    assert wishes_of(Scene.of(CLUSTER, plain), {"a": {"x1": 1, "x8": 1}}) == Wishes(0, (), (2,))
+    assert wishes_of(Scene.of(CLUSTER, plain), spread) == wishes_of(Scene.of(CLUSTER, named), spread)
+
+
+@pytest.mark.parametrize(
+    "topologies",
+    [
+        pytest.param((), id="without a topology"),
+        pytest.param((*CLUSTER.topologies, Topology("a", (Level("row"),))), id="beside another layout"),
+        pytest.param(
+            (*CLUSTER.topologies, Topology("a", CLUSTER.topologies[0].levels[::-1])),
+            id="beside the same levels in another order",
+        ),
+    ],
+)
+def test_where_no_layout_covers_all_only_nodes_are_counted(topologies: tuple[Topology, ...]) -> None:
+    plain = request("train", pods("a", 2), topology=None)
+    scene = Scene.of(replace(CLUSTER, topologies=topologies), plain)
+
+    assert wishes_of(scene, {"a": {"x1": 1, "x8": 1}}) == Wishes(0, (), (2,))
 
 
 def test_wishes_compare_from_the_top() -> None:

@@ -29,8 +29,11 @@ def is_needed(write: Write, entry: Entry | None) -> bool:
             return not going and not is_applied(write, entry)
         case Create():
             return entry is None
-        case Patch(body=body):
-            return not isinstance(entry, Stored) or not entry.written or not covers(entry.written, body)
+        case Patch(body=body, resource_version=version):
+            if not isinstance(entry, Stored) or not entry.written:
+                return True
+            # What was made from one version says all that a list should hold, and so what should leave it.
+            return changes(entry.written, body) if version else not covers(entry.written, body)
         case SetStatus(fields=fields):
             if not isinstance(entry, Stored):
                 return False
@@ -89,6 +92,16 @@ def covers(found: Any, wanted: Any) -> bool:
             isinstance(found, list | tuple) and len(found) == len(wanted) and all(map(covers, found, wanted))
         )
     return bool(found == wanted) or _same_quantity(found, wanted)
+
+
+def changes(found: Mapping[str, Any], patch: Mapping[str, Any]) -> bool:
+    """Whether a merge patch makes an object another."""
+    return any(
+        changes(before, value)
+        if isinstance(value, Mapping) and isinstance(before := found.get(name), Mapping)
+        else found.get(name) != value
+        for name, value in patch.items()
+    )
 
 
 def _same_quantity(found: Any, wanted: Any) -> bool:

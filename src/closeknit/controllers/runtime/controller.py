@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from closeknit.controllers.runtime.writes import Decision
 from closeknit.dialects.store.store import Entry, Index
@@ -33,6 +33,13 @@ class Controller(Generic[_T]):
     decide: Callable[[_T, datetime], Decision]
     manager: str = ""
     """The field manager, where several controllers write the same objects; its name otherwise."""
+
+
+class Item(NamedTuple):
+    """One object of one controller."""
+
+    controller: Controller[Any]
+    key: Key
 
 
 class Planner(Protocol):

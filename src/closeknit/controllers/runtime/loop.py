@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from math import inf
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from closeknit.controllers.metrics import Metrics
-from closeknit.controllers.runtime import sending
 from closeknit.controllers.runtime.comparing import is_needed
-from closeknit.controllers.runtime.controller import Controller, Operator
+from closeknit.controllers.runtime.concerns import Concerns
+from closeknit.controllers.runtime.controller import Controller, Item, Operator
 from closeknit.controllers.runtime.queue import WorkQueue
 from closeknit.controllers.runtime.state import ControllerState
-from closeknit.controllers.runtime.writes import Decision, Delete, Evict, SetStatus, Tell, Write
+from closeknit.controllers.runtime.writer import Writer
+from closeknit.controllers.runtime.writes import Decision, SetStatus, Tell, Write
 from closeknit.dialects.family import Family
 from closeknit.dialects.lone_pods import SCHEDULERS
 from closeknit.dialects.store.store import Entry
 from closeknit.hub.keys import Key
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
-from closeknit.kube.errors import (
-    AlreadyExistsError,
-    ApiError,
-    BadRequestError,
-    ConflictError,
-    ForbiddenError,
-    InvalidObjectError,
-    NotFoundError,
-)
+from closeknit.kube.errors import ApiError
 from closeknit.kube.events import Recorder
 from closeknit.kube.port import KubernetesApi
 from closeknit.live.following import Following, Listening, kinds_read
@@ -42,17 +34,6 @@ _FAREWELL = 5.0
 """Seconds for writes and events that are under way at the end."""
 _TURN = 50
 """So many looks without a write, and others get a turn."""
-_REFUSED = (BadRequestError, ForbiddenError, InvalidObjectError)
-"""The server will not take this write, so somebody should know."""
-_UNSURPRISING = (AlreadyExistsError, ConflictError)
-"""Something changed that was not seen yet."""
-
-
-class _Item(NamedTuple):
-    """One object of one controller."""
-
-    controller: Controller[Any]
-    key: Key
 
 
 class ControllerLoop:
@@ -76,7 +57,6 @@ class ControllerLoop:
     ) -> None:
         """``following``: what is followed for others already and runs by itself; None follows anew."""
         self._metrics = metrics or Metrics()
-        self._api = api
         self._log = log
         self._clock = clock
         self._recorder = recorder
@@ -85,26 +65,29 @@ class ControllerLoop:
         self.following = following or Following(api, self._kinds, clock=clock, random=random)
         indexes = [index for each in operators for index in each.indexes]
         self.state = ControllerState(families, self._kinds, indexes, schedulers=schedulers, settings=settings)
+        self._writer = Writer(
+            api,
+            self.following,
+            self.state,
+            recorder=recorder,
+            log=log,
+            metrics=self._metrics,
+            connections=connections,
+        )
         self._controllers: dict[type[Any], list[Controller[Any]]] = {}
         self._planners = [each.planner(random) for each in operators if each.planner is not None]
         planning = [each.controller for each in self._planners]
         for controller in (*planning, *(each for operator in operators for each in operator.controllers)):
             self._controllers.setdefault(controller.shape, []).append(controller)
-        self._queue: WorkQueue[_Item] = WorkQueue(random)
-        self._concerned: dict[Key, dict[_Item, None]] = {}
-        """By object, those whose last decision would have written it."""
-        self._wanted: dict[_Item, frozenset[Key]] = {}
-        """The other way round."""
-        self._told: dict[_Item, tuple[Tell, ...]] = {}
-        self._settled: dict[_Item, tuple[object, float | None]] = {}
+        self._queue: WorkQueue[Item] = WorkQueue(random)
+        self._concerns: Concerns[Item] = Concerns()
+        self._told: dict[Item, tuple[Tell, ...]] = {}
+        self._settled: dict[Item, tuple[object, float | None]] = {}
         """Of those whose last decision was carried out: what was observed, and when to look again."""
-        self._free = asyncio.Semaphore(connections)
         self._writing: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._listening: Listening | None = None
         self._stopping = False
-        self._unserved: set[tuple[str, str]] = set()
-        """Kinds that somebody would write and the server does not know."""
         self.looks = 0
         """How often a controller has decided about an object."""
 
@@ -205,24 +188,23 @@ class ControllerLoop:
     def _collect(self) -> None:
         """Put everything into the queue that has changed since the last time."""
         now, changed = self._clock.monotonic(), self.state.changed()
-        if served := self._unserved & self.following.resources.keys():
-            self._unserved -= served
-            for item in list(self._wanted):
+        if self._writer.newly_served():
+            for item in self._concerns.everybody():
                 self._settled.pop(item, None)
                 self._queue.add(item, now)
         for planner in self._planners:
             for key in planner.look(self.state.view, changed, self._clock.now()):
-                self._queue.add(_Item(planner.controller, key), now)
+                self._queue.add(Item(planner.controller, key), now)
         for key, shape in changed.items():
-            found = (_Item(controller, key) for controller in self._controllers.get(shape, ()))
-            for item in (*found, *self._concerned.get(key, ())):
+            found = (Item(controller, key) for controller in self._controllers.get(shape, ()))
+            for item in (*found, *self._concerns.about(key)):
                 self._settled.pop(item, None)
                 self._queue.add(item, now)
         for controllers in self._controllers.values():
             for controller in controllers:
                 for (key,) in self.state.view.stale(controller.observe):
                     # What cannot be observed stays stale, and is tried again after a while.
-                    self._queue.add(_Item(controller, key), now, urgent=False)
+                    self._queue.add(Item(controller, key), now, urgent=False)
 
     async def _look_at_all(self, tasks: asyncio.TaskGroup) -> None:
         looks = 0
@@ -236,7 +218,7 @@ class ControllerLoop:
             if work is not None or looks % _TURN == 0:
                 await asyncio.sleep(0)
 
-    def _look(self, item: _Item) -> Coroutine[Any, Any, None] | None:
+    def _look(self, item: Item) -> Coroutine[Any, Any, None] | None:
         """Decide about one object; what remains to be done is returned."""
         self.looks += 1
         began = self._clock.monotonic()
@@ -244,7 +226,7 @@ class ControllerLoop:
         self._metrics.looked(item.controller.name, result, self._clock.monotonic() - began)
         return work
 
-    def _decided(self, item: _Item) -> tuple[str, Coroutine[Any, Any, None] | None]:
+    def _decided(self, item: Item) -> tuple[str, Coroutine[Any, Any, None] | None]:
         """How a look ended, and what remains to be done."""
         controller, key = item
         try:
@@ -261,7 +243,8 @@ class ControllerLoop:
             self._log.warning("not decided", controller=controller.name, object=str(key), why=why, again=wait)
             return "failed", None
         found = [(write, self.state.get(write.key)) for write in decision.writes]
-        self._note_wanted(item, decision)
+        wanted = frozenset(write.key for write in decision.writes if not isinstance(write, Tell))
+        self._concerns.note(item, wanted - {item.key})
         self._tell(item, decision)
         needed = list(_needed(found))
         if needed:
@@ -269,7 +252,7 @@ class ControllerLoop:
         self._done(item, observed, self._again(decision))
         return "settled", None
 
-    def _done(self, item: _Item, observed: object, again: float | None) -> None:
+    def _done(self, item: Item, observed: object, again: float | None) -> None:
         # What a planner wants may be otherwise although it observes the same.
         planned = any(item.controller is each.controller for each in self._planners)
         if observed is not None and not planned and self.state.get(item.key) is not None:
@@ -282,51 +265,33 @@ class ControllerLoop:
         left = (decision.again_at - self._clock.now()).total_seconds()
         return self._clock.monotonic() + max(left, 0.0)
 
-    def _note_wanted(self, item: _Item, decision: Decision) -> None:
-        """Remember what a decision is about, so that a change of it by others is noticed."""
-        wanted = frozenset(write.key for write in decision.writes if not isinstance(write, Tell)) - {item.key}
-        before = self._wanted.get(item, frozenset())
-        for gone in before - wanted:
-            items = self._concerned[gone]
-            del items[item]
-            if not items:
-                del self._concerned[gone]
-        for new in wanted - before:
-            self._concerned.setdefault(new, {})[item] = None
-        if wanted:
-            self._wanted[item] = wanted
-        else:
-            self._wanted.pop(item, None)
-
-    def _tell(self, item: _Item, decision: Decision) -> None:
+    def _tell(self, item: Item, decision: Decision) -> None:
         tells = tuple(each for each in decision.writes if isinstance(each, Tell))
         before = self._told.pop(item, ())
         if tells:
             self._told[item] = tells
         for each in tells:
             if each not in before:
-                self._record(each)
-
-    def _record(self, told: Tell) -> None:
-        resource = self.following.resources.get((told.key.group, told.key.kind))
-        if resource is not None:
-            sending.record(self._recorder, told, self.state.get(told.key), resource.api_version)
-            log = self._log.warning if told.warning else self._log.info
-            log("told", object=str(told.key), reason=told.reason, message=told.message)
+                self._writer.tell(each)
 
     # -------------------------------------------------------------------------------------- writing
 
     async def _carry_out(
-        self, item: _Item, decision: Decision, needed: Iterable[tuple[Write, Entry | None]]
+        self, item: Item, decision: Decision, needed: Iterable[tuple[Write, Entry | None]]
     ) -> None:
         """Send writes, wait until they are seen, and let the object be looked at again."""
+        assert self._listening is not None
         seen: list[Callable[[], Awaitable[None]]] = []
         errors: list[ApiError] = []
         for kind, together in groupby(needed, key=lambda pair: type(pair[0])):
             if errors and kind is not SetStatus:
                 continue
-            sent = [self._send(item, write, entry, seen) for write, entry in together]
-            errors.extend(each for each in await asyncio.gather(*sent) if each is not None)
+            sent = (self._writer.send(item, write, entry, self._listening) for write, entry in together)
+            for answer in await asyncio.gather(*sent):
+                if isinstance(answer, ApiError):
+                    errors.append(answer)
+                elif answer is not None:
+                    seen.append(answer)
         if seen and not await self._within(_SEEN_WITHIN, _all(seen)):
             self._log.warning("own writes not seen", controller=item.controller.name, object=str(item.key))
         if errors:
@@ -335,51 +300,6 @@ class ControllerLoop:
         else:
             self._queue.done(item, self._clock.monotonic(), self._again(decision))
         self._wake.set()
-
-    async def _send(
-        self, item: _Item, write: Write, entry: Entry | None, seen: list[Callable[[], Awaitable[None]]]
-    ) -> ApiError | None:
-        """Send one write; what to wait for is added to ``seen``, and what went wrong is returned."""
-        key = write.key
-        manager = f"closeknit-{item.controller.manager or item.controller.name}"
-        resource = self.following.resources.get((key.group, key.kind))
-        if resource is None:
-            # Everything is looked at again when it is served.
-            if (key.group, key.kind) not in self._unserved:
-                self._unserved.add((key.group, key.kind))
-                self._log.warning("not served", kind=key.kind, group=key.group)
-            return None
-        try:
-            async with self._free:
-                version = await sending.send(self._api, resource, write, entry, manager)
-        except ApiError as error:
-            self._metrics.wrote(item.controller.name, type(write).__name__, "refused")
-            return self._refused(item, write, error)
-        self._metrics.wrote(item.controller.name, type(write).__name__, "written")
-        assert self._listening is not None
-        if isinstance(write, Delete | Evict):
-            seen.append(partial(self.state.leaving, key, write.uid))
-        elif version:
-            seen.append(partial(self._listening.reached, key.group, key.kind, version))
-        return None
-
-    def _refused(self, item: _Item, write: Write, error: ApiError) -> ApiError | None:
-        """What went wrong with a write, where something did."""
-        if isinstance(write, Delete | Evict) and isinstance(error, NotFoundError):
-            return None
-        if not isinstance(error, _UNSURPRISING):
-            verb = type(write).__name__
-            self._log.warning(
-                "not written",
-                controller=item.controller.name,
-                object=str(item.key),
-                write=f"{verb} {write.key}",
-                why=str(error),
-            )
-            if isinstance(error, _REFUSED) and write.key != item.key:
-                said = f"{write.key} could not be written: {error}"
-                self._record(Tell(item.key, f"Failed{verb}", said, warning=True, action=verb))
-        return error
 
 
 def _needed(found: Iterable[tuple[Write, Entry | None]]) -> Iterator[tuple[Write, Entry | None]]:

@@ -7,6 +7,7 @@ problem that names the claim.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -14,14 +15,14 @@ from typing import TYPE_CHECKING
 from closeknit.apis import core_v1
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.apis.resource_nvidia_com_v1beta1 import ComputeDomain
+from closeknit.dialects.core.allocated import devices_beside, held_devices
 from closeknit.dialects.core.devices import (
     CLASS_PREFIX,
     GROUP,
     Query,
-    alternatives,
     channel_claim,
+    chosen,
     counted,
-    devices_beside,
     devices_of,
     matched,
     query_of,
@@ -32,7 +33,7 @@ from closeknit.dialects.core.volumes import add_volume, attachable
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
-from closeknit.hub.nodes import Node, NodeFilter, Term
+from closeknit.hub.nodes import NAME_FIELD, Node, NodeFilter, Operator, Requirement, Term
 from closeknit.hub.problems import Problem
 from closeknit.hub.request import Group, PodSet, Reference, Request
 from closeknit.hub.resources import Resources
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from closeknit.dialects.core.pods import ReadPod
 
 HOST = "kubernetes.io/hostname"
+MOST_RESULTS = 32
+"""How many devices a claim can get: as many as Kubernetes writes into one."""
 _MOST_TERMS = 256
 
 
@@ -165,46 +168,49 @@ def _add_claim(view: View, namespace: str, reference: Reference, claimed: Claime
     if spec is None:
         claimed.problems.append(sentences.NOT_IN_SIGHT.at((), **called))
         return
-    if binds(view):
-        claimed.problems.append(sentences.NOT_ALLOCATED.at((), **called))
+    if binds(view) and reference.kind == "ResourceClaimTemplate":
+        claimed.problems.append(sentences.NOT_MADE.at((), name=reference.name))
         return
     if not view.of(wire.ResourceSlice):
         claimed.problems.append(sentences.NO_SLICES.at((), **called))
         return
-    chosen: dict[str, tuple[Query, int]] = {}
+    counts, asked = view.derive(counted), dict[str, tuple[Query, int]]()
     for request in spec.devices.requests:
-        if (exact := _chosen(view, request, called, claimed)) is None or exact.admin_access:
-            continue
+        exact = chosen(view, request)
         query = query_of(exact)
+        if request.first_available and len(request.first_available) > 1:
+            note = sentences.FIRST_OF_SEVERAL.at((), device_class=query.device_class, **called)
+            claimed.problems.append(note.as_note())
         found = view.derive(matched, query)
         if found.problem is not None:
             claimed.problems.append(found.problem)
+            continue
+        if exact.capacity:
+            claimed.problems.append(sentences.CAPACITY_NOT_COUNTED.at((), **called))
+        if exact.admin_access:
+            claimed.terms.append(_nodes_with(view, query, exact))
             continue
         count = _all_of(view, query) if exact.allocation_mode == "All" else exact.count
         if count is None:
             unequal = sentences.UNEQUAL_NODES.at((), device_class=query.device_class, **called)
             claimed.problems.append(unequal)
             continue
-        counts = view.derive(counted)
         claimed.take(counts.takes.get(query, (str(query),)), count)
-        chosen[request.name] = (query, count)
+        asked[request.name] = (query, count)
         if counts.rough:
-            claimed.problems.append(sentences.PARTED.at(()))
-    claimed.problems.extend(_constraints(view, spec.devices.constraints, chosen, called))
+            claimed.problems.append(sentences.PARTED.at(()).as_note())
+    if sum(count for _, count in asked.values()) > MOST_RESULTS:
+        claimed.problems.append(sentences.TOO_MANY_DEVICES.at((), most=MOST_RESULTS, **called))
+    claimed.problems.extend(_constraints(view, spec.devices.constraints, asked, called))
 
 
-def _chosen(
-    view: View, request: wire.DeviceRequest, called: dict[str, str], claimed: Claimed
-) -> wire.ExactDeviceRequest | None:
-    """What is counted of a request that accepts several things."""
-    several = alternatives(request)
-    if len(several) == 1:
-        return several[0]
-    there = [each for each in several if view.derive(matched, query_of(each)).devices]
-    first = there[0] if there else several[0]
-    note = sentences.FIRST_OF_SEVERAL.at((), device_class=first.device_class_name, **called)
-    claimed.problems.append(note)
-    return first
+def _nodes_with(view: View, query: Query, exact: wire.ExactDeviceRequest) -> tuple[Term, ...]:
+    """Nodes that have enough devices for who only looks after them, whoever else has them."""
+    every = view.derive(devices_of)
+    numbers = Counter(every[each].node for each in view.derive(matched, query).devices)
+    least = 1 if exact.allocation_mode == "All" else exact.count
+    names = tuple(sorted(node for node, number in numbers.items() if number >= least))
+    return (Term((Requirement(NAME_FIELD, Operator.IN, names),)),)
 
 
 def _all_of(view: View, query: Query) -> int | None:
@@ -218,12 +224,12 @@ def _all_of(view: View, query: Query) -> int | None:
 def _constraints(
     view: View,
     constraints: Iterable[wire.DeviceConstraint],
-    chosen: dict[str, tuple[Query, int]],
+    asked: dict[str, tuple[Query, int]],
     called: dict[str, str],
 ) -> Iterator[Problem]:
     """Constraints among devices that counting does not see; those that can never fail are passed over."""
     for each in constraints:
-        meant = [chosen[name] for name in each.requests or chosen if name in chosen]
+        meant = [asked[name] for name in each.requests or asked if name in asked]
         attribute = each.match_attribute or each.distinct_attribute
         if sum(count for _, count in meant) > 1 and not (
             each.match_attribute and _agree_everywhere(view, attribute, [query for query, _ in meant])
@@ -252,42 +258,89 @@ def _sharing(
     view: View, namespace: str, root: Group, labels: tuple[str, ...], found: dict[Problem, None]
 ) -> Group:
     """Keep pods that share a claim on one host, where one of them takes its devices for all."""
+    shared = {
+        name: parents
+        for name, parents in _sharers(root).items()
+        if sum(parents.values()) > 1 and not _is_allocated(view, namespace, name)
+    }
+    if not shared:
+        return root
+    for name, parents in shared.items():
+        if len(parents) > 1:
+            found[sentences.SHARED_ACROSS_GROUPS.at((), name=name)] = None
+        elif HOST not in labels:
+            found[sentences.SHARED_BY_PODS.at((), name=name)] = None
+    return root.mapped(groups=lambda group: _together(group, frozenset(shared), found)) if not found else root
 
-    def parted(group: Group) -> Group:
-        members = tuple(
-            _together(view, namespace, member, labels, found) if isinstance(member, PodSet) else member
-            for member in group.members
+
+def _sharers(root: Group) -> dict[str, Counter[str]]:
+    """By claim, how many pods of each group name it."""
+    found: dict[str, Counter[str]] = {}
+    for pods, parent in root.walk():
+        if isinstance(pods, PodSet) and parent is not None:
+            for each in pods.claims:
+                if each.kind == "ResourceClaim":
+                    found.setdefault(each.name, Counter())[parent.name] += pods.count
+    return found
+
+
+def _together(group: Group, shared: frozenset[str], found: dict[Problem, None]) -> Group:
+    """The group with pod sets that share a claim in groups of their own, each on one host."""
+    bundles: list[tuple[frozenset[str], list[PodSet]]] = []
+    others: list[PodSet | Group] = []
+    for member in group.members:
+        own = _shared_by(member, shared) if isinstance(member, PodSet) else frozenset()
+        if not isinstance(member, PodSet) or not own:
+            others.append(member)
+            continue
+        meeting = [each for each in bundles if each[0] & own]
+        bundles = [each for each in bundles if not each[0] & own]
+        names = own.union(*(each[0] for each in meeting))
+        bundles.append((names, [*(pods for each in meeting for pods in each[1]), member]))
+    if not bundles:
+        return group
+    if group.minimum is not None and any(len(sets) > 1 for _, sets in bundles):
+        for names, _ in bundles:
+            found.update((sentences.SHARED_ACROSS_GROUPS.at((), name=each), None) for each in sorted(names))
+        return group
+    return replace(group, members=(*(_bundle(sets, names) for names, sets in bundles), *others))
+
+
+def _shared_by(pods: PodSet, shared: frozenset[str]) -> frozenset[str]:
+    return frozenset(each.name for each in pods.claims if each.kind == "ResourceClaim") & shared
+
+
+def _bundle(sets: list[PodSet], names: frozenset[str]) -> Group:
+    """Pod sets on one host, of which the first pod that names a claim takes its devices."""
+    members: list[PodSet] = []
+    taken: set[str] = set()
+    for pods in sets:
+        free = tuple(each for each in pods.claims if each.kind != "ResourceClaim" or each.name not in names)
+        mine = _shared_by(pods, names)
+        if mine <= taken:
+            members.append(replace(pods, claims=free))
+            continue
+        first = tuple(each for each in pods.claims if each in free or each.name not in taken)
+        taken |= mine
+        if pods.open < 2:
+            members.append(replace(pods, claims=first))
+            continue
+        waiting = pods.pod_names()
+        least = max(pods.least, 1)
+        one = replace(
+            pods, name=f"{pods.name}/first", count=1, minimum=None, pods=waiting[:1], bound=(), claims=first
         )
-        return replace(group, members=members)
-
-    return root.mapped(groups=parted)
-
-
-def _together(
-    view: View, namespace: str, pods: PodSet, labels: tuple[str, ...], found: dict[Problem, None]
-) -> PodSet | Group:
-    shared = [
-        each
-        for each in pods.claims
-        if each.kind == "ResourceClaim" and not _is_allocated(view, namespace, each.name)
-    ]
-    if not shared or pods.count < 2 or pods.bound:
-        return pods
-    if HOST not in labels:
-        found[sentences.SHARED_BY_PODS.at((), name=shared[0].name)] = None
-        return pods
-    names = pods.pod_names()
-    least = max(pods.least, 1)
-    first = replace(pods, name=f"{pods.name}/first", count=1, minimum=None, pods=names[:1])
-    rest = replace(
-        pods,
-        name=f"{pods.name}/rest",
-        count=pods.count - 1,
-        minimum=None if least == pods.count else least - 1,
-        pods=names[1:],
-        claims=tuple(each for each in pods.claims if each not in shared),
-    )
-    return Group(pods.name, (first, rest), required=HOST, minimum=None if pods.least else 0)
+        rest = replace(
+            pods,
+            name=f"{pods.name}/rest",
+            count=pods.count - 1,
+            minimum=None if least == pods.count else least - 1,
+            pods=waiting[1:],
+            claims=free,
+        )
+        members += (one, rest)
+    optional = all(not pods.least for pods in sets)
+    return Group(sets[0].name, tuple(members), required=HOST, minimum=0 if optional else None)
 
 
 def _is_allocated(view: View, namespace: str, name: str) -> bool:
@@ -332,11 +385,13 @@ def read_node(view: View, stored: Stored[core_v1.Node], found: list[Problem]) ->
 
 
 def held_by(view: View, pod: ReadPod) -> Resources:
-    """What a pod holds on its node. Its devices are those of its claims, which nobody else is offered."""
-    volumes = [each for each in pod.shape.claims if each.kind == "PersistentVolumeClaim"]
-    if not volumes:
+    """What a pod holds on its node: what it asks for, the devices of its claims, and its volumes."""
+    if not pod.shape.claims:
         return pod.shape.resources
     claimed = Claimed()
-    for each in volumes:
-        add_volume(view, pod.stored.namespace, each, claimed)
-    return pod.shape.resources + Resources(claimed.amounts)
+    for each in pod.shape.claims:
+        if each.kind == "PersistentVolumeClaim":
+            add_volume(view, pod.stored.namespace, each, claimed)
+    names = (each.name for each in pod.shape.claims if each.kind == "ResourceClaim")
+    devices = held_devices(view, pod.stored.key, names, pod.node)
+    return pod.shape.resources + Resources(claimed.amounts) + Resources(devices)

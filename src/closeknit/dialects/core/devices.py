@@ -74,11 +74,13 @@ class Counted:
     takes: Mapping[Query, tuple[str, ...]] = field(default_factory=dict)
     """The resources that each device of a query takes one of."""
     offers: Mapping[str, Resources] = field(default_factory=dict)
-    """By node, what it offers beside what it lists itself."""
+    """By node, all its devices, whoever has them."""
     standing_for: Mapping[str, Query] = field(default_factory=dict)
     """By resource that stands for a class of devices, its query."""
     standing_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By resource that stands for a class, the other resources of which its pods take one as well."""
+    names: Mapping[Id, tuple[str, ...]] = field(default_factory=dict)
+    """By device, the resources that it is one of."""
     rough: bool = False
     """Whether too many queries overlap, so that some devices are kept for one of them alone."""
 
@@ -93,6 +95,13 @@ def query_of(given: wire.ExactDeviceRequest) -> Query:
 def alternatives(given: wire.DeviceRequest) -> list[wire.ExactDeviceRequest]:
     """What a request accepts, the best first; most accept one thing alone."""
     return given.first_available or [given.exactly or given]
+
+
+def chosen(view: View, request: wire.DeviceRequest) -> wire.ExactDeviceRequest:
+    """What is counted of a request: of several things that it accepts, the first of which there are any."""
+    several = alternatives(request)
+    there = (each for each in several if view.derive(matched, query_of(each)).devices)
+    return several[0] if len(several) == 1 else next(there, several[0])
 
 
 def channel_claim(domain: ComputeDomain) -> wire.ResourceClaimSpec:
@@ -151,6 +160,8 @@ def matched(view: View, query: Query) -> Matched:
         device = every[identity].device
         if device.consumes_counters or device.allow_multiple_allocations:
             return Matched(problem=sentences.DEVICES_SHARED.at((), name=query.device_class))
+        if device.binding_conditions and binds(view):
+            return Matched(problem=sentences.BINDING_CONDITIONS.at((), name=query.device_class))
     return Matched(frozenset(found))
 
 
@@ -170,8 +181,12 @@ def _tolerates(toleration: core_v1.Toleration, taint: wire.DeviceTaint) -> bool:
     )
 
 
-def _queries(view: View) -> Iterator[Query]:
+def queries(view: View) -> frozenset[Query]:
     """All queries of claims, templates and classes in sight."""
+    return frozenset(_queries(view))
+
+
+def _queries(view: View) -> Iterator[Query]:
     specs = [each.content.spec for each in view.of(wire.ResourceClaim)]
     specs += [each.content.spec.spec for each in view.of(wire.ResourceClaimTemplate)]
     specs += [channel_claim(each.content) for each in view.of(ComputeDomain)]
@@ -188,7 +203,7 @@ def counted(view: View) -> Counted:
     if not view.of(wire.ResourceSlice):
         return Counted()
     sets: dict[Query, frozenset[Id]] = {}
-    for query in sorted(set(_queries(view)), key=str):
+    for query in sorted(view.derive(queries), key=str):
         found = view.derive(matched, query)
         if found.problem is None:
             own = {("", "", query.resource)} if query.resource else set()
@@ -199,7 +214,8 @@ def counted(view: View) -> Counted:
         unions = _parted(sets)
     names = _names(sets, unions)
     takes = {
-        query: tuple(names[union] for union in unions if devices <= union) or (str(query),)
+        # Who asks for devices that nobody has takes a resource that nobody offers.
+        query: tuple(names[union] for union in unions if devices and devices <= union) or (str(query),)
         for query, devices in sets.items()
     }
     standing_for = {query.resource: query for query in sets if query.resource}
@@ -207,8 +223,17 @@ def counted(view: View) -> Counted:
         resource: tuple(name for name in takes[query] if name != resource)
         for resource, query in standing_for.items()
     }
-    offers = _offers(view, names, frozenset(standing_for))
-    return Counted(takes, offers, standing_for, standing_in, rough)
+    every = view.derive(devices_of)
+    of_device: dict[Id, tuple[str, ...]] = {}
+    offers: dict[str, dict[str, int]] = {}
+    for union, name in names.items():
+        for each in union:
+            if each in every:
+                of_device[each] = (*of_device.get(each, ()), name)
+                there = offers.setdefault(every[each].node, {})
+                there[name] = there.get(name, 0) + 1
+    whole = {node: Resources(own) for node, own in offers.items()}
+    return Counted(takes, whole, standing_for, standing_in, of_device, rough)
 
 
 def _unions(sets: frozenset[frozenset[Id]]) -> list[frozenset[Id]] | None:
@@ -243,44 +268,3 @@ def _names(sets: Mapping[Query, frozenset[Id]], unions: list[frozenset[Id]]) -> 
         within = [str(query) for query, devices in sets.items() if devices and devices <= union]
         names[union] = min(same, key=lambda name: (len(name), name)) if same else " or ".join(sorted(within))
     return names
-
-
-def _offers(
-    view: View, names: Mapping[frozenset[Id], str], standing_for: frozenset[str]
-) -> dict[str, Resources]:
-    every = view.derive(devices_of)
-    held, for_resources = _allocated(view)
-    offers: dict[str, dict[str, int]] = {}
-    for union, name in names.items():
-        # Pods that ask for a resource hold it themselves, beside the claim that is made for them.
-        gone = held if name in standing_for else held | for_resources
-        for each in union - gone:
-            if each in every:
-                own = offers.setdefault(every[each].node, {})
-                own[name] = own.get(name, 0) + 1
-    return {node: Resources(own) for node, own in offers.items()}
-
-
-def devices_beside(view: View, node: str, listed: Resources) -> Resources:
-    """The devices of a node as resources beside what it lists itself."""
-    counts = view.derive(counted)
-    own = dict(counts.offers.get(node, {}))
-    for resource, others in counts.standing_in.items():
-        if listed.get(resource):
-            # Where a node lists the resource, its devices do not stand for it.
-            own.pop(resource, None)
-            for name in others:
-                own[name] = own.get(name, 0) + listed[resource]
-    return Resources(own)
-
-
-def _allocated(view: View) -> tuple[frozenset[Id], frozenset[Id]]:
-    """The devices that claims have got, and those of claims that were made for resources."""
-    held: dict[bool, set[Id]] = {False: set(), True: set()}
-    for stored in view.of(wire.ResourceClaim):
-        allocation = stored.content.status.allocation
-        made = stored.content.metadata.annotations.get(FOR_EXTENDED_RESOURCE) == "true"
-        for each in allocation.devices.results if allocation is not None else ():
-            if not each.admin_access:
-                held[made].add((each.driver, each.pool, each.device))
-    return frozenset(held[False]), frozenset(held[True])

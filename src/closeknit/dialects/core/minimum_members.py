@@ -74,12 +74,13 @@ def pods_of_leaf(leaf: str, root: str, least: int, pods: Sequence[Candidate]) ->
     themselves, the first pods count as those that must run until few enough are left: never
     fewer than ``least`` run, but not every choice is tried. No name is that of the ``root``.
     """
+    if not _alike(pods):
+        pods = _as_those_that_wait(pods)
+    if pods and _alike(pods):
+        return Group(leaf, (_pod_set(next(set_names(leaf, root)), (list(pods), least)),))
     by_shape: dict[Shape, list[Candidate]] = {}
-    pods = _as_those_that_wait(pods)
     for pod in pods:
         by_shape.setdefault(pod.shape, []).append(pod)
-    if len(by_shape) == 1:
-        return Group(leaf, (_pod_set(next(set_names(leaf, root)), (list(pods), least)),))
     numbers = {shape: number for number, shape in enumerate(by_shape)}
     running = [pod for pod in pods if pod.stage is Stage.RUNNING]
     waiting = [numbers[pod.shape] for pod in pods if pod.stage is not Stage.RUNNING]
@@ -106,6 +107,11 @@ def pods_of_leaf(leaf: str, root: str, least: int, pods: Sequence[Candidate]) ->
     # What needs no new pod is formed already, and counts.
     minimum = len(together) + shares.needed if alone else None
     return Group(leaf, tuple(_pod_set(next(names), piece) for piece in pieces), minimum=minimum)
+
+
+def _alike(pods: Sequence[Candidate]) -> bool:
+    """Whether all have one shape; nearly always so, and to compare shapes takes less than to hash them."""
+    return all(pod.shape == pods[0].shape for pod in pods)
 
 
 def _as_those_that_wait(pods: Sequence[Candidate]) -> list[Candidate]:

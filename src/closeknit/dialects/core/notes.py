@@ -2,12 +2,13 @@
 
 One rule for all families. A file is planned without what cannot be counted, and a note says what was left out
 of account. Who binds pods must not: there the same is a problem, and the pod stays pending with that reason.
-What ``lenient`` passes over is told as a note with the same code.
+What ``lenient`` passes over is told as a note with the same code. So is the name of an object that is not
+among files which may be a part of a cluster, if they have no other of its kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from closeknit.dialects.store.view import View
 from closeknit.hub.problems import Problem
@@ -26,3 +27,12 @@ def left_out(unsayable: Iterable[Problem], *, binding: bool) -> tuple[Problem, .
 def tolerated(problem: Problem, *, lenient: bool) -> Problem:
     """A problem that is passed over where all is lenient: a note then."""
     return problem.as_note() if lenient else problem
+
+
+def not_in_sight(problem: Problem, view: View, known: Collection[str]) -> Problem:
+    """A name that no object has; ``known`` are the names of those that are given.
+
+    Where none is given at all, and the files may be a part of what a cluster holds, a wrong name cannot be
+    told from one that the cluster knows. Then it is a note.
+    """
+    return tolerated(problem, lenient=view.lenient or (view.partial and not known))

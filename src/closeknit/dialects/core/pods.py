@@ -106,7 +106,9 @@ class ReadPod:
     def holding(self, workload: str) -> Holding:
         """What it uses of its node, on behalf of a workload; others see all of its labels."""
         labels = tuple(sorted(self.stored.content.metadata.labels.items()))
-        seen = replace(self.shape.neighbour, labels=labels)
+        seen = self.shape.neighbour
+        if seen.labels != labels:
+            seen = replace(seen, labels=labels)
         return Holding(workload, self.node, self.shape.resources, 1, self.shape.host_ports, seen)
 
     @property
@@ -136,22 +138,37 @@ def read_template(
     ``namespace`` and ``labels`` are those that its pods have or will have.
     """
     bare = msgspec.structs.replace(spec, node_name="") if spec.node_name else spec
-    read = _read_template(_encoded(bare))
-    reader = NeighbourReader(spec, namespace, labels)
-    shape = replace(read.shape, neighbour=reader.read())
+    read = _read_template(_encoded(bare), namespace, tuple(sorted(labels.items())))
+    if not path:
+        return read
     problems, unsayable = (
-        tuple(problem.under(*path) if path else problem for problem in found)
-        for found in ((*read.problems, *reader.problems), (*read.unsayable, *reader.unsayable))
+        tuple(problem.under(*path) for problem in found) for found in (read.problems, read.unsayable)
     )
-    return ReadTemplate(shape, problems, unsayable)
+    return ReadTemplate(read.shape, problems, unsayable)
 
 
 _encoded = msgspec.json.Encoder().encode
 
 
 @lru_cache(maxsize=4096)
-def _read_template(written: bytes) -> ReadTemplate:
-    """Pods with equal specs are read once."""
+def _read_template(written: bytes, namespace: str, labels: tuple[tuple[str, str], ...]) -> ReadTemplate:
+    """Pods with equal specs and labels are read once, and have one shape that need not be compared."""
+    spec, read = _read_spec(written)
+    reader = NeighbourReader(spec, namespace, dict(labels))
+    shape = _with_neighbour(read.shape, reader.read())
+    problems, unsayable = (*read.problems, *reader.problems), (*read.unsayable, *reader.unsayable)
+    return ReadTemplate(shape, problems, unsayable)
+
+
+@lru_cache(maxsize=4096)
+def _with_neighbour(shape: Shape, neighbour: Neighbour) -> Shape:
+    """One shape for all pods that differ in nothing but labels that tell them apart."""
+    return replace(shape, neighbour=neighbour)
+
+
+@lru_cache(maxsize=4096)
+def _read_spec(written: bytes) -> tuple[core_v1.PodSpec, ReadTemplate]:
+    """What a spec says without the pods around it; pods with equal specs are read once."""
     spec = msgspec.json.decode(written, type=core_v1.PodSpec)
     found: list[Problem] = []
     if not spec.containers:
@@ -159,7 +176,7 @@ def _read_template(written: bytes) -> ReadTemplate:
     shape = Shape(
         pod_resources(spec, found), node_filter(spec, found), _host_ports(spec, found), references(spec)
     )
-    return ReadTemplate(shape, tuple(found), ())
+    return spec, ReadTemplate(shape, tuple(found), ())
 
 
 def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
@@ -186,8 +203,17 @@ def _with_own_claims(pod: core_v1.Pod) -> core_v1.PodSpec:
         if made.get(each.name)
         else each
         for each in pod.spec.resource_claims
+        # Where a status names no claim, none was needed.
+        if made.get(each.name, "any")
     ]
     return msgspec.structs.replace(pod.spec, resource_claims=claims)
+
+
+def claims_of(pod: core_v1.Pod) -> tuple[Reference, ...]:
+    """What a pod claims by name, for itself or with others; nothing, and at no cost, for most."""
+    if not pod.spec.resource_claims and not pod.spec.volumes:
+        return ()
+    return references(_with_own_claims(pod))
 
 
 def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from closeknit.apis.meta_v1 import KubernetesObject
 from closeknit.apis.scheduling_k8s_io_v1 import PriorityClass
-from closeknit.dialects.core.notes import tolerated
+from closeknit.dialects.core.notes import not_in_sight
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
@@ -45,7 +45,7 @@ def priority_of(
     """The priority of the class that stands at this path.
 
     ``also`` are classes that a family's installation brings. An unknown class counts as the default, and is
-    added to ``found``, as a note where the view is lenient.
+    added to ``found``, as a note where the view is lenient or no class is in sight.
     """
     known = view.derive(priorities)
     if not name:
@@ -54,7 +54,7 @@ def priority_of(
     if name not in classes:
         remedy = OneOf.among(name, classes)
         unknown = sentences.NOT_FOUND.at(path, kind="PriorityClass", name=name, remedy=remedy)
-        found.append(tolerated(unknown, lenient=view.lenient))
+        found.append(not_in_sight(unknown, view, known.classes))
     return classes.get(name, known.default)
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from closeknit.apis import nvidia_com_v1alpha1 as alpha
+from closeknit.apis import nvidia_com_v1beta1 as beta
+from closeknit.apis.grove_io_v1alpha1 import ClusterTopology, ClusterTopologyBinding
 from closeknit.apis.operator_config_dynamo_nvidia_com_v1alpha1 import OperatorConfiguration
+from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration as GroveConfiguration
+from closeknit.dialects.assumed_topologies import Asked, with_assumed
 from closeknit.dialects.core.naming import is_label_key
+from closeknit.dialects.dynamo.deployments import as_written, read_deployment
 from closeknit.dialects.family import Described
-from closeknit.dialects.grove.topologies import DOMAINS, MANAGED, Known, known
+from closeknit.dialects.grove.topologies import DOMAINS, MANAGED, Known, asked_for, known
 from closeknit.dialects.store.objects import Reported
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
@@ -36,7 +42,19 @@ def topologies(view: View) -> Described:
         if mapping and not found:
             ordered = sorted(mapping.items(), key=lambda pair: DOMAINS.index(pair[0]))
             described[NAME] = Topology(NAME, tuple(Level(label, domain) for domain, label in ordered))
-    return Described(described, tuple(problems))
+    shapes = (OperatorConfiguration, GroveConfiguration, ClusterTopology, ClusterTopologyBinding)
+    return with_assumed(view, Described(described, tuple(problems)), shapes, _asked_for(view))
+
+
+def _asked_for(view: View) -> Iterator[Asked]:
+    """The domains that deployments speak of. One that runs has lost a topology that is not there."""
+    for shape in (alpha.DynamoGraphDeployment, beta.DynamoGraphDeployment):
+        for stored in view.of(shape):
+            if stored.content.metadata.uid:
+                continue
+            given = read_deployment(as_written(stored), [], lenient=view.lenient)
+            for inner in ("", *(component.domain for component in given.components)):
+                yield from asked_for(given.topology or MANAGED, filter(None, (given.domain, inner)))
 
 
 def mapped(view: View) -> Topology | None:
@@ -46,10 +64,8 @@ def mapped(view: View) -> Topology | None:
 
 def known_to_dynamo(view: View) -> Known:
     """Grove's topologies, and the one that a mapping describes."""
-    groves, mapping = view.derive(known), mapped(view)
-    if mapping is None:
-        return groves
-    return replace(groves, topologies={**groves.topologies, mapping.name: mapping})
+    groves, own = view.derive(known), view.derive(topologies).topologies
+    return replace(groves, topologies={**own, **groves.topologies}) if own else groves
 
 
 def meant_where_none_is_named(view: View) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from closeknit.dialects.dynamo.deployments import Component, Deployment, read_deployment
 from closeknit.dialects.dynamo.rules import Place, of_component, of_deployment, of_roles
 from closeknit.dialects.dynamo.topologies import meant_where_none_is_named
-from closeknit.dialects.grove import constraints
+from closeknit.dialects.grove import places
 from closeknit.dialects.grove.updates import constraint_problems
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -69,7 +69,7 @@ def _component_problems(old: Component, new: Component) -> Iterator[Problem]:
 
 def _override_problems(old: Place, new: Place) -> Iterator[Problem]:
     """A constraint in Grove's words may change as far as Grove lets it: to another spelling of the same."""
-    after = constraints.Place(new.constraint_path, new.constraint(), None)
+    after = places.Place(new.constraint_path, new.constraint(), None)
     yield from constraint_problems(old.constraint(), after, _KIND)
 
 

@@ -13,8 +13,9 @@ from closeknit.dialects.core.levels import Levels
 from closeknit.dialects.core.notes import binds, left_out
 from closeknit.dialects.core.pod_specs import pod_spec
 from closeknit.dialects.core.pods import MOST_PODS, Shape, read_template
-from closeknit.dialects.grove.constraints import SET, Constraints, constraints, of_clique, of_group
+from closeknit.dialects.grove.constraints import Constraints, constraints
 from closeknit.dialects.grove.names import clique_name, replica_name, scaled_name, scaling_group_name
+from closeknit.dialects.grove.places import SET, of_clique, of_group
 from closeknit.dialects.grove.rules import rules
 from closeknit.dialects.grove.topologies import Known, known
 from closeknit.dialects.store.view import View

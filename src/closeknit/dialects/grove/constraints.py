@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from closeknit.apis import grove_io_v1alpha1 as wire
-from closeknit.dialects.core.levels import LevelField, Levels, PartFields, nested
+from closeknit.dialects.core.levels import Levels, nested
+from closeknit.dialects.grove.places import Place, places
 from closeknit.dialects.grove.topologies import MANAGED, Known
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Code, Field, OneOf, Problem, parted
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import grove as sentences
 from closeknit.hub.topology import Topology
-
-SET = ""
-"""Stands for the PodCliqueSet itself among the places of constraints."""
-
 
 CONDITION = "TopologyLevelsUnavailable"
 """The condition of a PodCliqueSet that says what has become of its topology."""
@@ -37,29 +34,6 @@ class Loss(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a constraint may stand."""
-
-    path: Path
-    """Of the constraint itself."""
-    given: wire.TopologyConstraint | None
-    parent: str | None
-    """The place that this one inherits from; None for the PodCliqueSet."""
-
-    def fields(self) -> PartFields:
-        """The fields that name domains."""
-        if self.given is None:
-            return PartFields(self.parent)
-        pack = self.given.pack or wire.TopologyPackConstraint()
-        required = LevelField((*self.path, "pack", "required"), pack.required)
-        if not pack.required:
-            required = LevelField((*self.path, "packDomain"), self.given.pack_domain)
-        return PartFields(
-            self.parent, required, LevelField((*self.path, "pack", "preferred"), pack.preferred)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Constraints:
     """All constraints of a PodCliqueSet or a PodGang."""
 
@@ -72,42 +46,6 @@ class Constraints:
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
     """Preferences without effect, and what a set that runs already has lost."""
-
-
-def places(given: wire.PodCliqueSet) -> dict[str, Place]:
-    """All places of a PodCliqueSet by name, parents first; cliques and scaling groups carry a prefix.
-
-    Of several with one name, which is a mistake, all but the first carry their number as well.
-    """
-    template = given.spec.template
-    whole: Path = ("spec", "template")
-    found = {SET: Place((*whole, "topologyConstraint"), template.topology_constraint, None)}
-    above: dict[str, str] = {}
-    for i, group in enumerate(template.pod_clique_scaling_groups):
-        name = of_group(group.name)
-        path = (*whole, "podCliqueScalingGroups", i, "topologyConstraint")
-        found[name if name not in found else f"{name} {i}"] = Place(path, group.topology_constraint, SET)
-        for clique in group.clique_names:
-            above.setdefault(clique, name)
-    for i, each in enumerate(template.cliques):
-        place = Place(
-            (*whole, "cliques", i, "topologyConstraint"),
-            each.topology_constraint,
-            above.get(each.name, SET),
-        )
-        name = of_clique(each.name)
-        found[name if name not in found else f"{name} {i}"] = place
-    return found
-
-
-def of_clique(name: str) -> str:
-    """The place of a clique's constraint."""
-    return f"clique {name}"
-
-
-def of_group(name: str) -> str:
-    """The place of a scaling group's constraint."""
-    return f"group {name}"
 
 
 def constraints(given: wire.PodCliqueSet, known: Known, *, running: bool = False) -> Constraints:

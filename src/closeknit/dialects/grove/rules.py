@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.grove_keys import MNNVL_GROUP
 from closeknit.dialects.core.durations import seconds
-from closeknit.dialects.grove.constraints import places
 from closeknit.dialects.grove.names import LONGEST, is_dns_label, own_name_problems, part_name_problems
+from closeknit.dialects.grove.places import places
 from closeknit.dialects.grove.topologies import Known
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Field, OneOf, Problem, Range, shown

@@ -8,7 +8,8 @@ from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.kai_keys import SCHEDULER
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.family import Condition, Event, Status
-from closeknit.dialects.grove.constraints import CONDITION, Loss, constraints, places, topology_name
+from closeknit.dialects.grove.constraints import CONDITION, Loss, constraints, topology_name
+from closeknit.dialects.grove.places import places
 from closeknit.dialects.grove.topologies import Known, known
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.kai_keys import SCHEDULER as KAI_SCHEDULER
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology as KaiTopology
 from closeknit.apis.operator_config_grove_io_v1alpha1 import OperatorConfiguration
+from closeknit.dialects.assumed_topologies import Asked, chains, with_assumed
 from closeknit.dialects.core.topologies import taken_problems
 from closeknit.dialects.family import Described
+from closeknit.dialects.grove.places import places
 from closeknit.dialects.store.objects import Reported, Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
@@ -85,7 +87,7 @@ def _schedulers(view: View) -> tuple[tuple[str, ...], str]:
 def topologies(view: View) -> Described:
     """All topologies, and all problems with them. Of two with one name, the configured or first counts."""
     found = view.derive(_described)
-    return Described(found.topologies, (*found.problems, *_kai_topologies_that_differ(view)))
+    return replace(found, problems=(*found.problems, *_kai_topologies_that_differ(view)))
 
 
 def _described(view: View) -> Described:
@@ -119,7 +121,28 @@ def _described(view: View) -> Described:
             *_level_problems(spec.levels, _LEVELS),
             *_binding_problems(spec.scheduler_topology_bindings),
         )
-    return Described({name: topology for name, (_, topology) in seen.items()}, tuple(problems))
+    described = Described({name: topology for name, (_, topology) in seen.items()}, tuple(problems))
+    shapes = (wire.ClusterTopology, wire.ClusterTopologyBinding, OperatorConfiguration)
+    return with_assumed(view, described, shapes, _asked_for(view))
+
+
+def _asked_for(view: View) -> Iterator[Asked]:
+    """The domains that sets speak of. One that runs has lost a topology that is not there."""
+    for stored in view.of(wire.PodCliqueSet):
+        where = places(stored.content) if not stored.content.metadata.uid else {}
+        named = (each.given.topology_name for each in where.values() if each.given is not None)
+        name = next(filter(None, named), MANAGED)
+        for domains in chains({key: each.fields() for key, each in where.items()}):
+            yield from asked_for(name, domains)
+
+
+def asked_for(topology: str, domains: Iterable[str]) -> Iterator[Asked]:
+    """Domains, each within those before it. Their labels are not known, so these are called the same."""
+    given = tuple(dict.fromkeys(domains))
+    labels = {domain: HOSTNAME if domain == "host" else domain for domain in given}
+    yield Asked(topology, tuple(Level(labels[domain], domain) for domain in given))
+    fixed = [domain for domain in DOMAINS if domain in given]
+    yield Asked(topology, tuple(Level(labels[domain], domain) for domain in fixed))
 
 
 def to_topology(name: str, levels: Sequence[wire.TopologyLevel]) -> Topology:

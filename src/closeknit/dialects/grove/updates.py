@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from closeknit.apis import grove_io_v1alpha1 as wire
 from closeknit.apis.kai_keys import SCHEDULER
-from closeknit.dialects.grove.constraints import Place, places
+from closeknit.dialects.grove.places import Place, places
 from closeknit.dialects.grove.rules import EXPLICIT, IN_ORDER
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View

@@ -170,7 +170,7 @@ def read_pod_group(view: View, key: Key) -> ReadGroup:
             )
         ),
     )
-    return replace(read, lacks_pods=lacks_pods and not read.workload.problems)
+    return replace(read, lacks_pods=True) if lacks_pods and not read.workload.problems else read
 
 
 def read_implicit_groups(view: View, key: Key) -> tuple[tuple[ImplicitGroup, ReadGroup], ...]:
@@ -283,7 +283,9 @@ def _without_unformed(
         return any(pod.stage is Stage.RUNNING for leaf in inner for pod in present.by_leaf.get(leaf, ()))
 
     kept: dict[str, tuple[str, ...]] = {}
-    return replace(subgroups, children={**subgroups.children, **kept}) if formed("") else None
+    if not formed(""):
+        return None
+    return replace(subgroups, children={**subgroups.children, **kept}) if kept else subgroups
 
 
 def leaves_of(spec: wire.PodGroupSpec, subgroups: Tree) -> dict[str, tuple[Path, int]]:

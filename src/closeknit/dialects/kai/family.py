@@ -20,7 +20,8 @@ from closeknit.dialects.kai.joining import joining_indexes
 from closeknit.dialects.kai.owners import GROUPS_BY_OWNER, OWNERS, check_pod, makes, owner_of
 from closeknit.dialects.kai.queues import check_queue
 from closeknit.dialects.kai.status import pod_group_status, pod_status
-from closeknit.dialects.kai.topologies import FAMILY, topologies
+from closeknit.dialects.kai.topologies import FAMILY
+from closeknit.dialects.kai.topologies_in_sight import topologies
 from closeknit.dialects.kai.updates import update_problems
 from closeknit.dialects.wire.kinds import Kind
 

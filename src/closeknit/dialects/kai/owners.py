@@ -13,6 +13,7 @@ from closeknit.apis.kubeflow_org_v1 import PyTorchJob
 from closeknit.apis.leaderworkerset_x_k8s_io_v1 import LeaderWorkerSet
 from closeknit.apis.pod_makers import PodMaker
 from closeknit.apis.scheduling_run_ai_v2alpha2 import PodGroup
+from closeknit.dialects.core.notes import not_in_sight
 from closeknit.dialects.core.pod_makers import speaks_for_itself
 from closeknit.dialects.core.pods import Stage
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, pod_group_key
@@ -117,4 +118,5 @@ def _no_such_group(view: View, group: Key, path: Path) -> Problem:
     made = (key for family in view.families if family.makes is not None for key in view.derive(family.makes))
     known = [key.name for key in (*view.keys(PodGroup), *made) if key.namespace == group.namespace]
     code, allowed = sentences.NO_SUCH_POD_GROUP, OneOf.among(group.name, known)
-    return code.at(path, group=group.name, namespace=group.namespace, allowed=allowed)
+    unknown = code.at(path, group=group.name, namespace=group.namespace, allowed=allowed)
+    return not_in_sight(unknown, view, known)

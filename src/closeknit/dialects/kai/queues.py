@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from closeknit.apis.scheduling_run_ai_v2 import Queue
-from closeknit.dialects.core.notes import tolerated
+from closeknit.dialects.core.notes import not_in_sight, tolerated
 from closeknit.dialects.kai.rules import value_problems
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -63,7 +63,8 @@ def check_queue(queue: Stored[Queue], view: View) -> Iterator[Problem]:
     parent, path = queue.content.spec.parent_queue, ("spec", "parentQueue")
     if parent and parent not in parents:
         others = OneOf.among(parent, [name for name in parents if name != queue.name])
-        yield core.NOT_FOUND.at(path, kind="Queue", name=parent, remedy=others)
+        unknown = core.NOT_FOUND.at(path, kind="Queue", name=parent, remedy=others)
+        yield not_in_sight(unknown, view, others.allowed)
     above = _above(queue.name, parents)
     # A circle is one mistake, reported at the first of its queues by name.
     if queue.name in above and queue.name == min(above):

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from closeknit.apis import kai_scheduler_v1alpha1 as wire
-from closeknit.dialects.compiling import described
 from closeknit.dialects.core.topologies import (
     label_key_problems,
     label_problems,
     number_problems,
     taken_problems,
 )
-from closeknit.dialects.family import Described
-from closeknit.dialects.kai.joint_topologies import joint_topologies
-from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import kai as sentences
 from closeknit.hub.topology import Level, Topology
 
 FAMILY = "kai"
-
-
-def topologies(view: View) -> Described:
-    """All Topologies that KAI would take, and what is wrong with the others."""
-    found = described(view, wire.Topology, topology_problems, to_topology)
-    joint = {each.name: each for each in joint_topologies(view, found.topologies)}
-    return replace(found, topologies={**found.topologies, **joint}) if joint else found
 
 
 def to_topology(given: wire.Topology) -> Topology:

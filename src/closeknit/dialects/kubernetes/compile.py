@@ -9,7 +9,7 @@ from closeknit.apis.scheduling_k8s_io_v1alpha2 import PodGroup
 from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
 from closeknit.dialects.core.minimum_members import equal_pods, pods_of_leaf
 from closeknit.dialects.core.naming import workload_name
-from closeknit.dialects.core.notes import binds, left_out
+from closeknit.dialects.core.notes import binds, left_out, not_in_sight
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Stage, by_rank, pod_problems
 from closeknit.dialects.core.priority import created, priority_of
 from closeknit.dialects.family import Compiled
@@ -46,7 +46,8 @@ def check_pod(pod: Stored[Pod], view: View) -> Iterator[Problem]:
         return
     known = [key.name for key in view.keys(PodGroup) if key.namespace == pod.namespace]
     path, name = ("spec", "schedulingGroup", "podGroupName"), claim.key.name
-    yield core.NOT_FOUND.at(path, kind="PodGroup", name=name, remedy=OneOf.among(name, known))
+    unknown = core.NOT_FOUND.at(path, kind="PodGroup", name=name, remedy=OneOf.among(name, known))
+    yield not_in_sight(unknown, view, known)
 
 
 def compile_pod_group(stored: Stored[PodGroup], view: View) -> Compiled:

@@ -80,22 +80,21 @@ def compile_queued(stored: Stored[Any], view: View) -> Compiled:
 
 def nominations(stored: Stored[Any], view: View) -> tuple[Nominated, ...]:
     """All that queues as an object: itself, its gangs, or for the first pod of a group, the group."""
-    if stored.shape in MADE:
-        found = [view.derive(nominate, key) for key in gang_keys(stored, view)]
-    else:
-        found = [nominated_as(stored, view)]
+    found = (view.derive(nominate, key) for key in queued_keys(stored, view))
     return tuple(each for each in found if each is not None)
 
 
-def nominated_as(stored: Stored[Any], view: View) -> Nominated | None:
-    """What queues as this object: itself, or for the first pod of a group, the group."""
+def queued_keys(stored: Stored[Any], view: View) -> tuple[Key, ...]:
+    """Under which keys something queues as an object."""
+    if stored.shape in MADE:
+        return gang_keys(stored, view)
     if not isinstance(stored.content, core_v1.Pod):
-        return view.derive(nominate, stored.key)
+        return (stored.key,)
     group = owners.owner_of(stored)
     if group is None or group.kind != "Pod":
-        return None
+        return ()
     pods = view.derive(owners.group_pods, group)
-    return view.derive(nominate, group) if pods and pods[0].stored.key == stored.key else None
+    return (group,) if pods and pods[0].stored.key == stored.key else ()
 
 
 def nominate(view: View, key: Key) -> Nominated | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.batch_v1 import Job
 from closeknit.apis.config_kueue_x_k8s_io_v1beta2 import Configuration
@@ -17,14 +15,12 @@ from closeknit.dialects.kueue import admitted, owners, queues, quotas, status, u
 from closeknit.dialects.kueue.compile import compile_queued
 from closeknit.dialects.kueue.configuration import configuration_problems
 from closeknit.dialects.kueue.express import express
-from closeknit.dialects.kueue.made_workloads import MADE
 from closeknit.dialects.kueue.render import render_kueue, render_pods
-from closeknit.dialects.kueue.topologies import FAMILY, GROUP, topologies
+from closeknit.dialects.kueue.topologies import FAMILY, GROUP
+from closeknit.dialects.kueue.topologies_in_sight import QUEUED, topologies
 from closeknit.dialects.wire.kinds import Kind
 
 _VERSIONS = ("v1beta2", "v1beta1")
-_QUEUED: tuple[type[Any], ...] = (Job, JobSet, *MADE, Pod, wire.Workload)
-"""The shapes of what queues, in the order in which it is looked at and written."""
 
 KUEUE = Family(
     name=FAMILY,
@@ -48,7 +44,7 @@ KUEUE = Family(
         ),
     ),
     topologies=topologies,
-    compile=dict.fromkeys(_QUEUED, compile_queued),
+    compile=dict.fromkeys(QUEUED, compile_queued),
     check={
         wire.ResourceFlavor: quotas.flavor_problems,
         wire.Cohort: queues.cohort_problems,
@@ -58,8 +54,8 @@ KUEUE = Family(
         Configuration: configuration_problems,
     },
     render={
-        "kueue": dict.fromkeys(_QUEUED, render_kueue),
-        "pods": {each: render_pods for each in _QUEUED if each is not Pod},
+        "kueue": dict.fromkeys(QUEUED, render_kueue),
+        "pods": {each: render_pods for each in QUEUED if each is not Pod},
     },
     express=express,
     update={

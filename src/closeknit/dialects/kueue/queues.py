@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from closeknit.apis import kueue_keys as keys
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.core_v1 import LabelSelector
-from closeknit.dialects.core.notes import tolerated
+from closeknit.dialects.core.notes import not_in_sight
 from closeknit.dialects.core.priority import priority_of
 from closeknit.dialects.kueue import quotas
 from closeknit.dialects.kueue.namespaces import refusal
@@ -18,7 +18,7 @@ from closeknit.dialects.kueue.topologies import kueue_key
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem, shown, suggestion
+from closeknit.hub.problems import OneOf, Problem, parted, shown, suggestion
 from closeknit.hub.sentences import core
 from closeknit.hub.sentences import kueue as sentences
 
@@ -52,6 +52,10 @@ class Queue:
     """Whether nobody may pass the first who waits (``StrictFIFO``)."""
     patient: bool = False
     """Whether the next flavors are tried before quota is borrowed."""
+    preempts: str = "Never"
+    """Whom a Workload may displace in this queue (``preemption.withinClusterQueue``)."""
+    unseen: tuple[str, ...] = ()
+    """Flavors and topologies that it names and that are not in sight, where the cluster may have them."""
 
     def quotas(self) -> Iterator[Quota]:
         """All quotas of all groups of resources."""
@@ -87,10 +91,20 @@ def _queue(stored: Stored[wire.ClusterQueue], view: View, found: list[Problem]) 
         inactive = f"there is no usable Topology {shown(flavor.missing)} for flavor {shown(flavor.name)}"
     patient = spec.flavor_fungibility.when_can_borrow == _NEXT
     strict = spec.queueing_strategy == "StrictFIFO"
-    queue = Queue(stored.name, cohort, covered, inactive, spec.namespace_selector, strict, patient)
+    queue = Queue(
+        stored.name,
+        cohort,
+        covered,
+        inactive,
+        spec.namespace_selector,
+        strict,
+        patient,
+        preempts=spec.preemption.within_cluster_queue or "Never",
+        unseen=quotas.unseen(spec.resource_groups, view),
+    )
     if any(quota.flavor.topology for quota in queue.quotas()):
         found.extend(_check_problems(spec, view))
-    return replace(queue, inactive=BROKEN) if found or stored.problems else queue
+    return replace(queue, inactive=BROKEN) if parted(found)[0] or stored.problems else queue
 
 
 def _word_problems(spec: wire.ClusterQueueSpec) -> Iterator[Problem]:
@@ -178,7 +192,8 @@ def local_queue_problems(stored: Stored[wire.LocalQueue], view: View) -> Iterato
         known = [each.name for each in view.of(wire.ClusterQueue)]
         remedy = suggestion(name, known) if known else "Give it as well."
         if name:
-            yield sentences.NO_CLUSTER_QUEUE.at(path, queue=name, remedy=remedy)
+            unknown = sentences.NO_CLUSTER_QUEUE.at(path, queue=name, remedy=remedy)
+            yield not_in_sight(unknown, view, known)
         else:
             yield sentences.CLUSTER_QUEUE_MISSING.at(path, remedy=remedy)
     yield from _unknown_word(("spec", "stopPolicy"), spec.stop_policy, _STOPS)
@@ -199,11 +214,16 @@ def queue_of(queued: QueuedWorkload, view: View, found: list[Problem]) -> Queue 
         if name and view.has(key):
             found.append(sentences.LOCAL_QUEUE_UNUSABLE.at(path, queue=name))
         else:
-            found.append(tolerated(_no_local_queue(queued, view), lenient=view.lenient))
+            known = [each.name for each in view.keys(wire.LocalQueue)] if name else [""]
+            found.append(not_in_sight(_no_local_queue(queued, view), view, known))
         return None
     queue = view.derive(cluster_queue, local.content.spec.cluster_queue)
     if queue is None:
-        found.append(tolerated(sentences.LEADS_NOWHERE.at(path, queue=name), lenient=view.lenient))
+        known = [each.name for each in view.keys(wire.ClusterQueue)]
+        found.append(not_in_sight(sentences.LEADS_NOWHERE.at(path, queue=name), view, known))
+        return None
+    if queue.unseen:
+        found.append(sentences.FLAVORS_NOT_IN_SIGHT.at(path, queue=queue.name, names=queue.unseen))
         return None
     stop = local.content.spec.stop_policy
     # Who is admitted already does not wait for the queue to go on.
@@ -254,5 +274,5 @@ def _workload_priority(queued: QueuedWorkload, view: View, found: list[Problem])
     known = [each.name for each in view.of(wire.WorkloadPriorityClass)]
     kind, remedy = "WorkloadPriorityClass", OneOf.among(name, known)
     unknown = core.NOT_FOUND.at(path, kind=kind, name=name, remedy=remedy)
-    found.append(tolerated(unknown, lenient=view.lenient))
+    found.append(not_in_sight(unknown, view, known))
     return 0

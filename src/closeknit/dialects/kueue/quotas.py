@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.apis.core_v1 import Affinity, PodSpec
-from closeknit.apis.wire import Quantity
+from closeknit.apis.wire import Quantity, Wire
 from closeknit.dialects.compiling import topologies_of
 from closeknit.dialects.core.node_filters import node_filter, taint
+from closeknit.dialects.core.notes import not_in_sight
 from closeknit.dialects.core.resources import resources
 from closeknit.dialects.core.topologies import label_key_problems
 from closeknit.dialects.kueue.topologies import FAMILY, kueue_key
@@ -113,7 +114,8 @@ def _flavor(stored: Stored[wire.ResourceFlavor], view: View, found: list[Problem
             found.append(core.HAS_PROBLEMS.at(path, kind="Topology", name=name))
         else:
             remedy = OneOf.among(name, known)
-            found.append(core.NOT_FOUND.at(path, kind="Topology", name=name, remedy=remedy))
+            unknown = core.NOT_FOUND.at(path, kind="Topology", name=name, remedy=remedy)
+            found.append(not_in_sight(unknown, view, _given(view, wire.Topology)))
     tolerating = PodSpec(containers=[], affinity=Affinity(), tolerations=spec.tolerations)
     return Flavor(
         name=stored.name,
@@ -162,12 +164,28 @@ def resource_groups(
     return tuple(covered)
 
 
+def unseen(groups: list[wire.ResourceGroup], view: View) -> tuple[str, ...]:
+    """What flavors are not in sight, or lack their topology there, where both may be in a cluster."""
+    if not view.partial:
+        return ()
+    flavors = {each.name: view.derive(flavor_named, each.name) for group in groups for each in group.flavors}
+    names = [name for name in flavors if not view.has(kueue_key("ResourceFlavor", name))]
+    missing = [each.missing for each in flavors.values() if each is not None and each.missing]
+    alone = names if not _given(view, wire.ResourceFlavor) else []
+    return (*alone, *(missing if not _given(view, wire.Topology) else ()))
+
+
+def _given(view: View, shape: type[Wire]) -> list[str]:
+    return [key.name for key in view.keys(shape)]
+
+
 def _flavor_quota_problems(
     given: wire.FlavorQuotas, path: Path, covered: list[str], view: View
 ) -> Iterator[Problem]:
     if not view.has(kueue_key("ResourceFlavor", given.name)):
         remedy = OneOf.among(given.name, (each.name for each in view.of(wire.ResourceFlavor)))
-        yield core.NOT_FOUND.at((*path, "name"), kind="ResourceFlavor", name=given.name, remedy=remedy)
+        unknown = core.NOT_FOUND.at((*path, "name"), kind="ResourceFlavor", name=given.name, remedy=remedy)
+        yield not_in_sight(unknown, view, _given(view, wire.ResourceFlavor))
     if sorted(each.name for each in given.resources) != sorted(covered):
         yield sentences.OTHER_RESOURCES.at((*path, "resources"), covered=tuple(covered))
 

@@ -279,7 +279,8 @@ def started_template(
         selector.update(flavor.labels)
     if by_topology:
         metadata["labels"][keys.TAS] = "true"
-        if placed is not None and len(placed.domains) == 1:
+        # The Jobs of a JobSet keep the selectors of an earlier start, so theirs name no domain.
+        if placed is not None and len(placed.domains) == 1 and pod_set.sub_index_label is None:
             ((values, _),) = placed.domains
             selector.update(zip(placed.levels, values, strict=True))
         else:

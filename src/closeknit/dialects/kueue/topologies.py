@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
-from closeknit.dialects.compiling import described
 from closeknit.dialects.core.topologies import label_problems, number_problems
-from closeknit.dialects.family import Described
-from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.paths import Path
 from closeknit.hub.problems import Problem
@@ -21,11 +18,6 @@ GROUP = "kueue.x-k8s.io"
 def kueue_key(kind: str, name: str, namespace: str = "") -> Key:
     """The key of an object of Kueue's own kinds."""
     return Key(GROUP, kind, namespace, name)
-
-
-def topologies(view: View) -> Described:
-    """All topologies without problems, and the problems of the others."""
-    return described(view, wire.Topology, topology_problems, to_topology)
 
 
 def to_topology(given: wire.Topology) -> Topology:

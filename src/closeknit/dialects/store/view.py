@@ -86,6 +86,7 @@ class View:
         families: Sequence[Family] = (),
         *,
         lenient: bool = False,
+        partial: bool = False,
         schedulers: frozenset[str] | None = None,
     ) -> None:
         self._store = store
@@ -94,6 +95,10 @@ class View:
         self.lenient = lenient
         """Whether unknown fields, names that only a whole cluster resolves, and constraints that no
         request expresses are passed over."""
+        self.partial = partial
+        """Whether the store holds a part of what is in a cluster, such as a few files, and nothing is placed.
+
+        What it names may then be elsewhere, as long as the store has nothing of that kind."""
         self.schedulers = schedulers
         """The ``schedulerName`` of pods that are ours to bind, where the store follows a cluster.
 
@@ -121,7 +126,7 @@ class View:
 
     def remove(self, key: Key) -> None:
         """Forget one object, and what was made of it alone."""
-        self._note(self._store.remove(key))
+        self._note(self._store.remove(key), gone=key)
 
     def stale(self, function: Callable[..., object]) -> Iterator[tuple[Any, ...]]:
         """The arguments for which what this function made may be wrong by now.
@@ -135,7 +140,7 @@ class View:
         """Whether what this function made of these arguments may be wrong by now."""
         return (function, *arguments) in self._stale.get(function, ())
 
-    def _note(self, changes: Sequence[Change]) -> None:
+    def _note(self, changes: Sequence[Change], gone: Key | None = None) -> None:
         if not changes:
             return
         self._revision += 1
@@ -149,7 +154,8 @@ class View:
         while pending:
             touched[name := pending.pop()] = None
             result = self._results[name]
-            if not result.stale:
+            # What was made of an object that is gone is found by way of results that are stale already, too.
+            if not result.stale or (gone is not None and gone in name[1:]):
                 result.stale = True
                 self._stale.setdefault(name[0], {})[name] = None
                 pending.extend(self._dependents.of(name))

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from closeknit.dialects.text import json, yaml
 from closeknit.hub.paths import Path, Verbatim
-from closeknit.hub.problems import Problem, Severity
+from closeknit.hub.problems import Problem, Severity, parted
 from closeknit.hub.sentences import text as sentences
 from closeknit.hub.workload import ObjectName
 
@@ -51,10 +51,19 @@ def parse(source: Source | Served) -> Iterator[Document | Located]:
         yield Located(source.name, 0, text)
         return
     for number, (content, problems) in enumerate(json.load(text) or yaml.load(text), start=1):
-        for problem in problems:
-            yield Located(source.name, number, problem)
-        if not problems and content is not None:
+        told = [_of_own_format(content, problem) for problem in problems]
+        yield from (Located(source.name, number, problem) for problem in told)
+        if not parted(told)[0] and content is not None:
             yield Document(source.name, number, content)
+
+
+def _of_own_format(content: Plain, problem: Problem) -> Problem:
+    """The problem, as a note where a file is no Kubernetes object: who reads it takes the last of two keys.
+
+    An API server refuses an object in which a key stands twice.
+    """
+    own = isinstance(content, dict) and not content.keys() & {"apiVersion", "kind"}
+    return problem.as_note() if own and problem.code == sentences.KEY_TWICE else problem
 
 
 def _text(content: bytes) -> str | Problem:

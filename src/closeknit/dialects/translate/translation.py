@@ -55,7 +55,7 @@ def translate_with(
     if target not in (targets := targets_of(families)):
         wrong = sentences.UNKNOWN_TARGET.at((Verbatim("--to"),), target=target, targets=", ".join(targets))
         raise InvalidError([wrong])
-    found = gather(load(families, sources, lenient=lenient))
+    found = gather(load(families, sources, lenient=lenient, partial=True))
     written = Written(found.workloads)
     restating = Restating(families, found, target, written)
     results: dict[str, list[_Result]] = {}
@@ -66,7 +66,12 @@ def translate_with(
             results[family.name] = list(_by_own_rules(family, found, target, written, sound))
         else:
             results[family.name] = list(restating.restated(sound))
-    every = [result for family in families for result in results[family.name]]
+    every = [
+        result
+        for family in families
+        for result in results[family.name]
+        if not (isinstance(result, dict) and _is_assumed(result, found))
+    ]
     problems = dict.fromkeys([*found.problems, *(each for each in every if isinstance(each, Located))])
     noted = sorted((each for each in found.workloads if each.notes), key=queue_order)
     return Translation(
@@ -78,6 +83,13 @@ def translate_with(
         notes=found.loaded.in_order(found.notes),
         renamed=tuple(each for each in every if isinstance(each, Renamed)),
     )
+
+
+def _is_assumed(made: Object, found: Gathered) -> bool:
+    """Whether this describes a topology of which nothing but its use is known; it is not ours to write."""
+    view = found.loaded.view
+    names = (view.derive(family.topologies).assumed for family in view.families)
+    return made["kind"] in TOPOLOGIES and any(made["metadata"]["name"] in each for each in names)
 
 
 def _by_own_rules(

@@ -16,6 +16,7 @@ NO_REPLICATED_JOB = Code("no-replicated-job", "There is no replicated job. Give 
 
 # Topologies and their levels.
 TOPOLOGY_MISSING = Code("topology-missing", "The topology whose levels are meant is missing. {allowed}")
+TOPOLOGY_ASSUMED = Code("topology-assumed", "Topology {name} is not in sight, so that these node labels are taken for its levels, coarsest first: {levels}. Give the object that describes it as well, and its own levels count.", Severity.NOTE)
 NOT_A_LABEL_KEY = Code("not-a-label-key", "{key} is not a label key. Write a name of at most 63 letters, digits, '-', '_' and '.', such as rack, with an optional domain before a slash, such as example.com/rack.")
 LEVEL_TAKEN = Code("level-taken", "{value} is already the {what:raw} of {field}. Each level has its own.")
 HOSTS_NOT_LAST = Code("hosts-not-last", "{label} can only be the last level. Move it to the end.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from closeknit.hub.problems import Code
+from closeknit.hub.problems import Code, Severity
 
 # fmt: off
 # Numbers and names.
@@ -96,6 +96,7 @@ ONE_FOR_EACH_DOMAIN = Code("kueue-one-for-each-domain", "There {given:raw} for {
 NO_QUEUE_NAMED = Code("kueue-no-queue-named", "A topology is asked for, but no queue is named, so Kueue would not look at it. {remedy}")
 NO_LOCAL_QUEUE = Code("kueue-no-local-queue", "There is no LocalQueue {queue} in namespace {namespace}. {remedy:raw}")
 LOCAL_QUEUE_UNUSABLE = Code("kueue-local-queue-unusable", "LocalQueue {queue} has problems of its own.")
+FLAVORS_NOT_IN_SIGHT = Code("kueue-flavors-not-in-sight", "ClusterQueue {queue} is not taken into account, because these are not in sight: {names}.", Severity.NOTE)
 LEADS_NOWHERE = Code("kueue-leads-nowhere", "LocalQueue {queue} leads to no ClusterQueue that can be used. Correct it first.")
 NAMESPACE_NOT_TAKEN = Code("kueue-namespace-not-taken", "ClusterQueue {queue} takes no workload of this namespace: {reason:raw}.")
 BORROWING_WITHOUT_RECLAIM = Code("kueue-borrowing-without-reclaim", "Who borrows may displace others only where reclaimWithinCohort is not Never. Set it, or leave this out.")

@@ -29,8 +29,8 @@ _EVENT_FIELDS: Final = (
 
 def gang_kinds() -> Iterator[Kind]:
     """Kubernetes' own gang API, which it does not serve either unless it is told to."""
-    yield _kind(resources.POD_GROUPS, small_kinds.GroupRules())
-    yield _kind(resources.WORKLOADS, small_kinds.GroupRules(), has_status=False)
+    yield _kind(resources.POD_GROUPS, small_kinds.FixedRules())
+    yield _kind(resources.WORKLOADS, small_kinds.FixedRules(), has_status=False)
 
 
 def kinds() -> Iterator[Kind]:
@@ -77,6 +77,15 @@ def kinds() -> Iterator[Kind]:
     )
     yield _kind(BUDGETS, small_kinds.BudgetRules(), unconditional=False)
     yield _kind(resources.CUSTOM_RESOURCE_DEFINITIONS, DefinitionRules(), unconditional=False)
+    yield _kind(resources.DEVICE_CLASSES, Rules(), has_status=False)
+    yield _kind(resources.RESOURCE_CLAIMS, small_kinds.ClaimRules(), counts_generations=False)
+    yield _kind(
+        resources.RESOURCE_CLAIM_TEMPLATES,
+        small_kinds.FixedRules(),
+        has_status=False,
+        counts_generations=False,
+    )
+    yield _kind(resources.RESOURCE_SLICES, Rules(), fields=("spec.nodeName", "spec.driver"), has_status=False)
     yield job_sets()
 
 

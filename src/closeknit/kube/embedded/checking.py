@@ -8,6 +8,7 @@ import ipaddress
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from closeknit.kube.embedded.amounts import canonical
@@ -57,9 +58,15 @@ def quoted(value: Any) -> str:
 class Findings:
     """What a walk has found."""
 
-    __slots__ = ("canonical", "causes", "complete", "unknown")
+    __slots__ = ("canonical", "causes", "complete", "settled", "unknown")
 
-    def __init__(self, *, canonical: bool = False, complete: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        canonical: bool = False,
+        complete: bool = True,
+        settled: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self.unknown: list[str] = []
         """Paths of fields that no schema knows."""
         self.causes: list[Cause] = []
@@ -67,6 +74,8 @@ class Findings:
         """Whether quantities are put into one spelling."""
         self.complete = complete
         """Whether it is a whole object: what is left out gets its default, and what is empty goes."""
+        self.settled = settled
+        """Fields of the whole object that were walked before: no walk goes below those that are the same."""
 
 
 def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
@@ -116,7 +125,10 @@ _META: Final = ("apiVersion", "kind", "metadata")
 def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Findings) -> None:
     properties, additional = schema.properties, schema.additional
     doomed: list[str] | None = None
+    unchanged = () if path else [name for name, item in found.settled.items() if value.get(name) == item]
     for name, item in value.items():
+        if unchanged and name in unchanged:
+            continue
         part = properties.get(name) or additional
         if part is None:
             if schema.preserve or not schema.type or (schema.embedded and name in _META):
@@ -139,6 +151,11 @@ def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Find
         doomed.append(name)
     for name in doomed or ():
         del value[name]
+    if schema.defaulted or schema.required:
+        _complete(schema, value, path, found)
+
+
+def _complete(schema: Schema, value: dict[str, Any], path: str, found: Findings) -> None:
     for name, part in schema.defaulted if found.complete else ():
         if name not in value:
             value[name] = filled(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -28,9 +29,17 @@ def copied(obj: Mapping[str, Any]) -> Object:
     return found
 
 
-def read(kind: Kind, version: str, obj: Object, options: WriteOptions) -> tuple[Object, list[Cause]]:
+def read(
+    kind: Kind,
+    version: str,
+    obj: Object,
+    options: WriteOptions,
+    *,
+    settled: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[Object, list[Cause]]:
     """Make an object of what was sent, in place, and say what its schema does not allow.
 
+    Fields that are the same in ``settled``, an object of the same version that was read before, are good.
     What cannot be read at all is a BadRequestError; so are unknown fields, where they are to be refused.
     """
     resource = kind.resources[version]
@@ -47,7 +56,7 @@ def read(kind: Kind, version: str, obj: Object, options: WriteOptions) -> tuple[
         obj["metadata"] = {}
     if not isinstance(obj["metadata"], dict):
         raise BadRequestError(f"{resource.kind}: metadata must be an object.")
-    found = Findings(canonical=kind.builtin)
+    found = Findings(canonical=kind.builtin, settled=settled)
     settle(kind.schemas[version], obj, "", found)
     if found.unknown:
         _report(kind, version, found.unknown, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from closeknit.kube.embedded import decoding, writing
+from closeknit.kube.embedded import decoding, hooks, writing
 from closeknit.kube.embedded.core import Core, Target, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
 from closeknit.kube.embedded.store import Record
@@ -29,7 +29,7 @@ async def delete(core: Core, target: Target, options: DeleteOptions) -> tuple[Re
     record = core.find(kind, key)
     _require(kind, record, options)
     if core.mutating or core.validating:
-        await writing.admit_deletion(core, target, record.obj)
+        await hooks.admit_deletion(core, target, record.obj)
         record = core.find(kind, key)
         _require(kind, record, options)
     return remove(core, kind, record, options)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from closeknit.kube import port
-from closeknit.kube.embedded import decoding, deleting, patches, subresources, watches, writing
+from closeknit.kube.embedded import applied, decoding, deleting, patches, subresources, watches, writing
 from closeknit.kube.embedded.core import Core, Target
 from closeknit.kube.embedded.kinds import Kind, Object
 from closeknit.kube.embedded.listing import Found, Lists, filter_of, read_version
@@ -65,9 +65,9 @@ class Records:
     async def patch(self, target: Target, patch: Patch) -> tuple[Record, bool]:
         """What a patch makes of an object or of one of its subresources, and whether the object is new."""
         if isinstance(patch, port.ApplyPatch):
-            applied = await writing.apply_patch(self._core, target, patch)
+            answer = await applied.apply_patch(self._core, target, patch)
             await self._upkeep.written()
-            return applied
+            return answer
         return await self._change(target, _change_of(target.kind, target.version, patch)), False
 
     async def _change(self, target: Target, change: Callable[[Object], Object]) -> Record:

@@ -115,13 +115,48 @@ class PriorityClassRules(Rules):
                 yield forbidden(field, "may not be changed in an update.")
 
 
-class GroupRules(Rules):
-    """PodGroups and Workloads of Kubernetes' own gang API: what they ask for stands."""
+class FixedRules(Rules):
+    """Kinds whose objects ask for the same as long as they are there, such as PodGroups and claims."""
 
     def change_problems(self, obj: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
         """Pods may be scheduled by it already."""
         if obj.get("spec") != old.get("spec"):
             yield forbidden("spec", "field is immutable")
+
+
+class ClaimRules(FixedRules):
+    """ResourceClaims."""
+
+    def default(self, obj: Object) -> None:
+        """A request asks for one device, unless it says something else."""
+        for request in (obj.get("spec") or {}).get("devices", {}).get("requests") or ():
+            for each in (request.get("exactly"), *(request.get("firstAvailable") or ())):
+                if each and each.get("allocationMode", "ExactCount") == "ExactCount":
+                    each.setdefault("count", 1)
+
+    def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
+        """Who uses a claim that has devices, and which request each device is for."""
+        status, spec = obj.get("status") or {}, obj.get("spec") or {}
+        if status.get("reservedFor") and not status.get("allocation"):
+            yield forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
+        if len(status.get("reservedFor") or ()) > 256:
+            yield Cause("status.reservedFor", "Too many: must have at most 256 items", "FieldValueTooMany")
+        requests = spec.get("devices", {}).get("requests") or ()
+        known = {each["name"] for each in requests} | {
+            f"{each['name']}/{sub['name']}" for each in requests for sub in each.get("firstAvailable") or ()
+        }
+        results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+        for i, result in enumerate(results):
+            if result["request"] not in known:
+                path = f"status.allocation.devices.results[{i}].request"
+                yield bad_value(path, result["request"], "must be the name of a request in the claim")
+
+    def change_problems(self, obj: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Cause]:
+        """What a claim has got is given back before it gets something else."""
+        yield from super().change_problems(obj, old)
+        now, before = ((each.get("status") or {}).get("allocation") for each in (obj, old))
+        if now and before and now != before:
+            yield bad_value("status.allocation", now, "field is immutable")
 
 
 class LeaseRules(Rules):

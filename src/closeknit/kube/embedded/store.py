@@ -125,7 +125,7 @@ class Table:
         self.closed = False
         """Whether the kind is served no longer."""
         self._history = history
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: dict[Callable[[], None], None] = {}
 
     def get(self, key: Key) -> Record | None:
         """The object of this name."""
@@ -182,13 +182,22 @@ class Table:
         self._wake()
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, {}
         for wake in waiting:
             wake()
 
     def wake_on_event(self, wake: Callable[[], None]) -> None:
         """Call once when the next event is there."""
-        self._waiting.append(wake)
+        self._waiting[wake] = None
+
+    def wake_no_more(self, wake: Callable[[], None]) -> None:
+        """Whoever waited has given up."""
+        self._waiting.pop(wake, None)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for the next event."""
+        return len(self._waiting)
 
     def place_after(self, version: int) -> int | None:
         """The number of the first event after a version; None where some of those are forgotten."""

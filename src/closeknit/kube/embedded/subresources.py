@@ -138,10 +138,10 @@ async def write_scale(core: Core, target: Target, change: Callable[[Object], Obj
         given = meta.get("resourceVersion") if isinstance(meta, Mapping) else None
         if given and given != obj["metadata"]["resourceVersion"]:
             raise kind.modified(key[1])
-        inner = obj
+        rescaled = inner = decoding.copied(obj)
         for step in scale.spec_replicas[:-1]:
             inner = inner.setdefault(step, {})
         inner[scale.spec_replicas[-1]] = replicas
-        return obj
+        return rescaled
 
     return await writing.update(core, target, rescale)

@@ -72,7 +72,7 @@ class Upkeep:
         if spec := obj.get("spec"):
             # What a file has kept from an earlier start may be older.
             self._at_once(
-                writing.update(self._core, target, lambda old: {**old, **decoding.copied({"spec": spec})})
+                writing.update(self._core, target, lambda old: decoding.copied({**old, "spec": spec}))
             )
 
     def _at_once(self, write: Coroutine[Any, Any, Record]) -> None:

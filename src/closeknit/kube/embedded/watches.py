@@ -112,6 +112,8 @@ class Watcher:
                 await arrived
         except TimeoutError:
             return False
+        finally:
+            self._table.wake_no_more(wake)
         return True
 
 

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from closeknit.kube.embedded import apply as applying
 from closeknit.kube.embedded import decoding
-from closeknit.kube.embedded.checking import bad_value, forbidden, required
-from closeknit.kube.embedded.core import AdmissionRequest, Core, Hook, Target, WriteOptions
+from closeknit.kube.embedded.checking import bad_value, forbidden
+from closeknit.kube.embedded.core import Core, Target, WriteOptions
+from closeknit.kube.embedded.hooks import admit
 from closeknit.kube.embedded.kinds import Kind, Object
-from closeknit.kube.embedded.store import Key, Record
-from closeknit.kube.errors import (
-    AlreadyExistsError,
-    BadRequestError,
-    Cause,
-    ForbiddenError,
-    NotFoundError,
-    invalid,
-)
-from closeknit.kube.port import ApplyPatch
+from closeknit.kube.embedded.store import Record
+from closeknit.kube.errors import AlreadyExistsError, BadRequestError, Cause, ForbiddenError, NotFoundError
 
 NAMESPACES_TABLE: Final = ("", "namespaces")
 _TRIES: Final = 5
@@ -55,7 +46,7 @@ async def create(
         require_namespace(core, kind, meta.get("namespace", ""), meta["name"])
     kind.rules.creating(obj, core)
     if core.mutating or core.validating:
-        causes = await _admit(core, target, "CREATE", obj, None) or causes
+        causes = await admit(core, target, "CREATE", obj, None) or causes
     decoding.refuse_invalid(kind, obj, None, causes, core)
     table = core.table(kind)
     key = (meta.get("namespace", ""), meta["name"])
@@ -120,20 +111,21 @@ def require_namespace(core: Core, kind: Kind, namespace: str, name: str) -> None
 
 
 async def update(core: Core, target: Target, change: Callable[[Object], Object]) -> Record:
-    """Change an object. ``change`` gets a copy of it, in the target's version, and returns what it becomes.
+    """Change an object. ``change`` gets it in the target's version, and returns what it becomes.
 
+    What ``change`` gets belongs to the store, and what it returns must share nothing with it.
     Nothing is written where nothing changes. An object that is being deleted goes
     once its last finalizer is taken away.
     """
     kind, version, key = target.kind, target.version, target.key
     for _ in range(_TRIES):
         record = core.find(kind, key)
-        sent = change(decoding.copied(kind.read_as(record.obj, version)))
-        obj, causes = decoding.read(kind, version, sent, target.options)
+        live = kind.read_as(record.obj, version)
+        obj, causes = decoding.read(kind, version, change(live), target.options, settled=live)
         _require_same(kind, record, obj)
         obj = _next_version(core, kind, kind.stored_as(obj, version), record.obj, target.subresource)
         if core.mutating or core.validating:
-            causes = await _admit(core, target, "UPDATE", obj, record.obj) or causes
+            causes = await admit(core, target, "UPDATE", obj, record.obj) or causes
             if core.table(kind).get(key) is not record:
                 continue
         decoding.refuse_invalid(kind, obj, record.obj, causes, core)
@@ -170,7 +162,8 @@ def _next_version(core: Core, kind: Kind, obj: Object, old: Mapping[str, Any], s
     old_meta = old["metadata"]
     if subresource == "status":
         sent = obj
-        obj = decoding.copied(old)
+        # Hooks may change any part of it; everything else here touches the metadata only.
+        obj = decoding.copied(old) if core.mutating else {**old, "metadata": dict(old_meta)}
         obj.pop("status", None)
         if "status" in sent:
             obj["status"] = sent["status"]
@@ -262,114 +255,3 @@ def store_change(core: Core, kind: Kind, record: Record, obj: Object, options: W
         core.store.write(table, record.key, None)
         return Record(record.key, record.version, obj)
     return _stored(core.store.write(table, record.key, obj))
-
-
-async def apply_patch(core: Core, target: Target, patch: ApplyPatch) -> tuple[Record, bool]:
-    """Server-side apply: what becomes of the object, and whether it is new."""
-    kind, key, options = target.kind, target.key, target.options
-    if not patch.manager:
-        causes = [required("fieldManager", "is required for apply patch")]
-        raise invalid(causes, group="meta.k8s.io", kind="PatchOptions", name="")
-    wanted = decoding.copied(patch.body)
-    meta = wanted.get("metadata")
-    if not isinstance(meta, dict):
-        meta = wanted["metadata"] = {}
-    if meta.get("managedFields"):
-        raise BadRequestError("metadata.managedFields must be nil")
-    if not wanted.get("apiVersion") or not wanted.get("kind"):
-        raise BadRequestError("An applied object must say its apiVersion and kind.")
-    writer = target.writer(core.now(), manager=patch.manager, operation="Apply")
-    if core.table(kind).get(key) is None:
-        if target.subresource:
-            raise kind.not_found(key[1])
-        return await _create_applied(core, target, wanted, writer), True
-    _require_named(meta, key)
-
-    def change(live: Object) -> Object:
-        plain = _plain(target, decoding.copied(wanted))
-        merged, owners = applying.apply(kind, live, plain, writer, force=patch.force)
-        merged = decoding.copied({**merged, "metadata": {**merged["metadata"], "managedFields": owners}})
-        applying.note_last_applied(merged, plain, writer)
-        return merged
-
-    # The owners are worked out already, so no further writer is noted.
-    own = replace(options, manager="", field_validation="Ignore")
-    return await update(core, replace(target, options=own), change), False
-
-
-async def _create_applied(core: Core, target: Target, wanted: Object, writer: applying.Writer) -> Record:
-    kind, key = target.kind, target.key
-    meta = wanted["metadata"]
-    if meta.get("resourceVersion"):
-        raise kind.modified(key[1])
-    if meta.get("uid"):
-        detail = f"the applied object has the uid {meta['uid']}, and there is no object of this name"
-        raise kind.conflict(key[1], detail)
-    meta.setdefault("name", key[1])
-    if kind.namespaced:
-        meta.setdefault("namespace", key[0])
-    _require_named(meta, key)
-    plain = _plain(target, wanted)
-    _, owners = applying.apply(kind, {}, plain, writer, force=True)
-    return await create(core, target, decoding.copied(plain), owners=owners)
-
-
-def _require_named(meta: Mapping[str, Any], key: Key) -> None:
-    if meta.get("name", key[1]) != key[1]:
-        raise BadRequestError(
-            f"the name of the object ({meta.get('name')}) does not match the name on the URL ({key[1]})"
-        )
-
-
-def _plain(target: Target, wanted: Object) -> Object:
-    """An applied configuration without unknown fields, and without what this write does not touch."""
-    kind = target.kind
-    decoding.refuse_undeclared(kind, target.version, wanted, target.options)
-    if target.subresource == "status":
-        touched = ("apiVersion", "kind", "metadata", "status")
-        return {name: value for name, value in wanted.items() if name in touched}
-    if kind.has_status and not kind.keeps_status:
-        wanted.pop("status", None)
-    return wanted
-
-
-async def _admit(
-    core: Core, target: Target, operation: str, obj: Object | None, old: Mapping[str, Any] | None
-) -> list[Cause] | None:
-    """Ask the hooks. What they changed is read again, and what is wrong with it returned."""
-    kind, options = target.kind, target.options
-    meta = (obj or old or {}).get("metadata", {})
-    request = AdmissionRequest(
-        operation=operation,
-        kind=kind.name,
-        group=kind.group,
-        version=kind.storage,
-        plural=kind.key[1],
-        subresource=target.subresource,
-        namespace=meta.get("namespace", ""),
-        name=meta.get("name", ""),
-        obj=obj,
-        old=old,
-        dry_run=options.dry_run,
-        user=options.user,
-        warnings=options.warnings,
-    )
-    causes = None
-    for hook in core.mutating:
-        await _ask(hook, request)
-    if core.mutating and obj is not None:
-        _, causes = decoding.read(kind, kind.storage, obj, options)
-    for hook in core.validating:
-        await _ask(hook, request)
-    return causes
-
-
-async def admit_deletion(core: Core, target: Target, old: Mapping[str, Any]) -> None:
-    """Ask the hooks about a deletion."""
-    await _admit(core, target, "DELETE", None, old)
-
-
-async def _ask(hook: Hook, request: AdmissionRequest) -> None:
-    answer = hook(request)
-    if inspect.isawaitable(answer):
-        await answer

@@ -24,11 +24,6 @@ class _ListMeta(msgspec.Struct, frozen=True):
     remaining: int | None = msgspec.field(name="remainingItemCount", default=None)
 
 
-class _Event(msgspec.Struct, frozen=True):
-    type: str
-    object: msgspec.Raw
-
-
 class _ObjectMeta(msgspec.Struct, frozen=True):
     resource_version: str = msgspec.field(name="resourceVersion", default="")
 
@@ -37,9 +32,13 @@ class _Versioned(msgspec.Struct, frozen=True):
     metadata: _ObjectMeta = _ObjectMeta()
 
 
-_event = msgspec.json.Decoder(_Event)
-_versioned = msgspec.json.Decoder(_Versioned)
-_plain = msgspec.json.Decoder()
+class _Heading(msgspec.Struct, frozen=True):
+    type: str
+    object: _Versioned
+
+
+_heading = msgspec.json.Decoder(_Heading)
+_plain: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
 class Decoder:
@@ -48,14 +47,18 @@ class Decoder:
     def __init__(self, resource: Resource, into: Any) -> None:
         self._resource = resource
         self._into = into
-        item: Any = dict[str, Any] if into is None else _with_its_kind(into, resource)
-        self._object: msgspec.json.Decoder[Any] = msgspec.json.Decoder(item)
+        plain: Any = dict[str, Any]
+        self._object: msgspec.json.Decoder[Any] = msgspec.json.Decoder(into or plain)
+        event = msgspec.defstruct("Event", [("object", into or plain)], frozen=True)
+        self._event: msgspec.json.Decoder[Any] = msgspec.json.Decoder(event)
+        item: Any = plain if into is None else _with_its_kind(into, resource)
+        self._item = item
         listed = msgspec.defstruct(
             "List", [("items", list[item] | None, None), ("metadata", _ListMeta, _ListMeta())], frozen=True
         )
         self._list: msgspec.json.Decoder[Any] = msgspec.json.Decoder(listed)
 
-    def object(self, answer: bytes | msgspec.Raw) -> Any:
+    def object(self, answer: bytes) -> Any:
         """One object."""
         try:
             return self._object.decode(answer)
@@ -74,19 +77,21 @@ class Decoder:
             for item in items:
                 item.setdefault("apiVersion", self._resource.api_version)
                 item.setdefault("kind", self._resource.kind)
+        elif self._item is not self._into:
+            items = [self._into(**msgspec.structs.asdict(item)) for item in items]
         meta = listed.metadata
         return Page(items, meta.resource_version, meta.token, meta.remaining)
 
     def event(self, line: bytes) -> WatchEvent[Any]:
         """One line of a watch. An error that the server tells there is raised."""
         try:
-            event = _event.decode(line)
-            if event.type == "ERROR":
-                raise error_of(Status.read(_plain.decode(event.object), code=500))
-            version = _versioned.decode(event.object).metadata.resource_version
-            if event.type == "BOOKMARK":
+            heading = _heading.decode(line)
+            if heading.type == "ERROR":
+                raise error_of(Status.read(_plain.decode(line)["object"], code=500))
+            version = heading.object.metadata.resource_version
+            if heading.type == "BOOKMARK":
                 return Bookmark(version)
-            return Change(ChangeType(event.type), self._object.decode(event.object), version)
+            return Change(ChangeType(heading.type), self._event.decode(line).object, version)
         except (msgspec.DecodeError, ValueError) as error:
             raise self._unreadable(error) from error
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -35,6 +37,8 @@ _LINE_LIMIT = 32 * 2**20
 """An object is stored in a few megabytes at most; a longer line is no event."""
 _CHUNK = 2**18
 _WATCHES = 200
+_PORTION = 0.01
+"""Seconds between two readings of a stream that says much: a reading costs far more than what it brings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +144,11 @@ class Transport:
 
         A connection that breaks is an UnavailableError.
         """
-        until = asyncio.get_running_loop().time() + seconds
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
         response = await self._begun(request)
         try:
-            rest = b""
+            rest, last = b"", loop.time()
             while chunk := await _chunk(request, response, until):
                 *complete, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
                 for line in complete:
@@ -151,6 +156,9 @@ class Transport:
                         yield line
                 if len(rest) > _LINE_LIMIT:
                     raise UnavailableError(f"{request}: the server sent a line of over {_LINE_LIMIT} bytes.")
+                if loop.time() - last < _PORTION:
+                    await _gathered(response)
+                last = loop.time()
         finally:
             # What is left of the stream is not worth reading, so the connection goes too, without a farewell
             # that would take the server's answer.
@@ -207,6 +215,23 @@ class Transport:
 
 class _BrokenError(Exception):
     """A connection was there, and broke before the answer was complete."""
+
+
+async def _gathered(response: aiohttp.ClientResponse) -> None:
+    """Let more come in before the next reading: for a moment, or until it is a good deal."""
+    _wake_at(response, _CHUNK // 4)
+    await asyncio.sleep(_PORTION)
+    _wake_at(response, 1)
+
+
+def _wake_at(response: aiohttp.ClientResponse, size: int) -> None:
+    """Have the system wake this process only when so many bytes wait to be read."""
+    transport = response.connection.transport if response.connection is not None else None
+    found = transport.get_extra_info("socket") if transport is not None else None
+    if found is not None and sys.platform == "linux":
+        # A connection that has just broken says so at the next reading.
+        with suppress(OSError):
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
 
 
 async def _chunk(request: Request, response: aiohttp.ClientResponse, until: float) -> bytes:

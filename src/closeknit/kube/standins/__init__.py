@@ -12,16 +12,24 @@ from random import Random
 from closeknit.kube.clock import SYSTEM_CLOCK, Clock
 from closeknit.kube.mirror import Mirror
 from closeknit.kube.port import KubernetesApi, Object
-from closeknit.kube.resources import JOB_SETS, JOBS, NODES, PODS
+from closeknit.kube.resources import (
+    JOB_SETS,
+    JOBS,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+)
 from closeknit.kube.standins.job_controller import JobController, job_key
 from closeknit.kube.standins.job_set_controller import JobSetController
 from closeknit.kube.standins.kubelet import Kubelet, node_of
+from closeknit.kube.standins.resource_claims import ClaimController
 
 
 async def run_standins(
     api: KubernetesApi, *, clock: Clock = SYSTEM_CLOCK, random: Random | None = None, controllers: bool = True
 ) -> None:
-    """Run the kubelet and, unless told otherwise, the controllers of Jobs and JobSets, until cancelled."""
+    """Run the kubelet and, unless told otherwise, the controllers of Jobs, JobSets and ResourceClaims."""
     dice = random or Random()  # noqa: S311 (it spreads retries, and guards nothing)
     pods: Mirror[Object] = Mirror(
         api, PODS, random=dice, clock=clock, indexes={"job": job_key, "node": node_of}
@@ -34,8 +42,13 @@ async def run_standins(
         if controllers:
             jobs: Mirror[Object] = Mirror(api, JOBS, random=dice, clock=clock, indexes={"owner": owner_of})
             sets: Mirror[Object] = Mirror(api, JOB_SETS, random=dice, clock=clock)
-            tasks.create_task(jobs.run())
-            tasks.create_task(sets.run())
+            claims: Mirror[Object] = Mirror(
+                api, RESOURCE_CLAIMS, random=dice, clock=clock, indexes={"owner": owner_of}
+            )
+            templates: Mirror[Object] = Mirror(api, RESOURCE_CLAIM_TEMPLATES, random=dice, clock=clock)
+            for one in (jobs, sets, claims, templates):
+                tasks.create_task(one.run())
+            tasks.create_task(ClaimController(api, pods, claims, templates, clock=clock).run())
             tasks.create_task(JobController(api, jobs, pods, clock=clock).run())
             tasks.create_task(JobSetController(api, sets, jobs, clock=clock).run())
 

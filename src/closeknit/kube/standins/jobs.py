@@ -127,7 +127,7 @@ def index_of(pod: Mapping[str, Any]) -> int | None:
 
 
 def _tally(job: Mapping[str, Any], pods: list[Object]) -> _Tally:
-    status = job.get("status") or {}
+    spec, status = job["spec"], job.get("status") or {}
     recorded = status.get("uncountedTerminatedPods") or {}
     counts = {word: int(status.get(word, 0)) for word in ("succeeded", "failed")}
     waiting = {word: set(recorded.get(word) or ()) for word in ("succeeded", "failed")}
@@ -143,7 +143,11 @@ def _tally(job: Mapping[str, Any], pods: list[Object]) -> _Tally:
     for pod in pods:
         phase = _phase(pod)
         if phase not in ("Succeeded", "Failed"):
-            (terminating if "deletionTimestamp" in pod["metadata"] else active).append(pod)
+            going = "deletionTimestamp" in pod["metadata"]
+            (terminating if going else active).append(pod)
+            if going and holds(pod) and not spec.get("suspend"):
+                # Somebody else has deleted it, or the Job has ended before; it may never say how it ended.
+                waiting["failed"].add(pod["metadata"]["uid"])
             continue
         if phase == "Failed":
             failures.append(_finished_at(pod))

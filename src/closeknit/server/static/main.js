@@ -20,7 +20,7 @@ let model, layout, stream, marks = [], dirty = false, frames = 0;
 async function ask(path, options) {
   const response = await fetch(ROOT + path, options);
   const body = await response.json();
-  if (!response.ok) throw new Error(body.detail ?? response.statusText);
+  if (!response.ok) throw Object.assign(new Error(body.detail ?? response.statusText), { status: response.status });
   return body;
 }
 
@@ -33,6 +33,7 @@ async function read() {
     [map, past] = [await ask(`map${query}`), await ask(`timeline${query}`)];
   } catch (error) {
     at("summary").textContent = error.message;
+    if (error.status === 401) { at("sign-in").showModal(); return; }
     if (topology) { remember("topology", ""); return read(); }
     setTimeout(read, 2000);
     return;
@@ -54,6 +55,15 @@ async function read() {
   follow(map);
   restore();
 }
+
+at("sign-in").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const only = location.protocol === "https:" ? "; Secure" : "";
+  document.cookie = `closeknit-token=${encodeURIComponent(at("token").value)}; path=/; SameSite=Strict${only}`;
+  at("token").value = "";
+  at("sign-in").close();
+  read();
+});
 
 function follow(map) {
   const query = new URLSearchParams({ topology: map.topology, generation: map.generation, version: model.version });

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from closeknit.testing.control_plane.plane import control_plane
-from closeknit.testing.control_plane.programs import KUEUE, ProgramError, built, programs
+from closeknit.testing.control_plane.programs import JOB_SET, KUEUE, ProgramError, built, programs
 
 
 def _say(sentence: str) -> None:
@@ -23,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make cluster", description=__doc__)
     parser.add_argument("--build-only", action="store_true", help="build the programs and start nothing")
     parser.add_argument("--with-kueue", action="store_true", help="build Kueue itself as well")
+    parser.add_argument("--with-jobset", action="store_true", help="build the JobSet controller as well")
     options = parser.parse_args(arguments)
     asked_to_end = threading.Event()
 
@@ -30,8 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked_to_end.set()
 
     try:
-        if options.with_kueue:
-            built(KUEUE, _say)
+        for release, asked in ((KUEUE, options.with_kueue), (JOB_SET, options.with_jobset)):
+            if asked:
+                built(release, _say)
         if options.build_only:
             programs(_say)
             return 0

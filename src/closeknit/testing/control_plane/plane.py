@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from closeknit.installation.privileges import Component
 from closeknit.testing.control_plane.credentials import Credentials, Pair, User, kubeconfig
 from closeknit.testing.control_plane.programs import Programs, cache, programs
 from closeknit.testing.control_plane.runs import PortTakenError, Process, free_ports, run_folder
@@ -24,7 +25,9 @@ CONTROLLERS = (
     "job-controller",
     "namespace-controller",
     "pod-garbage-collector-controller",
+    "persistentvolume-binder-controller",
     "replicaset-controller",
+    "resourceclaim-controller",
     "statefulset-controller",
     "ttl-after-finished-controller",
 )
@@ -44,10 +47,10 @@ class ControlPlane:
         self.guest = self._credentials.user("guest")
         """A user whom RBAC allows nothing but what a test grants."""
         self.accounts = {
-            component: self._credentials.user(
-                f"{_ACCOUNTS}:closeknit-{component}", "system:serviceaccounts", "system:authenticated"
+            component.value: self._credentials.user(
+                f"{_ACCOUNTS}:closeknit-{component.value}", "system:serviceaccounts", "system:authenticated"
             )
-            for component in ("scheduler", "controllers", "admission")
+            for component in Component
         }
         """Whom the chart grants something, where it is installed in closeknit-system."""
         self.admin_pair = self._credentials.pair(

@@ -18,6 +18,7 @@ from pathlib import Path
 
 CACHE_VARIABLE = "CLOSEKNIT_CACHE"
 """The environment variable that names another cache."""
+_KEPT = "kept"
 
 _STAGING = (
     "api",
@@ -80,6 +81,8 @@ class Release:
     """Modules that Go's checksum database does not list."""
     replaced: tuple[tuple[bytes, bytes], ...] = ()
     """Texts that a program holds once, and others of the same length that are put in their place."""
+    kept: tuple[str, ...] = ()
+    """Folders of the module that are kept beside the programs, because they tell how those are installed."""
 
     def definition(self) -> str:
         """The go.mod file."""
@@ -128,6 +131,9 @@ KUBE_SCHEDULER = replace(
 )
 """Kubernetes' own scheduler. Only benchmarks start it, so others need not build it."""
 
+_INSTALLED_WITH = ("config/components/crd/bases", "config/components/webhook")
+"""Where Kueue and JobSet keep their definitions and webhook configurations."""
+
 KUEUE = Release(
     name="kueue",
     module="sigs.k8s.io/kueue",
@@ -136,6 +142,7 @@ KUEUE = Release(
     unlisted=("sigs.k8s.io/scheduler-library",),
     # It reads the certificate of its metrics from a path that no setting names, and that is root's alone.
     replaced=((b"/etc/kueue/metrics/certs", b"kueue-metrics-certs/././"),),
+    kept=_INSTALLED_WITH,
 )
 """Kueue itself, with which its dialect is compared. Only tests and benchmarks of their own start it."""
 
@@ -144,8 +151,9 @@ JOB_SET = Release(
     module="sigs.k8s.io/jobset",
     version="v0.10.1",
     programs=(("jobset", "sigs.k8s.io/jobset"),),
+    kept=_INSTALLED_WITH,
 )
-"""The JobSet controller itself. Only tests of their own start it."""
+"""The JobSet controller itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +199,7 @@ def built(release: Release, tell: Callable[[str], None]) -> Path:
     place = cache() / release.name / release.version
     folder = place / "bin"
     names = [name for name, _ in release.programs]
-    if all((folder / name).exists() for name in names):
+    if _is_complete(release, place):
         return folder
     go = shutil.which("go")
     if go is None:
@@ -201,9 +209,19 @@ def built(release: Release, tell: Callable[[str], None]) -> Path:
         )
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(place):
-        if not all((folder / name).exists() for name in names):
+        if not _is_complete(release, place):
             _build(release, go, place, tell)
     return folder
+
+
+def kept_folder(release: Release, name: str) -> Path:
+    """A folder of the module that a release was built from, one of those that are kept."""
+    return built(release, lambda _: None).parent / _KEPT / name
+
+
+def _is_complete(release: Release, place: Path) -> bool:
+    programs = all((place / "bin" / name).exists() for name, _ in release.programs)
+    return programs and all((place / _KEPT / name).exists() for name in release.kept)
 
 
 def _build(release: Release, go: str, place: Path, tell: Callable[[str], None]) -> None:
@@ -215,23 +233,23 @@ def _build(release: Release, go: str, place: Path, tell: Callable[[str], None]) 
     tell(f"Downloading {release.module} {release.version} and what it stands on.")
     _go([go, "mod", "tidy"], source, release.unlisted)
     for name, package in release.programs:
+        if (place / "bin" / name).exists():
+            continue
         tell(f"Building {name} {release.version}. The first program of a release takes minutes.")
         settings = " ".join(f"-X {variable}={value}" for variable, value in release.variables)
         command = [go, "build", "-ldflags", settings, "-o", str(partial / name), package]
         _go(command, source, release.unlisted)
         _replace(partial / name, release.replaced)
         (partial / name).replace(place / "bin" / name)
-    partial.rmdir()
-
-
-def module_folder(release: Release) -> Path:
-    """The source of a release whose programs were built, as Go has downloaded it."""
-    go = shutil.which("go")
-    if go is None:
-        raise GoMissingError(f"There is no go on the PATH to find the source of {release.module} with.")
-    command = [go, "list", "-m", "-f", "{{.Dir}}", release.module]
-    built_from = cache() / release.name / release.version / "module"
-    return Path(_go(command, built_from, release.unlisted).strip())
+    if release.kept:
+        found = _go([go, "list", "-m", "-f", "{{.Dir}}", release.module], source, release.unlisted)
+        for name in release.kept:
+            # What Go has downloaded may not be written, and so not be removed either.
+            shutil.copytree(Path(found.strip(), name), partial / name, copy_function=shutil.copyfile)
+        shutil.rmtree(place / _KEPT, ignore_errors=True)
+        partial.replace(place / _KEPT)
+    else:
+        partial.rmdir()
 
 
 def _replace(program: Path, texts: tuple[tuple[bytes, bytes], ...]) -> None:

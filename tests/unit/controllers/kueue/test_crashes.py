@@ -114,7 +114,7 @@ def _templates(owner: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.requirement("K95", "K96", "K97", "K98")
+@pytest.mark.requirement("K98")
 @pytest.mark.parametrize("change", [runs, is_stopped])
 @pytest.mark.parametrize("texts", [pytest.param(texts, id=name) for name, texts in LIVES.items()])
 def test_a_crash_at_any_write_comes_to_the_same(texts: list[str], change: Change) -> None:

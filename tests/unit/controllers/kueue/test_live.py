@@ -88,7 +88,7 @@ async def bound(cluster: Controlled, job_name: str = "train") -> list[str]:
     return [each["spec"].get("nodeName", "") for each in pods]
 
 
-@pytest.mark.requirement("K48", "K49", "K58", "K81", "K88", "K89", "K92", "K93", "K11", "K110")
+@pytest.mark.requirement("K48", "K49", "K58", "K81", "K88", "K89", "K11", "K110")
 def test_a_job_is_admitted_started_and_let_go_by_rank() -> None:
     async def live(cluster: Controlled) -> None:
         (workload,) = await cluster.every("Workload")
@@ -127,7 +127,7 @@ def test_pods_that_share_a_domain_are_sent_there_by_a_selector() -> None:
     run(live, *QUEUES, *RACKS, job(4, podset_required_topology=HOST))
 
 
-@pytest.mark.requirement("K15", "K99", "K100", "K105")
+@pytest.mark.requirement("K99", "K100", "K105")
 def test_each_job_of_a_job_set_has_its_rack() -> None:
     async def live(cluster: Controlled) -> None:
         racks = [name.translate(str.maketrans("012345", "001122")) for name in await bound(cluster, "set")]

@@ -12,6 +12,7 @@ from closeknit.controllers.kueue.daemons import owed
 from closeknit.dialects.core.kinds import KINDS
 from closeknit.dialects.store.store import Store
 from closeknit.dialects.store.view import View
+from closeknit.kube.port import DeleteOptions, Propagation
 from closeknit.live.entries import whole_entry_of
 from closeknit.testing.controlling import Controlled
 from tests.unit.controllers.kueue.test_live import RACKS, bound, conditions, objects, run
@@ -46,6 +47,41 @@ def test_the_order_of_a_queue(strategy: str, want: str | None) -> None:
 
     queue = cluster_queue(quota={"nvidia.com/gpu": 4}, queueingStrategy=strategy)
     run(live, topology(), flavor(), queue, local_queue(), *RACKS, job(5, name="large"))
+
+
+def test_who_moves_to_another_queue_lets_those_behind_it_go() -> None:
+    async def live(cluster: Controlled) -> None:
+        await cluster.settle(2)
+        await cluster.create(*objects(job(1, name="small")))
+        await cluster.quiet()
+        assert "QuotaReserved" not in await conditions(cluster, "small")
+        await cluster.patch("Job", "large", {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "guests"}}})
+        await cluster.quiet()
+        assert (await conditions(cluster, "large"))["QuotaReserved"] == "False ExceedsMaxQuota"
+        assert (await conditions(cluster, "small"))["Admitted"] == "True Admitted"
+
+    strict: dict[str, Any] = {"quota": {"nvidia.com/gpu": 4}, "queueingStrategy": "StrictFIFO"}
+    queues = [
+        cluster_queue(**strict), local_queue(), cluster_queue("other", **strict), local_queue("guests", "other"),
+    ]  # fmt: skip
+    run(live, topology(), flavor(), *queues, *RACKS, job(5, name="large"))
+
+
+def test_a_queue_that_stops_being_strict_lets_all_be_tried() -> None:
+    async def live(cluster: Controlled) -> None:
+        await cluster.settle(2)
+        await cluster.create(*objects(job(1, name="b"), job(3, name="c"), job(1, name="d")))
+        await cluster.quiet()
+        await cluster.patch("ClusterQueue", "research", {"spec": {"queueingStrategy": "BestEffortFIFO"}})
+        await cluster.quiet()
+        found = {name: (await conditions(cluster, name))["QuotaReserved"].split()[0] for name in "abcd"}
+        assert found == {"a": "False", "b": "True", "c": "True", "d": "False"}
+        await cluster.delete("Job", "b", options=DeleteOptions(propagation=Propagation.BACKGROUND))
+        await cluster.quiet()
+        assert (await conditions(cluster, "d"))["QuotaReserved"].split()[0] == "True"
+
+    queue = cluster_queue(quota={"nvidia.com/gpu": 4}, queueingStrategy="StrictFIFO")
+    run(live, topology(), flavor(), queue, local_queue(), *RACKS, job(5, name="a"))
 
 
 @pytest.mark.requirement("K118")
@@ -116,7 +152,7 @@ def test_a_queue_is_drained_and_goes_on(kind: str, name: str, reason: str) -> No
     run(live, *QUEUES, *RACKS, job(4))
 
 
-@pytest.mark.requirement("K15", "K49")
+@pytest.mark.requirement("K49")
 def test_a_workload_follows_its_job_as_long_as_it_waits() -> None:
     async def live(cluster: Controlled) -> None:
         assert (await conditions(cluster))["QuotaReserved"] == "False ExceedsMaxQuota"

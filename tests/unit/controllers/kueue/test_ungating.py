@@ -6,11 +6,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from closeknit.controllers.kueue.ungating import PodSetPods, Waiting, decide
+from closeknit.apis import core_v1
+from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
+from closeknit.controllers.kueue.reservations import INDEXES
+from closeknit.controllers.kueue.ungating import PodSetPods, Waiting, decide, observe
 from closeknit.controllers.runtime.writes import Decision, Patch
 from closeknit.dialects.kueue.assignments import Assigned
+from closeknit.dialects.store.store import Entry, Store
+from closeknit.dialects.store.view import View
+from closeknit.dialects.wire.kinds import Kind
 from closeknit.hub.keys import Key
 from closeknit.kube.clock import timestamp
+from closeknit.live.entries import whole_entry_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = "kubernetes.io/hostname"
@@ -94,6 +101,58 @@ def test_pods_that_come_together_are_let_go_together(given: PodSetPods, later: f
 
     assert bool(decision.writes) == (later is None)
     assert decision.again_at == (NOW + timedelta(seconds=later) if later is not None else None)
+
+
+def stored_pod(name: str, workload: str, gates: int = 1) -> Entry:
+    written = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "d",
+            "labels": {"kueue.x-k8s.io/podset": "main"},
+            "annotations": {"kueue.x-k8s.io/workload": workload},
+        },
+        "spec": {"containers": [], "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}] * gates},
+    }
+    return whole_entry_of(Kind("", "Pod", ("v1",), core_v1.Pod), "v1", written)
+
+
+def stored_workload(name: str) -> Entry:
+    admission = {"clusterQueue": "q", "podSetAssignments": [{"name": "main", "count": 2}]}
+    written = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "d"},
+        "spec": {"podSets": [{"name": "main", "count": 2, "template": {"spec": {"containers": []}}}]},
+        "status": {
+            "admission": admission,
+            "conditions": [{"type": kind, "status": "True"} for kind in ("QuotaReserved", "Admitted")],
+        },
+    }
+    kind = Kind("kueue.x-k8s.io", "Workload", ("v1beta2",), wire.Workload)
+    return whole_entry_of(kind, "kueue.x-k8s.io/v1beta2", written)
+
+
+@pytest.mark.requirement("K88", "K92", "K93")
+def test_a_workload_is_looked_at_again_for_its_own_pods_alone() -> None:
+    """Its pods are found by an index: those of others are not even looked at."""
+    view = View(Store(INDEXES))
+    own = stored_workload("w")
+    view.put(own)
+    for i in range(100):
+        view.put(stored_pod(f"other-{i}", f"other-{i}"))
+    view.put(stored_pod("w-0", "w"))
+    (found,) = view.derive(observe, own.key)
+    assert [each.key.name for each in found.waiting] == ["w-0"]
+
+    view.put(stored_pod("other-0", "other-0", gates=0))
+    assert list(view.stale(observe)) == []
+
+    view.put(stored_pod("w-1", "w"))
+    assert list(view.stale(observe)) == [(own.key,)]
+    (found,) = view.derive(observe, own.key)
+    assert [each.key.name for each in found.waiting] == ["w-0", "w-1"]
 
 
 @pytest.mark.requirement("K82")

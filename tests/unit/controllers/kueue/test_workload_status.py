@@ -24,7 +24,7 @@ from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.kube.clock import timestamp
 from closeknit.live.entries import whole_entry_of
-from tests.unit.dialects.kueue.test_workload_objects import admission, hosts, workload
+from tests.unit.dialects.kueue.workloads import admission, hosts, workload
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KIND = next(kind for kind in KUEUE.kinds if kind.kind == "Workload")

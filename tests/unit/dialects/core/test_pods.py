@@ -195,3 +195,13 @@ def test_fields_that_do_not_concern_us_are_fine() -> None:
     status = {"phase": "Pending", "conditions": [], "aFieldOfTheFuture": 1}
 
     assert reading(json.dumps({**POD, "spec": spec, "status": status})).problems == ()
+
+
+def test_pods_that_differ_in_their_index_alone_have_one_shape_that_is_made_once() -> None:
+    labels = [{"app": "train", "apps.kubernetes.io/pod-index": str(index)} for index in range(3)]
+    pods = [read({}, metadata={"name": "p", "labels": each}) for each in labels]
+    other = read({}, metadata={"name": "p", "labels": {"app": "serve"}})
+
+    assert all(pod.shape is pods[0].shape for pod in pods)
+    assert other.shape != pods[0].shape
+    assert dict(pods[2].holding("w").neighbour.labels)["apps.kubernetes.io/pod-index"] == "2"

@@ -8,7 +8,7 @@ from typing import Any
 
 from closeknit.dialects import DIALECTS, Source
 from closeknit.dialects.kueue import KUEUE
-from closeknit.dialects.kueue.compile import Nominated, nominated_as
+from closeknit.dialects.kueue.compile import Nominated, nominations
 from closeknit.dialects.reading import load
 from closeknit.dialects.store.view import View
 
@@ -152,8 +152,7 @@ def nominated(view: View) -> Iterator[Nominated]:
     """All that queues."""
     for shape in KUEUE.compile:
         for stored in view.of(shape):
-            if (found := nominated_as(stored, view)) is not None:
-                yield found
+            yield from nominations(stored, view)
 
 
 QUEUES = (topology(), flavor(), cluster_queue(), local_queue())

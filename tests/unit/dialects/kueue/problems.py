@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from tests.unit.dialects.kit import problems
-from tests.unit.dialects.kueue.kit import (
-    K,
-)
+from tests.unit.dialects.kueue.kit import K
 
 OWN = "metadata.annotations"
+TEMPLATE = "spec.template.metadata.annotations"
 
 
 def at(path: str, key: str, message: str) -> str:

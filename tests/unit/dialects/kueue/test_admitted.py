@@ -32,14 +32,8 @@ from tests.unit.dialects.kueue.kit import (
     topology,
     view_of,
 )
-from tests.unit.dialects.kueue.test_workload_objects import (
-    admission,
-    decided,
-    hosts,
-    nodes_of,
-    pod_set,
-    workload,
-)
+from tests.unit.dialects.kueue.workloads import admission, hosts, pod_set, workload
+from tests.unit.dialects.verdicts import decided, places_of
 
 RACKS = (node("z", "b", "r1", 2), node("b", "b", "r1", 2), node("a", "b", "r2", 2), node("y", "b", "r2", 2))
 
@@ -164,7 +158,7 @@ def test_pods_that_cannot_run_where_they_were_assigned(
 
     assert isinstance(verdict.outcome, Placed) == (want is not None)
     if want is not None:
-        assert nodes_of(verdict) == want
+        assert places_of(verdict) == want
 
 
 @pytest.mark.requirement("K66")

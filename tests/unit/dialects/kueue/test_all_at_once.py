@@ -23,8 +23,8 @@ from tests.unit.dialects.kueue.kit import (
     topology,
     written,
 )
+from tests.unit.dialects.kueue.problems import TEMPLATE
 
-TEMPLATE = "spec.template.metadata.annotations"
 RAK = "example.com/rak"
 UNKNOWN = (
     f'Topology "tree" has no level "{RAK}". Did you mean "{RACK}"? Allowed: "{BLOCK}", "{RACK}", "{HOST}".'

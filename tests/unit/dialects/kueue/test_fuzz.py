@@ -27,7 +27,7 @@ from tests.unit.dialects.kueue.kit import (
     replicated,
     written,
 )
-from tests.unit.dialects.kueue.test_workload_objects import admission, hosts, pod_set, workload
+from tests.unit.dialects.kueue.workloads import admission, hosts, pod_set, workload
 from tests.unit.dialects.test_fuzz import ODD, mutate, places, sound
 
 LAYERS = json.dumps([{"topology": BLOCK, "size": 4}, {"topology": RACK, "size": 2}])

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from closeknit.engine import Engine
 from closeknit.hub.outcome import Placed, Unplaceable
-from closeknit.scheduler.planning import Verdict, plan
 from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
     cluster_queue,
@@ -20,6 +18,7 @@ from tests.unit.dialects.kueue.kit import (
     replicated,
     topology,
 )
+from tests.unit.dialects.verdicts import decided, nodes_of
 
 BLOCK, RACK = "cloud.provider.com/topology-block", "cloud.provider.com/topology-rack"
 TABLE = (
@@ -44,19 +43,8 @@ def machine(name: str, block: str, rack: str, gpus: int = 4) -> str:
     )
 
 
-HIERARCHY = tuple(machine(*row) for row in TABLE)
-
-
-def decided(*texts: str) -> dict[str, Verdict]:
-    read = reading(*QUEUES, *texts)
-    assert [str(problem) for problem in read.problems] == []
-    verdicts = plan(Engine(read.cluster), read.cluster, read.workloads)
-    return {verdict.workload.object.name: verdict for verdict in verdicts}
-
-
-def nodes_of(verdict: Verdict) -> set[str]:
-    assert isinstance(verdict.outcome, Placed)
-    return {assignment.node for assignment in verdict.outcome.assignments}
+MACHINES = tuple(machine(*row) for row in TABLE)
+HIERARCHY = (*QUEUES, *MACHINES)
 
 
 def test_hierarchy_representation_two_racks_of_one_name_in_different_blocks_are_two_racks() -> None:
@@ -83,7 +71,7 @@ def test_story_2_a_workload_that_would_rather_share_a_rack_is_scattered_where_it
 
 @pytest.mark.requirement("K75")
 def test_computing_the_assignment_as_few_values_of_the_label_as_possible_are_used() -> None:
-    cluster = (machine("a", "b", "r1", 2), machine("b", "b", "r2", 3), machine("c", "b", "r3", 4))
+    cluster = (*QUEUES, machine("a", "b", "r1", 2), machine("b", "b", "r2", 3), machine("c", "b", "r3", 4))
 
     assert len(nodes_of(decided(*cluster, job(4, prefer_topology=RACK))["train"])) == 1
     assert len(nodes_of(decided(*cluster, job(7, prefer_topology=RACK))["train"])) == 2
@@ -150,7 +138,7 @@ def test_support_for_replicated_jobs_each_job_has_a_domain_of_its_own() -> None:
     ],
 )
 def test_alpha_what_the_first_version_excluded_is_allowed_today(spec: dict[str, Any]) -> None:
-    texts = (topology("tree", BLOCK, RACK), flavor(), cluster_queue(**spec), local_queue(), *HIERARCHY)
+    texts = (topology("tree", BLOCK, RACK), flavor(), cluster_queue(**spec), local_queue(), *MACHINES)
     read = reading(*texts, job(4, require_topology=RACK))
 
     assert [str(problem) for problem in read.problems] == []

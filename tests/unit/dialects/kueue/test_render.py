@@ -181,6 +181,19 @@ def test_a_homogeneous_assignment_is_a_node_selector() -> None:
     assert spec["nodeSelector"] == {"pool": "tas", HOST: "n3"}
 
 
+@pytest.mark.requirement("K14")
+def test_a_job_set_has_the_gate_even_where_all_its_pods_share_a_host() -> None:
+    view, each, outcome = placed(
+        *QUEUES, *NODES, job_set(replicated("a", 1, 4, podset_required_topology=HOST))
+    )
+    where = assignments(each, each.admissions[0], outcome, view)
+    (replica,) = started(each, each.admissions[0], where)["spec"]["replicatedJobs"]
+    spec = replica["template"]["spec"]["template"]["spec"]
+
+    assert spec["schedulingGates"] == [{"name": f"{K}topology"}]
+    assert spec["nodeSelector"] == {"pool": "tas"}
+
+
 @pytest.mark.requirement("K79")
 def test_any_other_assignment_is_left_to_the_gate() -> None:
     view, each, outcome = placed(*QUEUES, *NODES, job(12, podset_required_topology=RACK))

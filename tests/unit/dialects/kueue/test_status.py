@@ -27,7 +27,7 @@ from tests.unit.dialects.kueue.kit import (
     view_of,
     written,
 )
-from tests.unit.dialects.kueue.test_workload_objects import admission, hosts, pod_set, workload
+from tests.unit.dialects.kueue.workloads import admission, hosts, pod_set, workload
 
 
 def told(shape: type[Any], *texts: str) -> list[str]:

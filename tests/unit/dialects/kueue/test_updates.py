@@ -25,7 +25,7 @@ from tests.unit.dialects.kueue.kit import (
     view_of,
     written,
 )
-from tests.unit.dialects.kueue.test_workload_objects import admission, pod_set, workload
+from tests.unit.dialects.kueue.workloads import admission, pod_set, workload
 
 
 def changes(old: str, new: str) -> list[str]:

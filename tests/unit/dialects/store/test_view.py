@@ -192,6 +192,9 @@ def test_objects_that_come_and_go_leave_nothing_behind() -> None:
         view.derive(app_of, key(f"p{i}"))
         view.put(pod(f"p{i}", "x"))
         view.derive(app_of, key(f"p{i}"))
+        view.derive(summary, key(f"p{i}"))
+        # Nobody asks between the last change of an object and its end.
+        view.put(pod(f"p{i}", "x", node="u"))
         view.remove(key(f"p{i}"))
         view.derive(names_of, "x")
 

@@ -99,7 +99,7 @@ def test_refuses(text: str | bytes, want: str) -> None:
 
 
 def test_a_document_that_cannot_be_readtyped_the_others_readable() -> None:
-    text = "a: b: c\n---\nk: 1\n---\n- [\n---\nx: {w: 1, w: 2}\n---\nz: 1\n"
+    text = "a: b: c\n---\nk: 1\n---\n- [\n---\nkind: {w: 1, w: 2}\n---\nz: 1\n"
     found = list(parse(Source("f", text.encode())))
 
     assert [(result.number, result.content) for result in found if isinstance(result, Document)] == [
@@ -111,7 +111,7 @@ def test_a_document_that_cannot_be_readtyped_the_others_readable() -> None:
     ] == [
         (1, "line 1, column 5"),
         (3, "line 6, column 1"),
-        (4, "x.w"),
+        (4, "kind.w"),
     ]
 
 

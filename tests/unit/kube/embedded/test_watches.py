@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import Selection
 from closeknit.kube.resources import CONFIG_MAPS
@@ -19,4 +21,20 @@ async def test_a_bookmark_never_passes_a_change_that_was_not_handed_out() -> Non
     assert versions[0] <= watcher.version() < versions[1]
     watcher.take()
     assert watcher.version() >= versions[1]
+    await cluster.close()
+
+
+async def test_nobody_is_remembered_who_has_waited_in_vain() -> None:
+    cluster = EmbeddedCluster()
+    kind, _ = cluster.core.kinds.of(CONFIG_MAPS)
+    watcher, _ = await cluster.records.watcher(kind, Selection(), "")
+
+    for _ in range(3):
+        assert not await watcher.wait(0)
+    waiting = asyncio.create_task(watcher.wait(60))
+    await asyncio.sleep(0)
+    assert cluster.core.table(kind).waiting == 1
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert cluster.core.table(kind).waiting == 0
     await cluster.close()

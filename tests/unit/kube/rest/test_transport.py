@@ -6,6 +6,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -20,6 +21,7 @@ from closeknit.kube.errors import (
     UnauthorizedError,
     UnavailableError,
 )
+from closeknit.kube.rest import transport as transport_module
 from closeknit.kube.rest.access import Connection, FixedAccess
 from closeknit.kube.rest.transport import Request, Transport
 from tests.unit.kube.rest.serving import Handler, Script, answer, broken, serving, silent, stream, text
@@ -217,6 +219,31 @@ async def test_lines_are_put_together_from_whatever_comes() -> None:
     pieces = stream(b'{"a', b'":1}\n{"b":2}\n\n{"c"', b":3}\n")
     async with transport(pieces) as (made, _), aclosing(made.lines(READ, seconds=5)) as lines:
         assert [line async for line in lines] == [b'{"a":1}', b'{"b":2}', b'{"c":3}']
+
+
+async def test_a_stream_that_says_much_is_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings, read = 0, transport_module._chunk
+
+    async def counted(*arguments: Any) -> bytes:
+        nonlocal readings
+        readings += 1
+        return await read(*arguments)
+
+    monkeypatch.setattr(transport_module, "_chunk", counted)
+
+    async def talkative(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for number in range(500):
+            await response.write(b"%d\n" % number)
+            # Whoever waits for more gets a turn.
+            await asyncio.sleep(0)
+        return response
+
+    async with transport(talkative) as (made, _), aclosing(made.lines(READ, seconds=60)) as lines:
+        assert [int(line) async for line in lines] == list(range(500))
+
+    assert readings < 100
 
 
 async def test_a_stream_that_breaks_is_unavailable_after_what_was_complete() -> None:

@@ -125,6 +125,12 @@ def summary(plan: jobs.Plan) -> dict[str, Any]:
             id="what it does not know yet is not",
         ),
         pytest.param(
+            a_job({"uncountedTerminatedPods": {"failed": ["a"]}}),
+            [a_pod("a", going=True)],
+            {"creates": 1, "releases": ["a"]},
+            id="a pod that somebody deletes counts as failed and is let go",
+        ),
+        pytest.param(
             a_job(parallelism=2, completions=3, completionMode="Indexed"),
             [a_pod("a", "Succeeded", index=0), a_pod("b", index=2)],
             {"creates": 1},
@@ -231,6 +237,14 @@ def test_a_pod_is_counted_once_whatever_crashes() -> None:
     assert (again.status, [one["metadata"]["uid"] for one in again.releases]) == (None, ["a"])
     assert (second["uncountedTerminatedPods"], second["succeeded"]) == ({}, 1)
     assert (third.status, third.releases) == (None, [])
+
+
+def test_a_pod_that_somebody_deletes_is_noted_as_failed_before_it_is_let_go() -> None:
+    plan = jobs.decide(a_job(), [a_pod("a", going=True)], NOW)
+
+    assert plan.releases == []
+    assert plan.status is not None
+    assert plan.status["uncountedTerminatedPods"] == {"failed": ["a"]}
 
 
 def test_a_finished_job_goes_when_its_time_is_over() -> None:

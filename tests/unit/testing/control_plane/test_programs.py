@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from closeknit.testing.control_plane.programs import (
     Release,
     built,
     cache,
+    kept_folder,
 )
 
 TOY = Release("toy", "example.invalid/toy", "v1.2.3", (("toy", "example.invalid/toy/cmd"),))
@@ -75,6 +77,21 @@ def test_a_build_that_fails_half_way_leaves_no_program(path: Path) -> None:
         built(TOY, lambda _: None)
 
     assert list((cache() / "toy" / "v1.2.3" / "bin").iterdir()) == []
+
+
+def test_folders_of_the_module_are_kept_beside_a_program_that_was_built_before(
+    path: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "downloaded/config/crds").mkdir(parents=True)
+    (tmp_path / "downloaded/config/crds/one.yaml").write_text("kind: One", encoding="utf-8")
+    go_that(path, f'[ "$1" = list ] && echo {tmp_path}/downloaded; [ "$1" != build ]')
+    program = cache() / "toy/v1.2.3/bin/toy"
+    program.parent.mkdir(parents=True)
+    program.touch()
+
+    kept = kept_folder(replace(TOY, kept=("config/crds",)), "config/crds")
+
+    assert [file.read_text(encoding="utf-8") for file in kept.iterdir()] == ["kind: One"]
 
 
 def test_every_release_is_pinned() -> None:

@@ -1,4 +1,4 @@
-"""Dynamo's deployments in a cluster: what each becomes, and what it says of its constraints.
+"""Dynamo's deployments that Grove runs: what each becomes, and what it says of its constraints.
 
 The same on the embedded cluster and, in ``make e2e``, on a real API server. What Grove says of a set is
 written by the tests, as Grove's operator would.
@@ -6,114 +6,16 @@ written by the tests, as Grove's operator would.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from closeknit.controllers.dynamo import OPERATOR
 from closeknit.controllers.operators import OPERATORS
-from closeknit.dialects import Source, operator_settings
 from closeknit.kube.port import KubernetesApi
-from closeknit.testing.control_plane import ControlPlane
-from closeknit.testing.controlling import Controlled, controlling, crash_everywhere
-from closeknit.testing.faulty_api import Fault
-from tests.scenario.controlled import clear, connected, left, real
-
-__all__ = ["real"]
-
-CONDITION = "TopologyConstraintsEnforced"
-MAPPING = {"rack": "t/rack", "host": "kubernetes.io/hostname"}
-
-
-def graph(
-    version: str = "v1alpha1", domain: str = "zone", close: str = "rack", replicas: int = 2, **spec: Any
-) -> dict[str, Any]:
-    """A deployment of a frontend and a worker on two nodes, constrained unless the domains are empty."""
-    pod = {"containers": [{"name": "main", "image": "i"}]}
-    inner = {"topologyConstraint": {"packDomain": close}} if close else {}
-    if version == "v1alpha1":
-        parts: dict[str, Any] = {
-            "services": {
-                "Frontend": {"replicas": 1, "extraPodSpec": {"mainContainer": {"image": "i"}}},
-                "Worker": {
-                    "replicas": replicas,
-                    "multinode": {"nodeCount": 2},
-                    "extraPodSpec": {"mainContainer": {"image": "i"}},
-                    **inner,
-                },
-            }
-        }
-        outer: dict[str, Any] = {"packDomain": domain} if domain else {}
-        name = "topologyProfile"
-    else:
-        parts = {
-            "components": [
-                {"name": "Frontend", "replicas": 1, "podTemplate": {"spec": pod}},
-                {
-                    "name": "Worker",
-                    "replicas": replicas,
-                    "multinode": {"nodeCount": 2},
-                    "podTemplate": {"spec": pod},
-                    **inner,
-                },
-            ]
-        }
-        outer = {"packDomain": domain} if domain else {}
-        name = "clusterTopologyName"
-    constrained = {"topologyConstraint": {name: "tree", **outer}} if domain or close else {}
-    return {
-        "apiVersion": f"nvidia.com/{version}",
-        "kind": "DynamoGraphDeployment",
-        "metadata": {"name": "graph", "namespace": "default"},
-        "spec": {**parts, **constrained, **spec},
-    }
-
-
-PLAIN = graph(domain="", close="")
-
-
-async def says(cluster: Controlled, status: str, reason: str, message: str = "m") -> None:
-    """Let Grove say this of the set."""
-    condition = {
-        "type": "TopologyLevelsUnavailable",
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
-    body = {"status": {"conditions": [condition], "availableReplicas": 1}}
-    await cluster.patch("PodCliqueSet", "graph", body, subresource="status")
-    await cluster.quiet()
-
-
-async def conditions(cluster: Controlled) -> dict[str, str]:
-    found = (await cluster.get("DynamoGraphDeployment", "graph"))["status"]["conditions"]
-    return {each["type"]: f"{each['status']} {each['reason']}: {each['message']}" for each in found}
-
-
-async def events(cluster: Controlled) -> list[str]:
-    await cluster.quiet()
-    return sorted(
-        f"{each['type']} {each['reason']}"
-        for each in await cluster.every("Event")
-        if each["involvedObject"]["kind"] == "DynamoGraphDeployment"
-    )
-
-
-def constraints_of(made: Mapping[str, Any]) -> dict[str, Any]:
-    """The constraints of a PodCliqueSet, by where they stand."""
-    template = made["spec"]["template"]
-    parts = (*template["cliques"], *template.get("podCliqueScalingGroups", ()))
-    found = {
-        "": template.get("topologyConstraint"),
-        **{each["name"]: each.get("topologyConstraint") for each in parts},
-    }
-    return {name: given for name, given in found.items() if given}
-
-
-# ------------------------------------------------------------------------------------------- Grove
+from closeknit.testing.controlling import controlling
+from tests.scenario.controlled import left
+from tests.scenario.deployments import CONDITION, conditions, constraints_of, events, graph, says
 
 
 @pytest.mark.requirement("D17", "D18", "D20", "D21", "D24", "D39")
@@ -176,7 +78,7 @@ async def test_the_condition_follows_what_grove_says_and_each_change_is_told_onc
 
 @pytest.mark.requirement("D1", "D2", "D13", "D43", "D48")
 async def test_a_deployment_without_constraints_has_none_and_no_condition(real: KubernetesApi | None) -> None:
-    async with controlling([OPERATOR], PLAIN, real=real) as cluster:
+    async with controlling([OPERATOR], graph(domain="", close=""), real=real) as cluster:
         await cluster.quiet()
         made = await cluster.get("PodCliqueSet", "graph")
         assert constraints_of(made) == {}
@@ -368,126 +270,3 @@ async def test_a_deployment_runs_by_way_of_grove_and_tells_when_its_topology_cha
             "Pod",
         )
         assert await left(cluster, *kinds) == {}
-
-
-# ------------------------------------------------------------------------------------------- Kueue
-
-
-def mapping(**labels: str) -> Any:
-    text = json.dumps({"operator": {"topologyAwareScheduling": {"domainToLabelMapping": labels or MAPPING}}})
-    found = operator_settings([Source("config", text.encode())])
-    assert not found.problems
-    return found.entries
-
-
-def for_kueue(replicas: int = 2) -> dict[str, Any]:
-    made = graph(domain="", close="rack", replicas=replicas)
-    del made["spec"]["topologyConstraint"]
-    return made
-
-
-@pytest.mark.requirement("D12", "D23")
-async def test_with_a_mapping_a_deployment_becomes_batches_for_kueue(real: KubernetesApi | None) -> None:
-    async with controlling([OPERATOR], for_kueue(), real=real, settings=mapping()) as cluster:
-        await cluster.quiet()
-        assert await cluster.names("PodCliqueSet") == []
-        found = {kind: await cluster.names(kind) for kind in ("Job", "JobSet", "LocalQueue", "ClusterQueue")}
-        assert found == {
-            "Job": ["graph-worker"],
-            "JobSet": ["graph-frontend"],
-            "LocalQueue": [],
-            "ClusterQueue": [],
-        }
-        job = await cluster.get("Job", "graph-worker")
-        assert job["spec"]["suspend"] is True
-        assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "dynamo"
-        template = job["spec"]["template"]["metadata"]["annotations"]
-        assert template["kueue.x-k8s.io/podset-slice-required-topology"] == "t/rack"
-        assert (await conditions(cluster))[CONDITION].startswith("True AllTopologyLevelsAvailable")
-        await cluster.patch("Job", "graph-worker", {"spec": {"suspend": False}})
-        await cluster.quiet()
-        assert (await cluster.get("Job", "graph-worker"))["spec"]["suspend"] is False, (
-            "that is Kueue's to say"
-        )
-
-
-async def test_a_batch_that_is_to_be_another_is_made_anew(real: KubernetesApi | None) -> None:
-    async with controlling([OPERATOR], for_kueue(), real=real, settings=mapping()) as cluster:
-        await cluster.quiet()
-        before = {
-            name: (await cluster.get(kind, name))["metadata"]["uid"]
-            for kind, name in (("Job", "graph-worker"), ("JobSet", "graph-frontend"))
-        }
-        services = {"Worker": {"extraPodSpec": {"mainContainer": {"image": "newer"}}}}
-        await cluster.patch("DynamoGraphDeployment", "graph", {"spec": {"services": services}})
-        await cluster.quiet()
-        job = await cluster.get("Job", "graph-worker")
-        assert job["metadata"]["uid"] != before["graph-worker"]
-        assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "newer"
-        assert (await cluster.get("JobSet", "graph-frontend"))["metadata"]["uid"] == before["graph-frontend"]
-
-
-async def test_a_domain_without_a_label_is_told_of() -> None:
-    async with controlling([OPERATOR], for_kueue(1), settings=mapping(zone="t/zone")) as cluster:
-        await cluster.quiet()
-        assert (await conditions(cluster))[CONDITION] == (
-            "False TopologyLevelsUnavailable: Topology level 'rack' is no longer available in the cluster topology"
-        )
-        assert await events(cluster) == ["Warning TopologyLevelsUnavailable"]
-
-
-@pytest.mark.requirement("D52")
-async def test_a_deployment_that_is_not_for_grove_moves_to_kueue_and_back() -> None:
-    async with controlling([OPERATOR], graph(domain="", close="", replicas=1)) as cluster:
-        await cluster.quiet()
-        for written, expected in (("false", ["JobSet"]), (None, ["PodCliqueSet"])):
-            annotations = {"nvidia.com/enable-grove": written}
-            await cluster.patch("DynamoGraphDeployment", "graph", {"metadata": {"annotations": annotations}})
-            await cluster.quiet()
-            kinds = ("PodCliqueSet", "JobSet", "Job")
-            assert [kind for kind in kinds if await cluster.names(kind)] == expected
-
-
-# ----------------------------------------------------------------------------------------- crashes
-
-
-async def life(
-    point: int | None, fault: Fault, real: KubernetesApi | None = None, settings: Any = ()
-) -> tuple[dict[str, Any], int]:
-    """A deployment that is scaled, loses a level of its topology and its set; what it comes to."""
-    given = for_kueue() if settings else graph()
-    if real is not None:
-        await clear(real)
-    async with controlling(
-        [OPERATOR], given, real=real, point=point, fault=fault, settings=settings
-    ) as cluster:
-        await cluster.quiet()
-        await cluster.patch(
-            "DynamoGraphDeployment", "graph", {"spec": {"services": {"Frontend": {"replicas": 2}}}}
-        )
-        await cluster.quiet()
-        if not settings:
-            await says(cluster, "False", "AllClusterTopologyLevelsAvailable")
-            await says(
-                cluster, "True", "ClusterTopologyLevelsUnavailable", "Unavailable topology domains: [rack]"
-            )
-        await cluster.delete("Job" if settings else "PodCliqueSet", "graph-worker" if settings else "graph")
-        await cluster.quiet()
-        found = await cluster.objects("DynamoGraphDeployment", "PodCliqueSet", "Job", "JobSet")
-        return found, len(cluster.api.writes)
-
-
-@pytest.mark.parametrize("settings", [(), mapping()], ids=["Grove", "Kueue"])
-async def test_a_fault_at_every_write_comes_to_the_same(settings: Any) -> None:
-    assert await crash_everywhere(lambda point, fault: life(point, fault, settings=settings)) > 10
-
-
-@pytest.mark.e2e
-@pytest.mark.long
-@pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER, Fault.UNANSWERED])
-@pytest.mark.parametrize("settings", [(), mapping()], ids=["Grove", "Kueue"])
-async def test_a_fault_at_every_write_to_a_real_api_server(
-    settings: Any, fault: Fault, plane: ControlPlane
-) -> None:
-    async with connected(plane) as real:
-        assert await crash_everywhere(lambda point, fault: life(point, fault, real, settings), [fault]) > 5

@@ -1,0 +1,101 @@
+"""What pods claim that are about to be bound, or cannot be: what to make ready, and what to give back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from closeknit.apis import resource_k8s_io_v1 as wire
+from closeknit.dialects.core.allocating import Reservation, allocations, written_devices
+from closeknit.dialects.core.binding_volumes import Preparation
+from closeknit.dialects.core.devices import GROUP, Id
+from closeknit.dialects.core.pods import claims_of
+from closeknit.dialects.store.objects import Stored
+from closeknit.hub.keys import Key
+from closeknit.hub.problems import Problem
+from closeknit.hub.workload import Workload
+from closeknit.scheduler.cluster_state import ClusterState
+from closeknit.scheduler.commit import Bind
+
+
+def claimed(state: ClusterState, pods: Iterable[Bind]) -> dict[Key, list[Bind]]:
+    """The claims of pods that are to be bound, and who shares each; nothing for most pods."""
+    found: dict[Key, list[Bind]] = {}
+    for bind in pods:
+        pod = state.pod(bind.pod)
+        for each in claims_of(pod.content) if pod is not None else ():
+            if each.kind == "ResourceClaim":
+                found.setdefault(Key(GROUP, each.kind, bind.pod.namespace, each.name), []).append(bind)
+    return found
+
+
+def preparations(
+    state: ClusterState, claims: dict[Key, list[Bind]]
+) -> tuple[Sequence[Preparation], Sequence[Problem]]:
+    """What makes claims ready for their pods; problems where that cannot be."""
+    found: list[Preparation] = []
+    to_allocate: dict[str, list[Key]] = {}
+    for key, binds in claims.items():
+        stored = state.view.get(key)
+        if stored is None:
+            continue
+        if (allocation := stored.content.status.allocation) is None:
+            to_allocate.setdefault(binds[0].node, []).append(key)
+        else:
+            found.append(_reservation(stored, binds, _devices(allocation)))
+    being_given = state.beliefs.devices() if to_allocate else frozenset()
+    for node, keys in to_allocate.items():
+        given, problems = allocations(state.view, node, keys, being_given)
+        if problems:
+            return (), problems
+        for key, written in given.items():
+            stored = state.view.get(key)
+            assert stored is not None
+            found.append(_reservation(stored, claims[key], written_devices(written), written))
+    return found, ()
+
+
+def _reservation(
+    stored: Stored[wire.ResourceClaim],
+    binds: Iterable[Bind],
+    devices: frozenset[Id],
+    written: Mapping[str, Any] | None = None,
+) -> Reservation:
+    pods = tuple((each.pod.name, each.uid) for each in binds)
+    exclusive = written_devices(written, exclusive=True) if written is not None else frozenset()
+    return Reservation(stored.key, stored.content.metadata.uid, devices, pods, written, exclusive)
+
+
+def _devices(allocation: wire.Allocation) -> frozenset[Id]:
+    return frozenset((each.driver, each.pool, each.device) for each in allocation.devices.results)
+
+
+def to_give_back(state: ClusterState, workload: Workload) -> Iterator[Preparation]:
+    """What pods of a unit that wait have got and nobody else uses: it keeps them where they find no room."""
+    assert workload.request is not None
+    sets = [pods for pods in workload.request.root.pod_sets() if pods.claims]
+    if not sets:
+        return
+    waiting = {
+        pod.content.metadata.uid: pod
+        for pods in sets
+        for name in pods.pods
+        if state.is_open(key := Key("", "Pod", workload.object.namespace, name))
+        and (pod := state.pod(key)) is not None
+    }
+    seen: set[str] = set()
+    for pod in waiting.values():
+        for each in claims_of(pod.content):
+            if each.kind != "ResourceClaim" or each.name in seen:
+                continue
+            seen.add(each.name)
+            stored = state.view.get(Key(GROUP, each.kind, pod.namespace, each.name))
+            status = stored.content.status if stored is not None else None
+            if stored is None or status is None or status.allocation is None:
+                continue
+            consumers = status.reserved_for
+            if all(consumer.uid in waiting for consumer in consumers):
+                pods = tuple((consumer.name, consumer.uid) for consumer in consumers)
+                yield Reservation(
+                    stored.key, stored.content.metadata.uid, _devices(status.allocation), pods, allocation={}
+                )

@@ -1,0 +1,181 @@
+"""Every order of events in the binding of a gang whose pods claim devices, with faults at every step.
+
+The model of ``test_commit_protocol`` with claims: what is written into them is what the scheduler writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from closeknit.dialects.core.allocating import FINALIZER, letting_go, reserving
+from closeknit.dialects.core.devices import GROUP
+from closeknit.dialects.core.kinds import KINDS
+from closeknit.hub.keys import Key
+from closeknit.scheduler.answers import Answer
+from closeknit.scheduler.commit import Answered, Call
+from closeknit.scheduler.preparations import Prepare, Undo
+from tests.filters.claims import claim, device, device_class, request, resource_slice
+from tests.property.test_commit_protocol import NAMES, NODES, Model, explore
+from tests.unit.scheduler.objects import pod
+
+KIND = next(each for each in KINDS if each.kind == "ResourceClaim")
+CLAIM_OF = {name: f"c{name}" for name in NAMES}
+
+
+@dataclass
+class ClaimModel(Model):
+    """The same with a claim for each pod, and one device on each node."""
+
+    claims: dict[str, dict[str, Any]] = field(default_factory=dict)
+    versions: dict[int, int] = field(default_factory=dict)
+    """By call that comes late, the version of the claim that it names."""
+
+    def __post_init__(self) -> None:
+        for name, claimed in CLAIM_OF.items():
+            made = claim(claimed, request("gpus"))
+            made["metadata"] |= {"uid": f"uid-{claimed}", "resourceVersion": "1", "finalizers": []}
+            self.claims[claimed] = made
+            reference = [{"name": "gpu", "resourceClaimName": claimed}]
+            self.pods[name] = pod(name, "g", resourceClaims=reference)
+        self.start()
+
+    def others(self) -> Iterable[dict[str, Any]]:
+        yield device_class("gpus")
+        yield from (resource_slice(name, [device("0")]) for name in NODES)
+        yield from deepcopy(list(self.claims.values()))
+
+    # ---- the server ----
+
+    def _carried_out(self, call: Call) -> Answered:
+        if not isinstance(call, Prepare | Undo):
+            return super()._carried_out(call)
+        found = self.claims[call.what.claim.name]
+        named = self.versions.pop(id(call), None)
+        if named is not None and named != int(found["metadata"]["resourceVersion"]):
+            return Answered(call, Answer.CONFLICT)
+        if isinstance(call, Prepare):
+            self._protect(found, named)
+            change = reserving(found, call.what)
+            if isinstance(change, str):
+                return Answered(call, Answer.REFUSED, change)
+        else:
+            change = letting_go(found, call.what) or {}
+        self._write(found, change)
+        if isinstance(call, Undo) and not found["status"].get("allocation"):
+            self._unprotect(found)
+        return Answered(call, Answer.DONE, version=found["metadata"]["resourceVersion"])
+
+    def _protect(self, found: dict[str, Any], named: int | None = None) -> None:
+        if named is None and FINALIZER not in found["metadata"]["finalizers"]:
+            found["metadata"]["finalizers"] = [FINALIZER]
+            self._next(found)
+
+    def _unprotect(self, found: dict[str, Any]) -> None:
+        if found["metadata"]["finalizers"]:
+            found["metadata"]["finalizers"] = []
+            self._next(found)
+
+    def _write(self, found: dict[str, Any], change: Any) -> None:
+        status = {**found.get("status", {}), **change}
+        found["status"] = {name: value for name, value in status.items() if value}
+        if change:
+            self._next(found)
+
+    def _next(self, found: dict[str, Any]) -> None:
+        found["metadata"]["resourceVersion"] = str(int(found["metadata"]["resourceVersion"]) + 1)
+        self.untold[Key(GROUP, "ResourceClaim", "default", found["metadata"]["name"])] = None
+
+    # ---- what happens ----
+
+    def _unfair(self) -> Iterator[tuple[str, Any]]:
+        """Faults at claims; those at bindings are tried without claims."""
+        for what, which in super()._unfair():
+            if what in ("lose node", "rival takes room"):
+                continue
+            if not isinstance(which, int) or isinstance(self.flights[which].call, Prepare | Undo):
+                yield what, which
+
+    def _late(self, i: int) -> None:
+        call = self.flights[i].call
+        if isinstance(call, Prepare | Undo):
+            found = self.claims[call.what.claim.name]
+            if isinstance(call, Prepare):
+                self._protect(found)
+            self.versions[id(call)] = int(found["metadata"]["resourceVersion"])
+        super()._late(i)
+
+    def _tell(self, key: Key) -> None:
+        if key.kind != "ResourceClaim":
+            super()._tell(key)
+            return
+        del self.untold[key]
+        told = deepcopy(self.claims[key.name])
+        self.core.state.heard(KIND, told["apiVersion"], key, told)
+        self.turn()
+
+    def _delete_pod(self, name: str) -> None:
+        """With what the resource claim controller does then."""
+        uid = self.pods[name]["metadata"]["uid"]
+        super()._delete_pod(name)
+        for found in self.claims.values():
+            status = found.get("status", {})
+            valid = [each for each in status.get("reservedFor", ()) if each["uid"] != uid]
+            if len(valid) < len(status.get("reservedFor", ())):
+                self._write(found, {"reservedFor": valid} | ({} if valid else {"allocation": None}))
+
+    # ---- what must hold ----
+
+    def _devices(self, found: dict[str, Any]) -> Iterator[str]:
+        allocation = found.get("status", {}).get("allocation") or {"devices": {"results": []}}
+        yield from (each["pool"] for each in allocation["devices"]["results"])
+
+    def state(self) -> object:
+        view = self.core.state.view
+        believed = tuple(
+            repr(view.get(Key(GROUP, "ResourceClaim", "default", name)).content.status)  # type: ignore[union-attr]
+            for name in sorted(self.claims)
+        )
+        late = tuple(sorted((repr(each.call), self.versions.get(id(each.call))) for each in self.flights))
+        known = tuple(sorted((name, repr(each)) for name, each in self.claims.items()))
+        return super().state(), believed, known, late, self.core.state.beliefs.describe()
+
+    def check(self) -> None:
+        super().check()
+        given = [each for found in self.claims.values() for each in self._devices(found)]
+        assert len(given) == len(set(given)), given
+        for flight in self.flights:
+            if isinstance(flight.call, Prepare) and flight.answer is None and not flight.forgotten:
+                stored = self.core.state.view.get(flight.call.what.claim)
+                assert stored is not None
+                believed = flight.call.what.exclusive <= self.core.state.beliefs.devices()
+                assert believed or stored.content.status.allocation is not None, flight
+
+    def check_end(self) -> None:
+        super().check_end()
+        for name, claimed in CLAIM_OF.items():
+            found = self.pods.get(name)
+            where = found["spec"].get("nodeName") if found is not None else None
+            if found is not None and where and not self.rivals:
+                reserved = self.claims[claimed].get("status", {}).get("reservedFor", ())
+                assert list(self._devices(self.claims[claimed])) == [where]
+                assert [each["uid"] for each in reserved] == [found["metadata"]["uid"]]
+
+
+def test_every_order_without_faults_ends_well() -> None:
+    states, ends = explore(0, made=ClaimModel)
+
+    assert states > 50
+    assert ends >= 1
+
+
+@pytest.mark.slow
+def test_every_order_with_a_fault_at_every_step_ends_well() -> None:
+    states, ends = explore(1, made=ClaimModel)
+
+    assert states > 1000
+    assert ends > 10

@@ -1,0 +1,292 @@
+"""Which devices claims get, and what is written into them."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from random import Random
+from typing import Any
+
+import pytest
+
+from closeknit.dialects.core.allocating import Reservation, allocations, letting_go, reserving
+from closeknit.dialects.core.devices import GROUP
+from closeknit.dialects.core.kinds import KINDS
+from closeknit.hub.keys import Key
+from closeknit.live.entries import key_of
+from closeknit.scheduler.cluster_state import ClusterState
+from tests.filters.cases import Object, node
+from tests.filters.claims import (
+    DRIVER,
+    GPUS,
+    LARGE,
+    MODEL_B,
+    TAINT,
+    claim,
+    device,
+    device_class,
+    request,
+    resource_slice,
+)
+
+
+def view_of(*objects: Object) -> Any:
+    state = ClusterState()
+    for obj in objects:
+        group = obj["apiVersion"].rpartition("/")[0]
+        kind = next(each for each in KINDS if (each.group, each.kind) == (group, obj["kind"]))
+        key = key_of(kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        state.heard(kind, obj["apiVersion"], key, obj)
+    return state.view
+
+
+def key(name: str) -> Key:
+    return Key(GROUP, "ResourceClaim", "default", name)
+
+
+def given(*objects: Object, to: str = "one") -> dict[str, list[str]]:
+    """By claim, the devices that each of its requests gets on node a; nothing where some are missing."""
+    made, problems = allocations(view_of(node("a"), node("b"), *objects), "a", map(key, to.split()))
+    assert bool(made) != bool(problems)
+    return {
+        each.name: [f"{result['request']}={result['device']}" for result in written["devices"]["results"]]
+        for each, written in made.items()
+    }
+
+
+def exactly(**fields: Any) -> Object:
+    return {"name": "main", "exactly": {"deviceClassName": "gpus", **fields}}
+
+
+TWO = resource_slice("a", [device("gpu-10"), device("gpu-2")])
+
+CASES = [
+    pytest.param(
+        [TWO, claim("one", request("gpus"))], {"one": ["main=gpu-2"]}, id="the first device by its number"
+    ),
+    pytest.param(
+        [TWO, claim("one", request("gpus", 2))], {"one": ["main=gpu-2", "main=gpu-10"]}, id="as many as asked"
+    ),
+    pytest.param([TWO, claim("one", request("gpus", 3))], {}, id="too few, so none"),
+    pytest.param(
+        [resource_slice("b", [device("0")]), claim("one", request("gpus"))], {}, id="none of another node"
+    ),
+    pytest.param(
+        [TWO, claim("one", request("gpus")), claim("other", request("gpus"), allocated=[("a", "gpu-2")])],
+        {"one": ["main=gpu-10"]},
+        id="none that another claim has got",
+    ),
+    pytest.param(
+        [
+            resource_slice("a", [device("0", "b", "80Gi"), device("1", "a", "80Gi")]),
+            claim("one", request("gpus", 1, LARGE, name="large"), request("gpus", 1, MODEL_B, name="b")),
+        ],
+        {"one": ["large=1", "b=0"]},
+        id="where selectors overlap, who has a choice leaves the only one to the other",
+    ),
+    pytest.param(
+        [
+            resource_slice("a", [device("0", "b"), device("1")]),
+            claim("one", request("gpus")),
+            claim("other", request("gpus", 1, MODEL_B)),
+        ],
+        {"one": ["main=1"]},
+        id="of equal choices, the one that fewest others could use",
+    ),
+    pytest.param([TWO, claim("one", request("gpus", every=True))],
+                 {"one": ["main=gpu-2", "main=gpu-10"]}, id="all of a node"),
+    pytest.param(
+        [
+            TWO,
+            claim("one", request("gpus", every=True)),
+            claim("other", request("gpus"), allocated=[("a", "gpu-2")]),
+        ],
+        {},
+        id="all of a node, of which one is taken",
+    ),
+    pytest.param([claim("one", request("gpus", every=True)), resource_slice("b", [device("0")])],
+                 {}, id="all of a node that has none"),
+    pytest.param(
+        [
+            TWO,
+            claim("one", exactly(adminAccess=True, count=2)),
+            claim("other", request("gpus"), allocated=[("a", "gpu-2")]),
+        ],
+        {"one": ["main=gpu-2", "main=gpu-10"]},
+        id="who looks after devices gets them whoever else has them",
+    ),
+    pytest.param(
+        [
+            device_class("best", "device.driver == 'nobody'"),
+            TWO,
+            claim(
+                "one",
+                {
+                    "name": "main",
+                    "firstAvailable": [
+                        {"name": "first", "deviceClassName": "best"},
+                        {"name": "second", "deviceClassName": "gpus"},
+                    ],
+                },
+            ),
+        ],
+        {"one": ["main/second=gpu-2"]},
+        id="of several alternatives the first of which there are devices",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("objects", "want"), CASES)
+def test_devices_of_a_claim(objects: list[Object], want: dict[str, list[str]]) -> None:
+    assert given(GPUS, *objects) == want
+
+
+def test_claims_on_one_node_get_theirs_together() -> None:
+    slices = resource_slice("a", [device("0", "b"), device("1")])
+    asked = [claim("any", request("gpus")), claim("only-b", request("gpus", 1, MODEL_B))]
+
+    assert given(GPUS, slices, *asked, to="any only-b") == {"any": ["main=1"], "only-b": ["main=0"]}
+
+
+def test_devices_are_found_exactly_where_some_order_of_giving_finds_them() -> None:
+    """Against every order in which devices could be given to requests, one by one."""
+    dice = Random(5)
+    found = 0
+    for _ in range(60):
+        models = [dice.choice("abc") for _ in range(dice.randint(1, 5))]
+        wanted = [dice.choice(["ab", "bc", "a", "b", "abc"]) for _ in range(dice.randint(1, 4))]
+        slices = resource_slice("a", [device(str(i), model) for i, model in enumerate(models)])
+        requests = [
+            request("gpus", 1, f"device.attributes['{DRIVER}'].model in {list(each)}", name=f"r{i}")
+            for i, each in enumerate(wanted)
+        ]
+        possible = any(
+            all(models[i] in each for i, each in zip(order, wanted, strict=True))
+            for order in permutations(range(len(models)), len(wanted))
+        )
+        got = given(GPUS, slices, claim("one", *requests))
+        assert bool(got) == possible, (models, wanted)
+        if got:
+            found += 1
+            devices = [int(each.partition("=")[2]) for each in sorted(got["one"])]
+            assert len(set(devices)) == len(devices)
+            assert all(models[i] in each for i, each in zip(devices, wanted, strict=True))
+    assert 10 < found < 50
+
+
+def test_what_is_written_tells_drivers_all_that_claim_and_class_say() -> None:
+    configured = device_class("gpus", f"device.driver == '{DRIVER}'")
+    parameters = {"opaque": {"driver": DRIVER, "parameters": {"sharing": "none"}}}
+    configured["spec"]["config"] = [parameters]
+    tolerant = exactly(tolerations=[{"key": "broken", "operator": "Exists"}])
+    asked = claim("one", tolerant)
+    asked["spec"]["devices"]["config"] = [
+        {"requests": ["main"], **parameters},
+        {"requests": ["another"], **parameters},
+        parameters,
+    ]
+    slices = resource_slice("a", [device("0", taints=[TAINT])])
+    made, _ = allocations(view_of(node("a"), configured, slices, asked), "a", [key("one")])
+
+    assert made[key("one")] == {
+        "devices": {
+            "results": [
+                {
+                    "request": "main",
+                    "driver": DRIVER,
+                    "pool": "a",
+                    "device": "0",
+                    "tolerations": [{"key": "broken", "operator": "Exists"}],
+                }
+            ],
+            "config": [
+                {"source": "FromClass", "requests": ["main"], **parameters},
+                {"source": "FromClaim", "requests": ["main"], **parameters},
+                {"source": "FromClaim", **parameters},
+            ],
+        },
+        "nodeSelector": {
+            "nodeSelectorTerms": [
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
+            ]
+        },
+    }
+
+
+# ------------------------------------------------------------------------------------- writing
+
+DEVICE = (DRIVER, "a", "0")
+GIVEN = {"devices": {"results": [{"request": "main", "driver": DRIVER, "pool": "a", "device": "0"}]}}
+OTHER = {"devices": {"results": [{"request": "main", "driver": DRIVER, "pool": "a", "device": "1"}]}}
+OURS = {"resource": "pods", "name": "p", "uid": "u"}
+THEIRS = {"resource": "pods", "name": "q", "uid": "v"}
+
+
+def wanted(allocation: Object | None = GIVEN) -> Reservation:
+    return Reservation(key("one"), "c", frozenset({DEVICE}), (("p", "u"),), allocation)
+
+
+def server(**status: Any) -> Object:
+    return {"metadata": {"name": "one", "uid": "c"}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("has", "want", "change"),
+    [
+        pytest.param(
+            server(), wanted(), {"allocation": GIVEN, "reservedFor": [OURS]}, id="a claim without devices gets both"
+        ),
+        pytest.param(
+            server(allocation=GIVEN, reservedFor=[THEIRS]),
+            wanted(None),
+            {"reservedFor": [THEIRS, OURS]},
+            id="one that has them is reserved for one more",
+        ),
+        pytest.param(
+            server(allocation=GIVEN, reservedFor=[OURS]), wanted(), {}, id="what is written is not written again"
+        ),
+        pytest.param(server(allocation=OTHER), wanted(), "got other devices", id="others were faster"),
+        pytest.param(server(), wanted(None), "lost its devices", id="its devices were given back"),
+        pytest.param(
+            {**server(), "metadata": {"deletionTimestamp": "now"}}, wanted(), "being deleted", id="it goes"
+        ),
+        pytest.param(
+            server(allocation=GIVEN, reservedFor=[{**THEIRS, "uid": str(i)} for i in range(256)]),
+            wanted(None),
+            "reserved for 256 pods",
+            id="it is full",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_written_into_a_claim(has: Object, want: Reservation, change: Object | str) -> None:
+    found = reserving(has, want)
+
+    assert change in found if isinstance(change, str) else found == change
+
+
+@pytest.mark.parametrize(
+    ("has", "had", "change"),
+    [
+        pytest.param(
+            server(allocation=GIVEN, reservedFor=[OURS]),
+            wanted(),
+            {"reservedFor": None, "allocation": None},
+            id="what nobody else uses is given back",
+        ),
+        pytest.param(
+            server(allocation=GIVEN, reservedFor=[OURS, THEIRS]),
+            wanted(),
+            {"reservedFor": [THEIRS]},
+            id="what somebody else uses stays",
+        ),
+        pytest.param(
+            server(allocation=GIVEN, reservedFor=[OURS]),
+            wanted(None),
+            {"reservedFor": None},
+            id="what was there before stays",
+        ),
+        pytest.param(server(allocation=OTHER), wanted(), None, id="what others gave stays"),
+        pytest.param(server(), wanted(), None, id="nothing was written"),
+    ],
+)
+def test_what_is_taken_back(has: Object, had: Reservation, change: Object | None) -> None:
+    assert letting_go(has, had) == change
