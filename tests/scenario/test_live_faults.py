@@ -237,6 +237,47 @@ async def test_an_api_server_that_goes_and_comes_back_is_survived() -> None:
         assert "n0" not in {nodes[f"p{i}"] for i in range(3)}
 
 
+async def test_nothing_is_bound_while_changes_of_nodes_may_have_been_missed() -> None:
+    lost = asyncio.Event()
+
+    async def lossy(method: Trouble, resource: Any, *given: Any, **named: Any) -> AsyncGenerator[Any, None]:
+        if resource != NODES:
+            async for event in method(resource, *given, **named):
+                yield event
+            return
+        if lost.is_set():
+            raise UnavailableError("Nobody is there.")
+        watch = method(resource, *given, **named)
+        while True:
+            coming, losing = asyncio.ensure_future(anext(watch)), asyncio.ensure_future(lost.wait())
+            await asyncio.wait({coming, losing}, return_when=asyncio.FIRST_COMPLETED)
+            if lost.is_set():
+                coming.cancel()
+                raise UnavailableError("The watch was lost.")
+            losing.cancel()
+            yield coming.result()
+
+    live = TroubledLiving()
+    live.api.trouble["watch"] = lossy
+    work = asyncio.create_task(live.scheduler.run())
+    await live.settle()
+    await live.create(*racks())
+    await live.settle()
+    lost.set()
+    await live.settle()
+    await live.create(*GANG)
+    await live.settle(5)
+    assert not any((await live.nodes()).values())
+
+    lost.clear()
+    await live.settle(60)
+
+    assert all((await live.nodes()).values())
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    await live.cluster.close()
+
+
 async def test_a_unit_that_breaks_the_scheduler_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(engine: Any, cluster: Any, workload: Any, accounts: Any, **more: Any) -> Verdict:
         if workload.object.name == "poison":

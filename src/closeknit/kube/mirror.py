@@ -236,7 +236,11 @@ class Mirror(Generic[T]):
             heard = False
             try:
                 watch = self._api.watch(
-                    self._resource, self._selection, resource_version=self._version, into=self._into
+                    self._resource,
+                    self._selection,
+                    resource_version=self._version,
+                    opened=self._note_open,
+                    into=self._into,
                 )
                 async with aclosing(watch) as events:
                     async for event in events:
@@ -287,11 +291,14 @@ class Mirror(Generic[T]):
 
     def _note_word(self, version: str) -> None:
         self._version = version or self._version
+        self._note_open()
+        if self._waiting:
+            self._wake()
+
+    def _note_open(self) -> None:
         self._heard_at = self._clock.monotonic()
         self._broken_at = None
         self._problem = ""
-        if self._waiting:
-            self._wake()
 
     def _note_break(self, problem: object) -> None:
         self._problem = str(problem)

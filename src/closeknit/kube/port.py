@@ -10,7 +10,7 @@ watch hands out may be shared with other watchers and is not to be changed.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
@@ -222,6 +222,7 @@ class KubernetesApi(Protocol):
         *,
         resource_version: str = "",
         timeout: float | None = None,
+        opened: Callable[[], None] | None = None,
         into: None = None,
     ) -> AsyncGenerator[WatchEvent[Object], None]: ...
     @overload
@@ -232,6 +233,7 @@ class KubernetesApi(Protocol):
         *,
         resource_version: str = "",
         timeout: float | None = None,
+        opened: Callable[[], None] | None = None,
         into: type[T],
     ) -> AsyncGenerator[WatchEvent[T], None]: ...
     def watch(
@@ -241,6 +243,7 @@ class KubernetesApi(Protocol):
         *,
         resource_version: str = "",
         timeout: float | None = None,
+        opened: Callable[[], None] | None = None,
         into: type[Any] | None = None,
     ) -> AsyncGenerator[WatchEvent[Any], None]:
         """Changes after a resource version, in order, with bookmarks between them.
@@ -249,6 +252,8 @@ class KubernetesApi(Protocol):
         first, as added. It ends when the server ends it or ``timeout`` seconds
         are over, and raises GoneError when the version is too old. It is one
         connection: who wants to go on calls again with the last version seen.
+        ``opened`` is called when the server has taken the watch, and changes
+        that were missed before come at once.
         Close it (``contextlib.aclosing``) to let go of the connection.
         """
         ...

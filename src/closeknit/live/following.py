@@ -197,6 +197,10 @@ class Following:
         """The mirror of a kind, where it is served."""
         return self._by_name.get((group, kind))
 
+    def is_behind(self, kinds: Iterable[tuple[str, str]]) -> bool:
+        """Whether changes of one of these kinds, by group and name, may have been missed."""
+        return any(mirror.freshness().behind > 0 for each in kinds if (mirror := self._by_name.get(each)))
+
     def freshness(self) -> Mapping[str, Freshness]:
         """How far each kind can be trusted now."""
         return {kind.kind: mirror.freshness() for kind, mirror in self._mirrors.items()}

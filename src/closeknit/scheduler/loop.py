@@ -26,6 +26,8 @@ __all__ = ["USUAL", "Scheduler", "Settings"]
 USUAL = Settings()
 _MANY = 32
 """So many changed objects between two looks are many."""
+_DECISIVE = (("", "Node"), ("", "Pod"))
+"""Kinds of which nothing may have been missed when pods are bound."""
 
 
 class Scheduler:
@@ -131,7 +133,7 @@ class Scheduler:
             self._wake.clear()
             self._look()
             if self._stop_by is None:
-                await self._decide_all()
+                await self._decide_unless_behind()
                 self.core.release_overdue(self._clock.monotonic())
 
     async def _awake(self) -> None:
@@ -158,6 +160,17 @@ class Scheduler:
         for answered in answers:
             self.acting.answered(answered)
         self.core.look(self._clock.monotonic())
+
+    async def _decide_unless_behind(self) -> None:
+        """Decide who waits, unless changes of nodes or pods may have been missed: the next look is soon.
+
+        A node may have come back in another rack, and others may have bound pods to it.
+        """
+        if self.following.is_behind(_DECISIVE):
+            await self._clock.sleep(self.settings.gather_many)
+            self._wake.set()
+        else:
+            await self._decide_all()
 
     async def _decide_all(self) -> None:
         """Decide who waits, for as long as changes may be gathered; others get a turn in between."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import random
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
 import msgspec
@@ -137,6 +137,7 @@ class EmbeddedCluster(KubernetesApi):
         *,
         resource_version: str = "",
         timeout: float | None = None,  # noqa: ASYNC109 (how long the server watches, not how long we wait)
+        opened: Callable[[], None] | None = None,
         into: type[Any] | None = None,
     ) -> AsyncGenerator[WatchEvent[Any], None]:
         kind, version = self.core.kinds.of(resource)
@@ -147,6 +148,8 @@ class EmbeddedCluster(KubernetesApi):
                 _shown(kind, version, record, into),
                 record.obj["metadata"]["resourceVersion"],
             )
+        if opened is not None:
+            opened()
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
         while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from importlib.metadata import version as installed_version
 from random import Random
@@ -159,6 +159,7 @@ class RestApi(KubernetesApi):
         *,
         resource_version: str = "",
         timeout: float | None = None,
+        opened: Callable[[], None] | None = None,
         into: None = None,
     ) -> AsyncGenerator[WatchEvent[Object], None]: ...
     @overload
@@ -169,6 +170,7 @@ class RestApi(KubernetesApi):
         *,
         resource_version: str = "",
         timeout: float | None = None,
+        opened: Callable[[], None] | None = None,
         into: type[T],
     ) -> AsyncGenerator[WatchEvent[T], None]: ...
     async def watch(
@@ -178,6 +180,7 @@ class RestApi(KubernetesApi):
         *,
         resource_version: str = "",
         timeout: float | None = None,  # noqa: ASYNC109 - the server is told when to end the watch
+        opened: Callable[[], None] | None = None,
         into: type[Any] | None = None,
     ) -> AsyncGenerator[WatchEvent[Any], None]:
         # Many watches that began together must not end together.
@@ -192,7 +195,7 @@ class RestApi(KubernetesApi):
         read = decoder(resource, into).event
         # A caller's own limit is kept to the second; else the server is given time to end by itself.
         longest = seconds if timeout is not None else seconds + _WATCH_GRACE
-        async with aclosing(self._transport.lines(request, seconds=longest)) as lines:
+        async with aclosing(self._transport.lines(request, seconds=longest, opened=opened)) as lines:
             async for line in lines:
                 yield read(line)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
@@ -139,14 +139,19 @@ class Transport:
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, ConnectionError) as error:
             raise _BrokenError(_said(error)) from error
 
-    async def lines(self, request: Request, *, seconds: float) -> AsyncGenerator[bytes, None]:
+    async def lines(
+        self, request: Request, *, seconds: float, opened: Callable[[], None] | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """The lines of an answer that goes on, until the server ends it or the time is over.
 
+        ``opened`` is called when the answer begins.
         A connection that breaks is an UnavailableError.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         response = await self._begun(request)
+        if opened is not None:
+            opened()
         try:
             rest, last = b"", loop.time()
             while chunk := await _chunk(request, response, until):
