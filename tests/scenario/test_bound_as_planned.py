@@ -6,6 +6,7 @@ The same cases run on the embedded cluster and, in ``make e2e``, on a real API s
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -48,7 +49,13 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[KubernetesApi]:
 def kai(*samples: str) -> list[bound.Json]:
     """The samples of KAI's design with their pods, and a cluster that is partly in use."""
     files = [KAI / f"{sample}{part}.yaml" for sample in samples for part in ("", "-pods")]
-    return bound.objects_in(KAI / "nodes.yaml", *files)
+    made = bound.objects_in(KAI / "nodes.yaml", *files)
+    if os.environ.get("PUBLISHED") == "1":
+        # The design's spelling is none that KAI's own definition keeps.
+        for each in made:
+            if "subgroups" in each.get("spec", {}):
+                each["spec"]["subGroups"] = each["spec"].pop("subgroups")
+    return made
 
 
 def osmo(workflow: str, cluster: str) -> list[bound.Json]:
