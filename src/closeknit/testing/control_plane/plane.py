@@ -40,7 +40,13 @@ from nodes that keep no lease."""
 class ControlPlane:
     """A running API server with its etcd and controllers, and who may use it."""
 
-    def __init__(self, folder: Path, built: Programs, api_server_flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        built: Programs,
+        api_server_flags: Sequence[str] = (),
+        controllers: Sequence[str] = CONTROLLERS,
+    ) -> None:
         self.folder = folder
         self.programs = built
         self._credentials = Credentials(folder / "credentials")
@@ -61,10 +67,11 @@ class ControlPlane:
         self.server_pair = self._credentials.pair("kube-apiserver", common_name="kube-apiserver")
         self._etcd_pair = self._credentials.pair("etcd", common_name="etcd")
         self._more_flags = tuple(api_server_flags)
-        etcd, peers, api, controllers = free_ports(4)
+        self._controllers = tuple(controllers)
+        etcd, peers, api, healthy = free_ports(4)
         self._etcd_address = f"https://127.0.0.1:{etcd}"
         self._peer_address = f"https://127.0.0.1:{peers}"
-        self._api_port, self._controllers_port = api, controllers
+        self._api_port, self._controllers_port = api, healthy
         self.address = f"https://127.0.0.1:{api}"
         self.kubeconfig = self.kubeconfig_of(self.admin)
         self._api_server: Process | None = None
@@ -162,7 +169,7 @@ class ControlPlane:
             f"--secure-port={self._controllers_port}",
             f"--tls-cert-file={self.server_pair.certificate}",
             f"--tls-private-key-file={self.server_pair.key}",
-            f"--controllers={','.join(CONTROLLERS)}",
+            f"--controllers={','.join(self._controllers)}",
             # Tests wait for controllers, which would otherwise ask the server at a modest rate.
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
@@ -197,7 +204,10 @@ class ControlPlane:
 
 @contextmanager
 def control_plane(
-    *, api_server_flags: Sequence[str] = (), tell: Callable[[str], None] = lambda _: None
+    *,
+    api_server_flags: Sequence[str] = (),
+    controllers: Sequence[str] = CONTROLLERS,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[ControlPlane]:
     """A control plane of its own, built where needed, ready, and gone without a trace at the end.
 
@@ -207,7 +217,7 @@ def control_plane(
     for attempt in range(_ATTEMPTS):
         with ExitStack() as stack:
             folder = stack.enter_context(run_folder(cache() / "runs"))
-            plane = ControlPlane(folder, built, api_server_flags)
+            plane = ControlPlane(folder, built, api_server_flags, controllers)
             try:
                 stack.enter_context(plane.running())
             except PortTakenError:
