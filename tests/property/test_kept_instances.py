@@ -26,6 +26,9 @@ NOT_BEST = [
     pytest.param(1_000_000_306, id="306: a better layout was lost when the steps ran out"),
     pytest.param(1_000_000_571, id="571: the same where groups prefer a block"),
     pytest.param(1_000_000_646, id="646: a pod wants a node to itself beside pods that do not"),
+    pytest.param(
+        1_000_005_446, id="5446: one node stood for a pool in two zones, with nodes of no pool beside both"
+    ),
     pytest.param(1_000_000_742, id="742: patterns of a node were listed again at every step"),
 ]
 """Instances of which the engine once found a placement that was not best."""

@@ -297,15 +297,19 @@ class RuleCompiler:
         """Let one node stand for each domain that takes only one pod; False where that may lose a way.
 
         Nothing is lost where all pods are equal, and every domain lies inside one domain of each level
-        or the other way round: then it does not matter which of its nodes is used.
+        or the other way round: then it does not matter which of its nodes is used. The other way round it
+        does where nodes without the label are beside some of them.
         """
         table, tree = self.tables[0], self._tree
         able = np.flatnonzero((table.fit > 0) & (conflict.domains >= 0))
+        beside = np.flatnonzero((table.fit > 0) & (conflict.domains < 0))
         domains = conflict.domains[able]
         for level in range(tree.depth):
             there = tree.dom[level][able]
             pairs = len(np.unique(domains * len(tree) + there))
-            if pairs not in (len(np.unique(domains)), len(np.unique(there))):
+            if pairs == len(np.unique(domains)):
+                continue
+            if pairs != len(np.unique(there)) or np.isin(tree.dom[level][beside], there).any():
                 return False
         prices = table.price[able] if table.price is not None else np.zeros(len(able), dtype=np.int64)
         ordered = able[np.argsort(prices, kind="stable")]
