@@ -37,16 +37,17 @@ export function drawLabels(canvas, picture, view, ratio, marks) {
     context.lineWidth = 2;
     context.setLineDash(mark.dashed ? [6, 4] : []);
     context.strokeRect(x, y, mark.w * view.scale, mark.h * view.scale);
-    if (mark.text) {
-      context.font = "600 12px system-ui, sans-serif";
-      const wide = context.measureText(mark.text).width + 8;
-      context.fillStyle = theme.accent;
-      context.fillRect(x, y - 16, wide, 16);
-      context.fillStyle = picture.theme === "light" ? "#fff" : "#1b2330";
-      context.fillText(mark.text, x + 4, y - 8);
-    }
   }
   context.setLineDash([]);
+  // After all frames, so that none of them runs through a text.
+  context.font = "600 12px system-ui, sans-serif";
+  for (const mark of marks.filter((each) => each.text)) {
+    const x = (mark.x - view.x) * view.scale, y = (mark.y - view.y) * view.scale;
+    context.fillStyle = theme.accent;
+    context.fillRect(x, y - 16, context.measureText(mark.text).width + 8, 16);
+    context.fillStyle = picture.theme === "light" ? "#fff" : "#1b2330";
+    context.fillText(mark.text, x + 4, y - 8);
+  }
 }
 
 function cut(context, text, width) {

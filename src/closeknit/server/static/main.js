@@ -184,7 +184,7 @@ function mark(outcome, displaced = []) {
   for (const short of outcome.shortfalls ?? [])
     for (const fit of short.best) {
       const domain = model.domainAt(fit.domain);
-      if (domain >= 0 && layout.shown[domain]) marks.push(boxOf(domain, `${fit.fits} of ${short.wanted} fit`, true));
+      if (domain >= 0 && layout.shown[domain]) marks.push(boxOf(domain, `${fit.atLeast ? "at least " : ""}${fit.fits} of ${short.wanted} fit`, true));
     }
   ghost(outcome);
   if (marks.length) camera.showBox(...enclosing(marks));
