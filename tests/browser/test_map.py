@@ -136,6 +136,8 @@ async def test_the_page_asks_for_the_token_and_keeps_it(page: Page, shown: Shown
         await page.wait_for_function(READY)
         await page.reload()
         await page.wait_for_function(READY)
+        # A page that still listens complains about a server that stops.
+        await page.goto("about:blank")
     finally:
         await guarded.stop()
     assert {"401" in said for said in shown.complaints} == {True}

@@ -116,6 +116,12 @@ class ExactLayout:
         if self._steps.taken > self._last_step:
             raise OutOfBudgetError
 
+    def _look(self) -> None:
+        """Patterns can be many on a large node; a handful of looks is worth a step."""
+        self._looks += 1
+        if self._looks % LOOKS_A_STEP == 0:
+            self._take()
+
     def _walk(self, state: _State, below: int) -> int | None:
         """The least cost of placing the rest from a node on, if less than ``below``."""
         if self._ended(state):
@@ -143,6 +149,7 @@ class ExactLayout:
         limit = below
         try:
             for pattern in self._patterns(state):
+                self._look()
                 used = self._use(state, pattern)
                 if used is None:
                     continue
@@ -206,10 +213,7 @@ class ExactLayout:
 
     def _full(self, most: Sequence[int], left: Sequence[int], pattern: Pattern = ()) -> Iterator[Pattern]:
         """Every pattern within bounds that begins like this and to which nothing can be added."""
-        # Patterns can be many on a large node; a handful of looks is worth a step.
-        self._looks += 1
-        if self._looks % LOOKS_A_STEP == 0:
-            self._take()
+        self._look()
         item = len(pattern)
         free = self._watch.counting if self._watch is not None else ()
         """Items that need not take all they can."""
