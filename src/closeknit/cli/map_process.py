@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from closeknit.live.log import Log
 
-NICENESS = 10
+NICENESS = 15
 """How far behind the scheduler it stands where the processor is short; a map may be late."""
 _REST = 5.0
 """Seconds before a map that has ended is started again."""
