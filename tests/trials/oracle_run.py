@@ -95,7 +95,8 @@ def _too_bad(failed: dict[str, list[int]], seconds: list[float]) -> bool:
     ordered = sorted(seconds)
     median, p99 = (ordered[min(int(part * len(ordered)), len(ordered) - 1)] for part in (0.5, 0.99))
     say(f"seconds of the processor: median {median:.2f}, p99 {p99:.2f}, less than {MOST_SECONDS} allowed")
-    return too_many or p99 >= MOST_SECONDS
+    # Of fewer, one in a hundred is the slowest of all, which says more about the machine.
+    return too_many or (len(seconds) >= 100 and p99 >= MOST_SECONDS)
 
 
 def _replay(chosen: Namespace) -> int:

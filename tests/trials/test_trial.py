@@ -216,6 +216,13 @@ def test_a_planted_run_fails_where_more_goes_wrong_than_is_allowed(
     assert f"undecided {kinds['undecided'] / 10:.2f} percent, at most 0.1 allowed" in lines
 
 
+def test_a_planted_run_of_few_is_not_judged_by_its_slowest(monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = planted_trials(seconds=2.0)
+    monkeypatch.setattr(oracle_run, "trial_of", lambda seed, **_: replace(trials[seed], seed=seed))
+
+    assert oracle_run.main(["-n", "99", "--seed", "0", "--processes", "1", "--planted"]) == 0
+
+
 def test_a_placement_that_leaves_out_more_pods_than_planted_is_told_from_one_that_uses_more_domains() -> None:
     fewer = request("train", pods("a", 2, minimum=1))
     one_node = {"a": Counter({"x1": 2})}
