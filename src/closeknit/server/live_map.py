@@ -156,7 +156,8 @@ class LiveMap:
             queue=unit.accounts[0].name[-1].rpartition(" ")[2] if unit.accounts else "",
             priority=unit.priority,
             state=state,
-            pods=pods,
+            # Pods that do not name their PodGroup hold what they use in the name of their controller.
+            pods=pods or len(unit.running),
             open=still_open,
             made_for=list(self._makers(unit)),
         )
