@@ -122,22 +122,17 @@ def up(
             settings=configured,
         )
 
-    try:
-        managed = managed_families(external, controllers=controllers)
-        work = _serve(
-            objects,
-            state,
-            kubeconfig,
-            (port, map_port or 0),
-            workers,
-            admission=lambda cluster: _admission(cluster, managed, configured),
-            gang_api=gang_api or any(each.get("apiVersion") == POD_GROUPS.api_version for each in given),
-        )
-        status = asyncio.run(work)
-    finally:
-        # Nobody listens any more where it points.
-        kubeconfig.unlink(missing_ok=True)
-    finish(status)
+    managed = managed_families(external, controllers=controllers)
+    work = _serve(
+        objects,
+        state,
+        kubeconfig,
+        (port, map_port or 0),
+        workers,
+        admission=lambda cluster: _admission(cluster, managed, configured),
+        gang_api=gang_api or any(each.get("apiVersion") == POD_GROUPS.api_version for each in given),
+    )
+    finish(asyncio.run(work))
 
 
 def _require_ours(kubeconfig: Path) -> None:
@@ -255,15 +250,16 @@ async def _listen(
         await server.stop()
         await cluster.close()
         return ExitStatus.INVALID
-    # Whoever reads that Ctrl-C ends it may press it at once.
-    told = told_to_stop()
-    greet(server.address, shown.server.address)
     try:
+        # Whoever reads that Ctrl-C ends it may press it at once.
+        told = told_to_stop()
+        greet(server.address, shown.server.address)
         await working.run(told, [run_standins(own), shown.run()])
     except InvalidError as error:
         complain(error.problems)
         return ExitStatus.INVALID
     finally:
+        server.remove_kubeconfig(kubeconfig)
         await shown.server.stop()
         await server.stop()
         await cluster.close()

@@ -34,13 +34,14 @@ def running(tmp_path: Path, *arguments: str) -> Iterator[tuple[str, Path]]:
             line = process.stdout.readline()
             assert line, process.stderr.read()
             said += line
+        own = kubeconfig.read_bytes()
         yield said, kubeconfig
         process.send_signal(signal.SIGINT)
         assert "The cluster is down." in process.stdout.read()
         assert process.wait() == 0
         # Nothing but what the scheduler logs.
         assert {json.loads(line)["level"] for line in process.stderr.read().splitlines()} <= {"info"}
-    assert not kubeconfig.exists()
+    assert not kubeconfig.exists() or kubeconfig.read_bytes() != own
 
 
 async def labels(kubeconfig: Path, *, mark: str = "") -> dict[str, dict[str, str]]:
@@ -50,6 +51,16 @@ async def labels(kubeconfig: Path, *, mark: str = "") -> dict[str, dict[str, str
         return {
             node["metadata"]["name"]: node["metadata"]["labels"] for node in (await api.list(NODES)).items
         }
+
+
+def test_a_kubeconfig_that_another_cluster_has_written_since_is_left_to_it(tmp_path: Path) -> None:
+    earlier = running(tmp_path, "--nodes", "rack=1,host=1")
+    with running(tmp_path, "--nodes", "rack=2,host=3") as (_, kubeconfig):
+        written = kubeconfig.read_bytes()
+        with earlier:
+            kubeconfig.write_bytes(written)
+
+        assert len(asyncio.run(labels(kubeconfig))) == 6
 
 
 def test_files_with_nodes_are_the_whole_cluster(tmp_path: Path) -> None:

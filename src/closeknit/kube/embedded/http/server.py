@@ -111,13 +111,22 @@ class Server:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                # JSON is YAML, and kubectl reads both.
-                file.write(msgspec.json.format(msgspec.json.encode(self.kubeconfig()), indent=2) + b"\n")
+                file.write(self._kubeconfig_file())
             temporary.replace(path)
         except OSError:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
+
+    def remove_kubeconfig(self, path: Path) -> None:
+        """Remove the file where it still points here: another server may have written its own since."""
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == self._kubeconfig_file():
+                path.unlink()
+
+    def _kubeconfig_file(self) -> bytes:
+        # JSON is YAML, and kubectl reads both.
+        return msgspec.json.format(msgspec.json.encode(self.kubeconfig()), indent=2) + b"\n"
 
 
 def _loopback(host: str) -> tuple[str, ...]:
