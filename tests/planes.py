@@ -13,18 +13,25 @@ from closeknit.testing.control_plane.programs import Programs, programs
 
 
 @contextmanager
-def running_plane(*api_server_flags: str, controllers: Sequence[str] = CONTROLLERS) -> Iterator[ControlPlane]:
-    """A control plane; where it would have to be built and there is no Go, the test is skipped, and says so."""
+def skipped_without_go() -> Iterator[None]:
+    """Skip the test, and say why, where something would have to be built and there is no Go."""
     try:
-        with control_plane(api_server_flags=api_server_flags, controllers=controllers) as running:
-            yield running
+        yield
     except GoMissingError as error:
         pytest.skip(str(error))
 
 
+@contextmanager
+def running_plane(*api_server_flags: str, controllers: Sequence[str] = CONTROLLERS) -> Iterator[ControlPlane]:
+    """A control plane, or a reason to skip."""
+    with (
+        skipped_without_go(),
+        control_plane(api_server_flags=api_server_flags, controllers=controllers) as running,
+    ):
+        yield running
+
+
+@skipped_without_go()
 def built_programs() -> Programs:
     """The programs of a control plane, kubectl among them, or a reason to skip."""
-    try:
-        return programs()
-    except GoMissingError as error:
-        pytest.skip(str(error))
+    return programs()

@@ -7,8 +7,6 @@ this file puts them to use. Schemas are judged elsewhere as well, faster; rules 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +17,7 @@ import yaml
 
 from closeknit.dialects.definitions import FAMILIES
 from tests.contract.definitions import PROJECTS, published_texts
+from tests.contract.go_modules import go_module
 from tests.contract.test_every_object import (
     A_FEW,
     FOLDERS,
@@ -43,18 +42,9 @@ BUILT_IN = ("kubernetes", "pods")
 @pytest.fixture(scope="session")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program, built once; skipped where there is no Go or its modules cannot be had."""
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("There is no go to build the API server's checks with.")
-    # The checksums that are pinned beside the program are what counts, and not every proxy has a database.
-    env = {**os.environ, "GOFLAGS": "-mod=readonly", "GOSUMDB": "off"}
-    told = subprocess.run(
-        [go, "mod", "download"], cwd=JUDGE, env=env, capture_output=True, text=True, check=False
-    )
-    if told.returncode:
-        pytest.skip(f"The API server's checks cannot be downloaded: {' '.join(told.stderr.split())[:300]}")
     program = tmp_path_factory.mktemp("judge") / "judge"
-    subprocess.run([go, "build", "-o", program, "."], cwd=JUDGE, env=env, check=True)
+    built = go_module(JUDGE, "the API server's checks").run("build", "-o", str(program), ".")
+    assert built.returncode == 0, built.stderr
     return program
 
 

@@ -7,11 +7,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
-import shutil
-import subprocess
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -22,6 +19,7 @@ import yaml
 
 from closeknit.dialects.text import yaml as yaml_text
 from closeknit.dialects.text.documents import Document, Source, parse
+from tests.contract.go_modules import GoModule, go_module
 
 LIBRARY = Path(__file__).with_name("kubectl_yaml")
 REFUSED = "refused"
@@ -126,30 +124,16 @@ def test_without_libyaml_a_text_is_read_the_same_or_refused(monkeypatch: pytest.
 
 
 @pytest.fixture(scope="module")
-def go() -> str:
-    """The Go command, with the library at hand."""
-    found = shutil.which("go")
-    if found is None:
-        pytest.skip("There is no go to build kubectl's YAML library with.")
-    fetched = run([found, "mod", "download"])
-    if fetched.returncode:
-        pytest.skip(f"kubectl's YAML library cannot be downloaded: {' '.join(fetched.stderr.split())[:300]}")
-    return found
-
-
-def run(command: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
-    # The checksums that are pinned beside the program are what counts, and not every proxy has a database.
-    env = {**os.environ, "GOFLAGS": "-mod=readonly", "GOSUMDB": "off"}
-    return subprocess.run(
-        command, cwd=LIBRARY, env=env, input=given, capture_output=True, encoding="utf-8", check=False
-    )
+def library() -> GoModule:
+    """The program that asks the library."""
+    return go_module(LIBRARY, "kubectl's YAML library")
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("kubectl_yaml")
-def test_the_table_says_what_the_library_says(go: str) -> None:
+def test_the_table_says_what_the_library_says(library: GoModule) -> None:
     written = (LIBRARY / "table.jsonl").read_text(encoding="utf-8")
-    said = run([go, "run", "."], written)
+    said = library.run("run", ".", given=written)
 
     assert said.returncode == 0, said.stderr
     assert said.stdout == written
@@ -158,13 +142,13 @@ def test_the_table_says_what_the_library_says(go: str) -> None:
 @pytest.mark.slow
 @pytest.mark.xdist_group("kubectl_yaml")
 @pytest.mark.parametrize("seed", range(3))
-def test_random_scalars_are_read_as_by_the_library(go: str, seed: int) -> None:
+def test_random_scalars_are_read_as_by_the_library(library: GoModule, seed: int) -> None:
     chance = random.Random(seed)
     texts = {
         f"a: {''.join(chance.choices('001789_.eE+-xobfnyNaiT', k=chance.randrange(1, 8)))}"
         for _ in range(30_000)
     }
-    said = run([go, "run", "."], "\n".join(json.dumps([text]) for text in sorted(texts)))
+    said = library.run("run", ".", given="\n".join(json.dumps([text]) for text in sorted(texts)))
 
     assert said.returncode == 0, said.stderr
     assert differing(told(said.stdout)) == {}

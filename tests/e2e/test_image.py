@@ -23,8 +23,8 @@ from typing import Any
 import pytest
 import yaml
 
-from closeknit.testing.control_plane import GoMissingError
 from closeknit.testing.rendered import rendered
+from tests.planes import skipped_without_go
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).parents[2]
@@ -186,11 +186,9 @@ def test_the_image_holds_all_that_it_needs_and_starts_as_the_chart_starts_it() -
             starts(image, pod, LACKING[component])
 
 
+@skipped_without_go()
 def _with_map() -> str:
-    try:
-        return rendered(CHART, "map.enabled=true", "map.certificateSecret=c", "map.tokenSecret=t")
-    except GoMissingError as error:
-        pytest.skip(str(error))
+    return rendered(CHART, "map.enabled=true", "map.certificateSecret=c", "map.tokenSecret=t")
 
 
 COMMANDS = (

@@ -27,10 +27,11 @@ from closeknit.kube.rest import connect, load_access
 from closeknit.live.leadership import LeaseName
 from closeknit.scheduler.instance import Instance
 from closeknit.scheduler.settings import Settings as SchedulerSettings
-from closeknit.testing.control_plane import ControlPlane, GoMissingError
+from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.control_plane.credentials import User
 from closeknit.testing.control_plane.programs import helm
 from closeknit.testing.rendered import MANIFESTS, NAMESPACE, ChartError, manifests, rendered
+from tests.planes import skipped_without_go
 from tests.scenario import bound
 from tests.scenario.admitted import free_port, resource_of
 from tests.scenario.reviewed_manifests import clique_set, kai_topology, named, pod_group
@@ -49,11 +50,9 @@ TOPOLOGY: Json = {
 
 
 @pytest.fixture(scope="module", autouse=True)
+@skipped_without_go()
 def program() -> Path:
-    try:
-        return helm()
-    except GoMissingError as error:
-        pytest.skip(str(error))
+    return helm()
 
 
 @pytest.fixture(scope="module")

@@ -19,11 +19,11 @@ from closeknit.kube.errors import ApiError
 from closeknit.kube.port import KubernetesApi
 from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, JOB_SETS
 from closeknit.kube.rest import connect, load_access
-from closeknit.testing.control_plane import ControlPlane, GoMissingError
+from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.control_plane.installed import RealController, published_definitions, real_job_set
 from closeknit.testing.control_plane.programs import JOB_SET
 from closeknit.testing.controlling import Controlled, controlling
-from tests.planes import running_plane
+from tests.planes import running_plane, skipped_without_go
 from tests.unit.dialects.kueue.kit import HOST, QUEUES, RACK, job_set, node, replicated
 
 Json = dict[str, Any]
@@ -36,11 +36,9 @@ _SETS = "jobset.sigs.k8s.io/"
 def plane() -> Iterator[ControlPlane]:
     """A control plane on which the JobSet controller runs."""
     with running_plane() as running:
-        try:
+        with skipped_without_go():
             controller = real_job_set(running)
             _carry_out(_define(running))
-        except GoMissingError as error:
-            pytest.skip(str(error))
         with controller.running():
             _carry_out(_install(running, controller))
             yield running

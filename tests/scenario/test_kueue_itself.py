@@ -27,11 +27,11 @@ from closeknit.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS
 from closeknit.kube.rest import connect, load_access
 from closeknit.live.following import kinds_read
 from closeknit.testing import accounts
-from closeknit.testing.control_plane import ControlPlane, GoMissingError
+from closeknit.testing.control_plane import ControlPlane
 from closeknit.testing.control_plane.installed import published_definitions, real_kueue
 from closeknit.testing.control_plane.programs import KUEUE
 from closeknit.testing.controlling import Controlled, controlling
-from tests.planes import running_plane
+from tests.planes import running_plane, skipped_without_go
 from tests.scenario import kueue_sides
 from tests.scenario.controlled import MANIFESTS
 from tests.scenario.kueue_sides import Json
@@ -53,11 +53,9 @@ _PROBE = {
 def plane() -> Iterator[ControlPlane]:
     """A control plane on which Kueue runs with its own definitions and webhooks."""
     with running_plane() as running:
-        try:
+        with skipped_without_go():
             asyncio.run(_define(running))
             kueue = real_kueue(running, "batch/job", "pod", gates=(_REASONS,))
-        except GoMissingError as error:
-            pytest.skip(str(error))
         with kueue.running():
             asyncio.run(_install(running, kueue.webhooks()))
             yield running

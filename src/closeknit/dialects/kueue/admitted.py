@@ -98,7 +98,8 @@ def _grown(queued: QueuedWorkload, before: Stored[wire.Workload] | None, view: V
     if wrong:
         # What is wrong with its status is told of the slice itself by who admitted it.
         return queued
-    flavors = {name: dict(each.flavors) for name, (_, each) in given.items()}
+    # Of pod sets that this workload has no more, nothing is kept.
+    flavors = {each.name: dict(given[each.name][1].flavors) for each in pod_sets if each.name in given}
     return replace(queued, pod_sets=tuple(pod_sets), grown_from=flavors, avoided=nodes.unhealthy)
 
 

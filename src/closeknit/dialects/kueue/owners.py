@@ -143,11 +143,9 @@ def pods_of_owner(view: View, owner: Key, workload: Key | None) -> tuple[ReadPod
     that wait for their gate count, since it is Kueue's own.
     """
     marked = pods_of(view, owner, FAMILY, all_waiting=True)
-    while workload is not None and workload != owner:
-        marked += pods_of(view, workload, FAMILY, all_waiting=True)
-        stored = view.get(workload)
-        before = slice_before(view, stored) if stored is not None else None
-        workload = before.key if before is not None else None
+    if workload is not None and workload != owner:
+        for key in _slices(view, workload):
+            marked += pods_of(view, key, FAMILY, all_waiting=True)
     return (*marked, *pods_of(view, owner, "", all_waiting=True), *_labelled(view, owner))
 
 
@@ -189,6 +187,17 @@ def is_replaced(view: View, workload: Key) -> bool:
 def slice_before(view: View, workload: Stored[wire.Workload]) -> Stored[wire.Workload] | None:
     """The Workload whose place this one takes once it is admitted."""
     return next((view.get(key) for key in _replaced(workload)), None)
+
+
+def _slices(view: View, workload: Key) -> Iterator[Key]:
+    """A Workload and those before it, whose places it takes; each once, even if they name each other."""
+    seen: set[Key] = set()
+    while workload not in seen:
+        seen.add(workload)
+        yield workload
+        stored = view.get(workload)
+        before = slice_before(view, stored) if stored is not None else None
+        workload = before.key if before is not None else workload
 
 
 def _replaced(workload: Stored[wire.Workload]) -> Iterator[Key]:

@@ -22,7 +22,6 @@ from tests.unit.dialects.kueue.kit import (
 from tests.unit.dialects.kueue.workloads import admission, hosts, pod_set, workload
 from tests.unit.dialects.verdicts import decided, places_of
 
-REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
 RACKS = (
     node("a1", "b", "r1", 2),
     node("a2", "b", "r1", 2),
@@ -34,9 +33,7 @@ SMALL = workload(pod_set(2), name="first", owner=OWNER, status=admission(hosts({
 
 
 def larger(name: str = "second", before: str = "default/first", count: int = 4, **more: Any) -> str:
-    made = json.loads(workload(pod_set(count), name=name, owner=OWNER, **more))
-    made["metadata"]["annotations"] = {REPLACES: before}
-    return json.dumps(made)
+    return workload(pod_set(count), name=name, owner=OWNER, replaces=before, **more)
 
 
 def kept(*texts: str) -> list[tuple[str, int]]:
@@ -101,3 +98,32 @@ def test_a_slice_that_has_taken_its_place_speaks_for_the_job_alone() -> None:
 @pytest.mark.parametrize("before", ["default/second", "default/gone", "other/first", "first"])
 def test_no_annotation_ends_in_a_circle_or_a_traceback(before: str) -> None:
     assert len(reading(*QUEUES, *RACKS, SMALL, larger(before=before), job(4)).workloads) == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param((larger(before="default/second"),), id="a slice that replaces itself"),
+        pytest.param(
+            (larger("a", "default/b"), larger("b", "default/a")), id="slices that replace each other"
+        ),
+    ],
+)
+@pytest.mark.parametrize("owner", [(), (job(4),)], ids=["without their Job", "with their Job"])
+def test_slices_in_a_circle_are_read_like_one_that_replaces_nothing(
+    given: tuple[str, ...], owner: tuple[str, ...]
+) -> None:
+    (verdict,) = decided(*QUEUES, *RACKS, *given, *owner).values()
+
+    assert len(places_of(verdict)) == 4
+
+
+@pytest.mark.parametrize("names", [("old",), ("main", "old")], ids=["alone", "beside one that it has"])
+def test_a_pod_set_that_the_larger_slice_has_no_more_leaves_nothing_behind(names: tuple[str, ...]) -> None:
+    held = [admission(hosts({"a1": 1}), 1, name)["admission"]["podSetAssignments"][0] for name in names]
+    status = {"admission": {"clusterQueue": "research", "podSetAssignments": held}}
+    before = workload(*(pod_set(1, name) for name in names), name="first", owner=OWNER, status=status)
+
+    verdicts = decided(*QUEUES, *RACKS, before, larger())
+
+    assert len(places_of(verdicts["second"])) == 4 - ("main" in names)

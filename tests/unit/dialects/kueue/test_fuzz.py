@@ -68,6 +68,7 @@ DOCUMENTS: list[Any] = [
             priority=3,
         ),
         workload(name="held", status=admission(hosts({"n1": 4}))),
+        workload(pod_set(5), name="grown", replaces="default/held"),
         workload(
             name="part",
             owner=("Job", "early"),
@@ -76,7 +77,23 @@ DOCUMENTS: list[Any] = [
         ),
     )
 ]  # fmt: skip
-WORDS = [RACK, "team", "research", "tas", "tree", "true", "3", LAYERS, "[{}]", "[1, {}]", '{"a": 1}', f"{K}x"]
+WORDS = [
+    RACK,
+    "team",
+    "held",
+    "grown",
+    "default/grown",
+    "research",
+    "tas",
+    "tree",
+    "true",
+    "3",
+    LAYERS,
+    "[{}]",
+    "[1, {}]",
+    '{"a": 1}',
+    f"{K}x",
+]
 PLACES = list(places(DOCUMENTS))
 CHANGES = ("delete", "replace", "replace", "rename", "repeat", "wrap", "stringify")
 
@@ -102,7 +119,7 @@ def test_the_manifests_are_valid_to_begin_with() -> None:
     found = read([Source("f", text_of(DOCUMENTS))])
 
     assert [str(problem) for problem in found.problems] == []
-    assert len(found.workloads) == 8
+    assert len(found.workloads) == 8, "Slices of one elastic workload count as one."
     sound(found)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from closeknit.apis import kueue_keys as keys
 from tests.unit.dialects.kueue.kit import HOST, K, node, template
 
 NODES = (node("n1", "b", "r1"), node("n2", "b", "r1"), node("n3", "b", "r2"))
@@ -22,9 +23,12 @@ def workload(
     owner: tuple[str, str] | None = None,
     status: Mapping[str, Any] | None = None,
     version: str = "v1beta2",
+    replaces: str = "",
     **spec: Any,
 ) -> str:
     metadata: dict[str, Any] = {"name": name}
+    if replaces:
+        metadata["annotations"] = {keys.REPLACES: replaces}
     if owner is not None:
         kind, whose = owner
         group = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "Pod": "v1"}[kind]
