@@ -6,9 +6,8 @@ import base64
 import binascii
 import ipaddress
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Final
 
 from closeknit.kube.embedded.amounts import canonical
@@ -65,7 +64,7 @@ class Findings:
         *,
         canonical: bool = False,
         complete: bool = True,
-        settled: Mapping[str, Any] = MappingProxyType({}),
+        settled: Collection[str] = (),
     ) -> None:
         self.unknown: list[str] = []
         """Paths of fields that no schema knows."""
@@ -75,7 +74,7 @@ class Findings:
         self.complete = complete
         """Whether it is a whole object: what is left out gets its default, and what is empty goes."""
         self.settled = settled
-        """Fields of the whole object that were walked before: no walk goes below those that are the same."""
+        """Fields of the whole object that are settled already: no walk goes below them."""
 
 
 def settle(schema: Schema, value: Any, path: str, found: Findings) -> Any:
@@ -125,9 +124,9 @@ _META: Final = ("apiVersion", "kind", "metadata")
 def _settle_object(schema: Schema, value: dict[str, Any], path: str, found: Findings) -> None:
     properties, additional = schema.properties, schema.additional
     doomed: list[str] | None = None
-    unchanged = () if path else [name for name, item in found.settled.items() if value.get(name) == item]
+    settled_before = () if path else found.settled
     for name, item in value.items():
-        if unchanged and name in unchanged:
+        if settled_before and name in settled_before:
             continue
         part = properties.get(name) or additional
         if part is None:

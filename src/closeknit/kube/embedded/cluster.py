@@ -142,14 +142,14 @@ class EmbeddedCluster(KubernetesApi):
     ) -> AsyncGenerator[WatchEvent[Any], None]:
         kind, version = self.core.kinds.of(resource)
         watcher, present = await self.records.watcher(kind, selection, resource_version)
+        if opened is not None:
+            opened()
         for record in present:
             yield Change(
                 ChangeType.ADDED,
                 _shown(kind, version, record, into),
                 record.obj["metadata"]["resourceVersion"],
             )
-        if opened is not None:
-            opened()
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
         while True:

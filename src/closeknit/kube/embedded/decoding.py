@@ -12,6 +12,7 @@ from closeknit.kube.embedded import metadata
 from closeknit.kube.embedded.checking import DUPLICATE, TYPE_INVALID, Findings, settle
 from closeknit.kube.embedded.core import Core, WriteOptions
 from closeknit.kube.embedded.kinds import Kind, Object
+from closeknit.kube.embedded.store import Record
 from closeknit.kube.errors import BadRequestError, Cause
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -39,7 +40,7 @@ def read(
 ) -> tuple[Object, list[Cause]]:
     """Make an object of what was sent, in place, and say what its schema does not allow.
 
-    Fields that are the same in ``settled``, an object of the same version that was read before, are good.
+    Fields that are the same in ``settled``, an object that the same schema has settled, are good.
     What cannot be read at all is a BadRequestError; so are unknown fields, where they are to be refused.
     """
     resource = kind.resources[version]
@@ -56,7 +57,9 @@ def read(
         obj["metadata"] = {}
     if not isinstance(obj["metadata"], dict):
         raise BadRequestError(f"{resource.kind}: metadata must be an object.")
-    found = Findings(canonical=kind.builtin, settled=settled)
+    # Compared as JSON, for which true is not 1.
+    same = [name for name, item in settled.items() if name in obj and _encode(obj[name]) == _encode(item)]
+    found = Findings(canonical=kind.builtin, settled=same)
     settle(kind.schemas[version], obj, "", found)
     if found.unknown:
         _report(kind, version, found.unknown, options)
@@ -67,6 +70,16 @@ def read(
             owner for index, owner in enumerate(owners) if owner not in owners[:index]
         ]
     return obj, found.causes
+
+
+def stored(kind: Kind, record: Record) -> Object:
+    """A stored object as the kind's schema settles it now, which may be another than when it was stored."""
+    schema = kind.schemas[kind.storage]
+    if record.schema is schema:
+        return record.obj
+    obj = copied(record.obj)
+    settle(schema, obj, "", Findings(canonical=kind.builtin))
+    return obj
 
 
 def _report(kind: Kind, version: str, unknown: list[str], options: WriteOptions) -> None:

@@ -28,7 +28,7 @@ class Rules:
         """Prepare a new object."""
 
     def updating(self, obj: Object, old: Mapping[str, Any], core: Core) -> None:
-        """Prepare the next version of an object."""
+        """Prepare the next version of an object, which may share fields with the old one: replace those."""
 
     def problems(self, obj: Mapping[str, Any], core: Core) -> Iterator[Cause]:
         """What is wrong with an object beyond its schema."""

@@ -189,7 +189,8 @@ class PodRules(Rules):
 
     def updating(self, obj: Object, old: Mapping[str, Any], core: Core) -> None:
         """What was written into the pod when it was made stays, also where a writer leaves it out."""
-        spec = obj["spec"]
+        # A write of the status shares its spec with the old version.
+        spec = obj["spec"] = dict(obj["spec"])
         _tolerate(spec)
         for field in ("priority", "preemptionPolicy"):
             if field in old["spec"]:

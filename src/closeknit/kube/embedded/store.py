@@ -17,6 +17,8 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
+from closeknit.kube.embedded.schema import Schema
+
 Key: TypeAlias = tuple[str, str]
 """Namespace and name; the namespace is empty where a kind has none."""
 
@@ -35,11 +37,13 @@ class Record:
     time. What was used last is kept as it is beside, until others have been used.
     """
 
-    __slots__ = ("_obj", "_raw", "key", "version")
+    __slots__ = ("_obj", "_raw", "key", "schema", "version")
 
     def __init__(self, key: Key, version: int, obj: dict[str, Any] | None, raw: bytes | None = None) -> None:
         self.key = key
         self.version = version
+        self.schema: Schema | None = None
+        """The schema that has settled the object, where it is known. The next version of it keeps that."""
         self._obj = obj
         self._raw = raw
 
@@ -259,6 +263,8 @@ class Store:
             obj["metadata"]["resourceVersion"] = str(version)
             record = _noted(Record(key, version, obj, _encode(obj)))
         before = table.put(key, record)
+        if record is not None and before is not None:
+            record.schema = before.schema
         event = Event(version, before, record)
         if self._journal is None:
             table.announce(event)

@@ -64,7 +64,9 @@ async def create(
     meta["managedFields"] = owners
     if options.dry_run:
         return Record(key, 0, obj)
-    return _stored(core.store.write(table, key, obj))
+    record = _stored(core.store.write(table, key, obj))
+    record.schema = kind.schemas[version]
+    return record
 
 
 def _stored(record: Record | None) -> Record:
@@ -120,16 +122,22 @@ async def update(core: Core, target: Target, change: Callable[[Object], Object])
     kind, version, key = target.kind, target.version, target.key
     for _ in range(_TRIES):
         record = core.find(kind, key)
-        live = kind.read_as(record.obj, version)
-        obj, causes = decoding.read(kind, version, change(live), target.options, settled=live)
+        old = decoding.stored(kind, record)
+        live = kind.read_as(old, version)
+        settled = live if version == kind.storage else {}
+        obj, causes = decoding.read(kind, version, change(live), target.options, settled=settled)
         _require_same(kind, record, obj)
-        obj = _next_version(core, kind, kind.stored_as(obj, version), record.obj, target.subresource)
+        obj = _next_version(core, kind, kind.stored_as(obj, version), old, target.subresource)
         if core.mutating or core.validating:
-            causes = await admit(core, target, "UPDATE", obj, record.obj) or causes
+            # Hooks may change any part of it, also those that it shares with the old one.
+            obj = decoding.copied(obj)
+            causes = await admit(core, target, "UPDATE", obj, old) or causes
             if core.table(kind).get(key) is not record:
                 continue
-        decoding.refuse_invalid(kind, obj, record.obj, causes, core)
-        return _commit(core, target, record, obj)
+        decoding.refuse_invalid(kind, obj, old, causes, core)
+        record = _commit(core, target, record, obj)
+        record.schema = kind.schemas[version]
+        return record
     raise kind.modified(key[1])
 
 
@@ -158,12 +166,14 @@ def _require_same(kind: Kind, record: Record, obj: Object) -> None:
 
 
 def _next_version(core: Core, kind: Kind, obj: Object, old: Mapping[str, Any], subresource: str) -> Object:
-    """The next version of an object, with what this way of writing must not touch taken from the old one."""
+    """The next version of an object, with what this way of writing must not touch taken from the old one.
+
+    What is taken is shared: only the metadata's own fields are changed here, and whole fields of the object.
+    """
     old_meta = old["metadata"]
     if subresource == "status":
         sent = obj
-        # Hooks may change any part of it; everything else here touches the metadata only.
-        obj = decoding.copied(old) if core.mutating else {**old, "metadata": dict(old_meta)}
+        obj = {**old, "metadata": dict(old_meta)}
         obj.pop("status", None)
         if "status" in sent:
             obj["status"] = sent["status"]

@@ -302,3 +302,85 @@ async def test_a_hook_that_breaks_an_object_is_told_so(cluster: EmbeddedCluster)
 
     with pytest.raises(errors.InvalidObjectError, match=r"spec\.size"):
         await cluster.create(WIDGETS, widget(size=1))
+
+
+async def test_a_hook_that_changes_parts_of_a_refused_write_changes_nothing_that_is_stored(
+    cluster: EmbeddedCluster,
+) -> None:
+    await cluster.create(WIDGETS, widget(size=1))
+    status = MergePatch({"status": {"replicas": 1}})
+    before = await cluster.patch(WIDGETS, "w", status, namespace="default", subresource="status")
+
+    def damage(request: Any) -> None:
+        request.obj["spec"]["size"] = 2
+        request.obj["status"]["replicas"] = 2
+        raise errors.ForbiddenError("admission said no")
+
+    cluster.admit(damage, mutating=True)
+    for patch, subresource in (
+        (MergePatch({"metadata": {"labels": {"a": "b"}}}), ""),
+        (MergePatch({"status": {"ready": True}}), "status"),
+    ):
+        with pytest.raises(errors.ForbiddenError, match="admission said no"):
+            await cluster.patch(WIDGETS, "w", patch, namespace="default", subresource=subresource)
+
+    [stored] = (await cluster.list(WIDGETS)).items
+    assert stored == before
+    # What others share with the store is the same, too.
+    assert cluster.core.find(cluster.core.kinds.of(WIDGETS)[0], ("default", "w")).obj == before
+
+
+async def _with_new_schema(cluster: EmbeddedCluster) -> None:
+    """Let the spec of widgets lose its label and get a shape that is round by default."""
+    properties = {name: part for name, part in SPEC["properties"].items() if name != "label"}
+    spec = {**SPEC, "properties": {**properties, "shape": {"type": "string", "default": "round"}}}
+    found = await cluster.get(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com")
+    for version in found["spec"]["versions"]:
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"] = spec
+    await cluster.replace(CUSTOM_RESOURCE_DEFINITIONS, found)
+
+
+@pytest.mark.parametrize(
+    ("patch", "subresource"),
+    [
+        pytest.param(MergePatch({"metadata": {"labels": {"a": "b"}}}), "", id="a write of the metadata"),
+        pytest.param(MergePatch({"spec": {"size": 2}}), "", id="a write of the spec"),
+        pytest.param(MergePatch({"status": {"ready": True}}), "status", id="a write of the status"),
+        pytest.param(MergePatch({"spec": {"replicas": 2}}), "scale", id="a write of the scale"),
+    ],
+)
+@pytest.mark.parametrize("resource", [WIDGETS, OLD_WIDGETS], ids=["in the stored version", "in another"])
+async def test_a_write_after_a_change_of_the_schema_prunes_and_defaults_what_was_stored_before(
+    cluster: EmbeddedCluster, resource: Resource, patch: MergePatch, subresource: str
+) -> None:
+    await cluster.create(WIDGETS, widget(size=1, label="old"))
+    await _with_new_schema(cluster)
+
+    await cluster.patch(resource, "w", patch, namespace="default", subresource=subresource)
+
+    spec = (await cluster.get(WIDGETS, "w", namespace="default"))["spec"]
+    assert "label" not in spec
+    assert spec["shape"] == "round"
+
+
+async def test_an_object_marked_for_deletion_after_a_change_of_the_schema_is_pruned_by_the_next_write(
+    cluster: EmbeddedCluster,
+) -> None:
+    held = widget(size=1, label="old")
+    held["metadata"]["finalizers"] = ["example.com/held"]
+    await cluster.create(WIDGETS, held)
+    await _with_new_schema(cluster)
+    await cluster.delete(WIDGETS, "w", namespace="default")
+
+    patch = MergePatch({"metadata": {"labels": {"a": "b"}}})
+    changed = await cluster.patch(WIDGETS, "w", patch, namespace="default")
+
+    assert changed["spec"] == {"size": 1, "color": "red", "shape": "round"}
+
+
+async def test_true_is_no_number_also_where_the_number_was_1(cluster: EmbeddedCluster) -> None:
+    await cluster.create(WIDGETS, widget(size=1))
+    patch = MergePatch({"spec": {"size": True}, "metadata": {"labels": {"a": "b"}}})
+
+    with pytest.raises(errors.InvalidObjectError, match=r"spec\.size"):
+        await cluster.patch(WIDGETS, "w", patch, namespace="default")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 
 from closeknit.kube.embedded.cluster import EmbeddedCluster
 from closeknit.kube.port import Selection
@@ -37,4 +38,18 @@ async def test_nobody_is_remembered_who_has_waited_in_vain() -> None:
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert cluster.core.table(kind).waiting == 0
+    await cluster.close()
+
+
+async def test_a_watch_says_that_it_is_open_before_it_hands_out_anything() -> None:
+    cluster = EmbeddedCluster()
+    await cluster.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "default"}})
+    heard: list[str] = []
+
+    async with aclosing(cluster.watch(CONFIG_MAPS, opened=lambda: heard.append("open"))) as events:
+        async for event in events:
+            heard.append(type(event).__name__)
+            break
+
+    assert heard == ["open", "Change"]
     await cluster.close()
