@@ -171,9 +171,11 @@ class ClaimModel(Model):
         assert len(given) == len(set(given)), given
         for flight in self.flights:
             if isinstance(flight.call, Prepare) and flight.answer is None and not flight.forgotten:
-                stored = self.core.state.view.get(flight.call.what.claim)
+                what = flight.call.what
+                stored = self.core.state.view.get(what.claim)
                 assert stored is not None
-                believed = flight.call.what.exclusive <= self.core.state.beliefs.devices()
+                assert isinstance(what, Reservation)
+                believed = what.exclusive <= self.core.state.beliefs.devices()
                 assert believed or stored.content.status.allocation is not None, flight
 
     def check_end(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
@@ -202,7 +201,7 @@ async def test_volumes_are_made_where_a_gang_is_placed_and_its_class_allows_them
             zonal,
             *(volume_claim(f"data{i}", class_name="zonal") for i in range(2)),
             pod_group("v", minMember=2, topologyConstraint=together("rack")),
-            *(pod(f"v{i}", "v", gpus=0, **mounted(f"data{i}")) for i in range(2)),
+            *(pod(f"v{i}", "v", gpus=0, **mounting(f"data{i}")) for i in range(2)),
         ],
     )
     providing = asyncio.create_task(provide(api))
@@ -230,7 +229,7 @@ async def test_volumes_that_exist_are_bound_each_to_one_pod_on_its_node(api: Kub
             *local,
             *(volume_claim(f"data{i}", class_name="local") for i in range(2)),
             pod_group("v", minMember=2, topologyConstraint=together("rack")),
-            *(pod(f"v{i}", "v", gpus=0, **mounted(f"data{i}")) for i in range(2)),
+            *(pod(f"v{i}", "v", gpus=0, **mounting(f"data{i}")) for i in range(2)),
         ],
     )
     async with bound.scheduling(api):
@@ -251,7 +250,7 @@ async def test_a_gang_that_reaches_no_free_volume_waits(api: KubernetesApi) -> N
             volume("elsewhere", storageClassName="local", **on_nodes("nowhere")),
             volume_claim("data", class_name="local"),
             pod_group("v", minMember=1, topologyConstraint=together("rack")),
-            pod("v0", "v", gpus=0, **mounted("data")),
+            pod("v0", "v", gpus=0, **mounting("data")),
         ],
     )
     async with bound.scheduling(api):
@@ -259,7 +258,3 @@ async def test_a_gang_that_reaches_no_free_volume_waits(api: KubernetesApi) -> N
 
     assert not (await bound.nodes_of(api))["v0"]
     assert told["status"] == "False"
-
-
-def mounted(name: str) -> Any:
-    return mounting(name)

@@ -10,8 +10,8 @@ from closeknit.apis import core_v1
 from closeknit.apis.pod_makers import PodMaker
 from closeknit.dialects.compiling import check_object, compile_object, to_place
 from closeknit.dialects.core import kinds as core_kinds
-from closeknit.dialects.core.claims import held_for, read_node
 from closeknit.dialects.core.namespaces import by_name
+from closeknit.dialects.core.node_amounts import held_for, read_node
 from closeknit.dialects.core.notes import not_in_sight
 from closeknit.dialects.core.pods import ReadPod
 from closeknit.dialects.core.priority import queue_order

@@ -153,10 +153,11 @@ class Acting:
                 assert isinstance(what, VolumeBinding)
                 ready = volume_ready(self._state, what, commit.nodes_of(what.pods))
                 if ready is True:
-                    self._act(under_way, commit.ready_now(what.claim))
+                    commit.preparations.ready_now(what.claim)
                 elif ready or unit in late:
                     why = ready or f"PersistentVolumeClaim {what.claim.name} got no volume in time."
-                    self._act(under_way, commit.cannot_prepare(why))
+                    commit.cannot_prepare(why)
+            self._act(under_way, ())
 
     def settled(self) -> list[Settled]:
         """The commits that have come to their end since the last call."""

@@ -175,7 +175,8 @@ class Binder:
                     await self._api.evict(pod.name, namespace=pod.namespace, options=options)
                 case _:
                     write = prepare if isinstance(call, Prepare) else undo
-                    return Answered(call, *await write(self._api, self._resources, call.what))
+                    answer, why, version = await write(self._api, self._resources, call.what)
+                    return Answered(call, answer, why, version=version)
         except ApiError as error:
             return Answered(call, answer_to(error), str(error))
         return Answered(call, Answer.DONE)

@@ -8,7 +8,6 @@ from typing import Any
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.dialects.core.allocating import Reservation, allocations, written_devices
 from closeknit.dialects.core.binding_volumes import (
-    SELECTED_NODE,
     Preparation,
     VolumeBinding,
     chosen_volumes,
@@ -16,7 +15,7 @@ from closeknit.dialects.core.binding_volumes import (
 )
 from closeknit.dialects.core.devices import GROUP, Id
 from closeknit.dialects.core.pods import claims_of
-from closeknit.dialects.core.volumes import reaches
+from closeknit.dialects.core.volumes import SELECTED_NODE, reaches
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem

@@ -18,7 +18,7 @@ from closeknit.apis import core_v1
 from closeknit.apis import kueue_x_k8s_io_v1beta2 as wire
 from closeknit.dialects.compiling import place_object, topologies_of
 from closeknit.dialects.core.allocated import as_resources
-from closeknit.dialects.core.claims import node_of
+from closeknit.dialects.core.node_amounts import node_of
 from closeknit.dialects.core.pods import Stage, read_pod
 from closeknit.dialects.family import Family
 from closeknit.dialects.kai import KAI

@@ -174,26 +174,22 @@ class Commit:
 
     def prepared(self, claim: Key, answer: Answer, why: str = "") -> list[Action]:
         """A call to make a claim ready was answered."""
-        return [*self.preparations.prepared(claim, answer, why), *self.advance()]
+        return list(self.preparations.prepared(claim, answer, why))
 
     def undone(self, claim: Key, answer: Answer) -> list[Action]:
         """A call to take back what was made ready was answered."""
         return list(self.preparations.undone(claim, answer))
 
-    def ready_now(self, claim: Key) -> list[Action]:
-        """Others have done their part of what makes a claim ready."""
-        self.preparations.ready_now(claim)
-        return self.advance()
-
-    def cannot_prepare(self, why: str) -> list[Action]:
+    def cannot_prepare(self, why: str) -> None:
         """What pods claim will not be ready; harmless where they are being bound already."""
-        if not any(each.step is Step.HELD for each in self._bindings.values()):
-            return []
-        self.preparations.fail(why)
-        return self.advance()
+        if any(each.step is Step.HELD for each in self._bindings.values()):
+            self.preparations.fail(why)
 
     def advance(self) -> list[Action]:
-        """Bind pods as soon as all is ready, end them where it will not be, take back what no pod uses."""
+        """Bind pods as soon as all is ready, end them where it will not be, take back what no pod uses.
+
+        Asked after everything that happens to a commit with something to prepare.
+        """
         if not self.preparations:
             return []
         found: list[Action] = []

@@ -100,7 +100,7 @@ class Preparations:
         """How often a call had to be made again."""
         return self._states[claim].tries
 
-    def prepared(self, claim: Key, answer: Answer, why: str = "") -> Iterator[Prepare | Undo | Disbelieve]:
+    def prepared(self, claim: Key, answer: Answer, why: str = "") -> Iterator[Prepare | Undo]:
         """A call to prepare something was answered."""
         each = self._states[claim]
         if each.step is not _Step.SENT:

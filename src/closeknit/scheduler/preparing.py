@@ -24,14 +24,12 @@ from closeknit.scheduler.answers import Answer
 
 
 class Written(NamedTuple):
-    """What a write came to, in the order of the fields of an answer."""
+    """What a write came to."""
 
     answer: Answer
     why: str = ""
-    uid: str = ""
-    node: str = ""
-    seconds: float = 0.0
     version: str = ""
+    """Of the object that was written, where somebody waits to be told of it."""
 
 
 Served: TypeAlias = Mapping[tuple[str, str], Resource]

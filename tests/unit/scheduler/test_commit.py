@@ -140,7 +140,7 @@ def test_no_pod_is_bound_before_every_claim_of_the_commit_is_ready() -> None:
     commit = preparing()
 
     assert commit.prepared(CLAIM, Answer.DONE) == []
-    assert commit.prepared(OTHER, Answer.DONE) == [BIND, SECOND]
+    assert [*commit.prepared(OTHER, Answer.DONE), *commit.advance()] == [BIND, SECOND]
     assert commit.bind_answered(POD, Answer.DONE) == []
     assert commit.bind_answered(SECOND.pod, Answer.DONE) == []
     assert commit.advance() == []
@@ -162,7 +162,7 @@ def test_where_a_claim_cannot_be_made_ready_no_pod_is_bound_and_all_is_taken_bac
 
     actions = commit.prepared(CLAIM, answer, "It has got other devices.")
 
-    assert actions == [
+    assert [*actions, *commit.advance()] == [
         Undo(reservation()),
         Believe(POD),
         Believe(SECOND.pod),
@@ -188,6 +188,7 @@ def test_what_was_given_to_a_pod_that_is_not_bound_after_all_is_taken_back() -> 
     commit = preparing()
     for claim in (CLAIM, OTHER):
         commit.prepared(claim, Answer.DONE)
+    assert commit.advance() == [BIND, SECOND]
     assert commit.bind_answered(SECOND.pod, Answer.DONE) == []
 
     assert commit.bind_answered(POD, Answer.REFUSED, "A webhook says no.") == [Believe(POD)]

@@ -8,8 +8,8 @@ from typing import Any
 from closeknit.apis import core_v1
 from closeknit.controllers.kueue import daemons
 from closeknit.controllers.kueue.reservations import Reservation, pod_holding
-from closeknit.dialects.core.claims import node_of
 from closeknit.dialects.core.naming import workload_name
+from closeknit.dialects.core.node_amounts import node_of
 from closeknit.dialects.store.view import View
 from closeknit.hub.accounts import Accounts
 from closeknit.hub.cluster import Holding

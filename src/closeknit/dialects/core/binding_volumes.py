@@ -12,14 +12,20 @@ from typing import Any, ClassVar, TypeAlias
 
 from closeknit.apis import core_v1
 from closeknit.dialects.core.allocating import Reservation, matching
-from closeknit.dialects.core.volumes import NOT_MADE, class_of, could_have, free_volumes, reaches, size_of
+from closeknit.dialects.core.volumes import (
+    NOT_MADE,
+    SELECTED_NODE,
+    class_of,
+    could_have,
+    free_volumes,
+    reaches,
+    size_of,
+)
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import claims as sentences
 
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-"""The annotation of a claim by which a provisioner learns where its first pod is to run."""
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """The annotation of a claim whose binding to its volume is complete."""
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
@@ -38,8 +44,6 @@ class VolumeBinding:
     volume: str = ""
     """The volume; empty where one is made."""
     takes_time: ClassVar = True
-    allocation: ClassVar = None
-    exclusive: ClassVar[frozenset[Any]] = frozenset()
 
 
 Preparation: TypeAlias = Reservation | VolumeBinding

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from closeknit.apis import core_v1
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.apis.resource_nvidia_com_v1beta1 import ComputeDomain
-from closeknit.dialects.core.allocated import devices_beside, held_devices
 from closeknit.dialects.core.devices import (
     CLASS_PREFIX,
     GROUP,
@@ -27,27 +25,20 @@ from closeknit.dialects.core.devices import (
     matched,
     query_of,
 )
-from closeknit.dialects.core.namespaces import by_name
-from closeknit.dialects.core.node_filters import hub_node, selector_terms
+from closeknit.dialects.core.node_filters import narrowed, selector_terms
 from closeknit.dialects.core.notes import binds
-from closeknit.dialects.core.volumes import add_volume, attachable, volumes_beside
-from closeknit.dialects.store.objects import Stored
+from closeknit.dialects.core.shared_claims import on_one_host
+from closeknit.dialects.core.volumes import add_volume
 from closeknit.dialects.store.view import View
-from closeknit.hub.cluster import Holding
 from closeknit.hub.keys import Key
-from closeknit.hub.nodes import NAME_FIELD, Node, NodeFilter, Operator, Requirement, Term
+from closeknit.hub.nodes import NAME_FIELD, Operator, Requirement, Term
 from closeknit.hub.problems import Problem
-from closeknit.hub.request import Group, PodSet, Reference, Request
+from closeknit.hub.request import PodSet, Reference, Request
 from closeknit.hub.resources import Resources
 from closeknit.hub.sentences import claims as sentences
 
-if TYPE_CHECKING:
-    from closeknit.dialects.core.pods import ReadPod
-
-HOST = "kubernetes.io/hostname"
 MOST_RESULTS = 32
 """How many devices a claim can get: as many as Kubernetes writes into one."""
-_MOST_TERMS = 256
 
 
 @dataclass(slots=True)
@@ -82,7 +73,7 @@ def resolved(
     )
     if plain:
         return request, []
-    root = _sharing(view, namespace, request.root, labels, found)
+    root = on_one_host(view, namespace, request.root, labels, found)
     return replace(request, root=root.mapped(pods=counted_in)), list(found)
 
 
@@ -124,22 +115,6 @@ def _with(pods: PodSet, claimed: Claimed) -> PodSet:
         resources=pods.resources + Resources(claimed.amounts),
         filter=narrowed(pods.filter, claimed.terms),
     )
-
-
-def narrowed(accepts: NodeFilter, terms: Iterable[tuple[Term, ...]]) -> NodeFilter:
-    """The filter with more lists of terms, of each of which one must hold."""
-    affinity = accepts.affinity
-    for more in terms:
-        before = (Term(()),) if affinity is None else affinity
-        both = (
-            Term(tuple(dict.fromkeys((*one.requirements, *other.requirements))))
-            for one in before
-            for other in more
-            # A term without requirements matches no node; the first list stands for all nodes.
-            if other.requirements and (affinity is None or one.requirements)
-        )
-        affinity = tuple(dict.fromkeys(both))[:_MOST_TERMS]
-    return replace(accepts, affinity=affinity)
 
 
 # ------------------------------------------------------------------------------------------ devices
@@ -253,103 +228,6 @@ def _agree_everywhere(view: View, attribute: str, queries: list[Query]) -> bool:
     return all(len(found) == 1 and None not in found for found in values.values())
 
 
-# ------------------------------------------------------------------------------------------ sharing
-
-
-def _sharing(
-    view: View, namespace: str, root: Group, labels: tuple[str, ...], found: dict[Problem, None]
-) -> Group:
-    """Keep pods that share a claim on one host, where one of them takes its devices for all."""
-    shared = {
-        name: parents
-        for name, parents in _sharers(root).items()
-        if sum(parents.values()) > 1 and not _is_allocated(view, namespace, name)
-    }
-    if not shared:
-        return root
-    for name, parents in shared.items():
-        if len(parents) > 1:
-            found[sentences.SHARED_ACROSS_GROUPS.at((), name=name)] = None
-        elif HOST not in labels:
-            found[sentences.SHARED_BY_PODS.at((), name=name)] = None
-    return root.mapped(groups=lambda group: _together(group, frozenset(shared), found)) if not found else root
-
-
-def _sharers(root: Group) -> dict[str, Counter[str]]:
-    """By claim, how many pods of each group name it."""
-    found: dict[str, Counter[str]] = {}
-    for pods, parent in root.walk():
-        if isinstance(pods, PodSet) and parent is not None:
-            for each in pods.claims:
-                if each.kind == "ResourceClaim":
-                    found.setdefault(each.name, Counter())[parent.name] += pods.count
-    return found
-
-
-def _together(group: Group, shared: frozenset[str], found: dict[Problem, None]) -> Group:
-    """The group with pod sets that share a claim in groups of their own, each on one host."""
-    bundles: list[tuple[frozenset[str], list[PodSet]]] = []
-    others: list[PodSet | Group] = []
-    for member in group.members:
-        own = _shared_by(member, shared) if isinstance(member, PodSet) else frozenset()
-        if not isinstance(member, PodSet) or not own:
-            others.append(member)
-            continue
-        meeting = [each for each in bundles if each[0] & own]
-        bundles = [each for each in bundles if not each[0] & own]
-        names = own.union(*(each[0] for each in meeting))
-        bundles.append((names, [*(pods for each in meeting for pods in each[1]), member]))
-    if not bundles:
-        return group
-    if group.minimum is not None and any(len(sets) > 1 for _, sets in bundles):
-        for names, _ in bundles:
-            found.update((sentences.SHARED_ACROSS_GROUPS.at((), name=each), None) for each in sorted(names))
-        return group
-    return replace(group, members=(*(_bundle(sets, names) for names, sets in bundles), *others))
-
-
-def _shared_by(pods: PodSet, shared: frozenset[str]) -> frozenset[str]:
-    return frozenset(each.name for each in pods.claims if each.kind == "ResourceClaim") & shared
-
-
-def _bundle(sets: list[PodSet], names: frozenset[str]) -> Group:
-    """Pod sets on one host, of which the first pod that names a claim takes its devices."""
-    members: list[PodSet] = []
-    taken: set[str] = set()
-    for pods in sets:
-        free = tuple(each for each in pods.claims if each.kind != "ResourceClaim" or each.name not in names)
-        mine = _shared_by(pods, names)
-        if mine <= taken:
-            members.append(replace(pods, claims=free))
-            continue
-        first = tuple(each for each in pods.claims if each in free or each.name not in taken)
-        taken |= mine
-        if pods.open < 2:
-            members.append(replace(pods, claims=first))
-            continue
-        waiting = pods.pod_names()
-        least = max(pods.least, 1)
-        one = replace(
-            pods, name=f"{pods.name}/first", count=1, minimum=None, pods=waiting[:1], bound=(), claims=first
-        )
-        rest = replace(
-            pods,
-            name=f"{pods.name}/rest",
-            count=pods.count - 1,
-            minimum=None if least == pods.count else least - 1,
-            pods=waiting[1:],
-            claims=free,
-        )
-        members += (one, rest)
-    optional = all(not pods.least for pods in sets)
-    return Group(sets[0].name, tuple(members), required=HOST, minimum=0 if optional else None)
-
-
-def _is_allocated(view: View, namespace: str, name: str) -> bool:
-    stored = view.get(Key(GROUP, "ResourceClaim", namespace, name))
-    return stored is not None and stored.content.status.allocation is not None
-
-
 def references(spec: core_v1.PodSpec) -> tuple[Reference, ...]:
     """What a pod claims by name: devices, and volumes that may be reached from some nodes only."""
     return tuple(dict.fromkeys(_references(spec)))
@@ -368,39 +246,3 @@ def _references(spec: core_v1.PodSpec) -> Iterator[Reference]:
             yield Reference(
                 "StorageClass", volume.ephemeral.volume_claim_template.spec.storage_class_name or ""
             )
-
-
-# --------------------------------------------------------------------------------------------- nodes
-
-
-def node_of(view: View, key: Key) -> Node | None:
-    """A node with all that it offers: what it lists itself, devices, and volumes that can be attached."""
-    stored = view.get(key)
-    return read_node(view, stored, []) if stored is not None else None
-
-
-def read_node(view: View, stored: Stored[core_v1.Node], found: list[Problem]) -> Node:
-    """The same; what cannot be read of it is added to ``found``."""
-    node = hub_node(stored.content, found)
-    volumes = attachable(view, node.name) | volumes_beside(view, node.name)
-    more = devices_beside(view, node.name, node.allocatable) + Resources(volumes)
-    return replace(node, allocatable=node.allocatable + more) if more else node
-
-
-def held_for(view: View, pod: ReadPod, workload: str) -> Holding:
-    """What a pod holds on its node for a workload, and what its rules mean to others."""
-    held = pod.holding(workload)
-    return replace(held, resources=held_by(view, pod), neighbour=by_name(view, held.neighbour)[0])
-
-
-def held_by(view: View, pod: ReadPod) -> Resources:
-    """What a pod holds on its node: what it asks for, the devices of its claims, and its volumes."""
-    if not pod.shape.claims:
-        return pod.shape.resources
-    claimed = Claimed()
-    for each in pod.shape.claims:
-        if each.kind == "PersistentVolumeClaim":
-            add_volume(view, pod.stored.namespace, each, claimed)
-    names = (each.name for each in pod.shape.claims if each.kind == "ResourceClaim")
-    devices = held_devices(view, pod.stored.key, names, pod.node)
-    return pod.shape.resources + Resources(claimed.amounts) + Resources(devices)

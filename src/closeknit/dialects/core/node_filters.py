@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from enum import Enum
 from typing import TypeVar
 
@@ -29,6 +30,7 @@ _E = TypeVar("_E", bound=Enum)
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_MOST_TERMS = 256
 
 
 def node_filter(spec: core_v1.PodSpec, found: list[Problem]) -> NodeFilter:
@@ -65,6 +67,22 @@ def selector_terms(selector: core_v1.NodeSelector, path: Path, found: list[Probl
     if not selector.node_selector_terms:
         found.append(sentences.NO_TERMS.at(path))
     return tuple(_term(term, (*path, i), found) for i, term in enumerate(selector.node_selector_terms))
+
+
+def narrowed(accepts: NodeFilter, terms: Iterable[tuple[Term, ...]]) -> NodeFilter:
+    """The filter with more lists of terms, of each of which one must hold."""
+    affinity = accepts.affinity
+    for more in terms:
+        before = (Term(()),) if affinity is None else affinity
+        both = (
+            Term(tuple(dict.fromkeys((*one.requirements, *other.requirements))))
+            for one in before
+            for other in more
+            # A term without requirements matches no node; the first list stands for all nodes.
+            if other.requirements and (affinity is None or one.requirements)
+        )
+        affinity = tuple(dict.fromkeys(both))[:_MOST_TERMS]
+    return replace(accepts, affinity=affinity)
 
 
 def _preference(

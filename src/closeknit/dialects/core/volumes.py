@@ -32,6 +32,8 @@ _ZONES = {
 }
 """Labels of a volume that its node must have, and under which name."""
 _ALONE = "ReadWriteOncePod"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+"""The annotation of a claim by which a provisioner learns where its first pod is to run."""
 NOT_MADE = "kubernetes.io/no-provisioner"
 """The provisioner of a class whose volumes nobody makes."""
 
@@ -106,7 +108,7 @@ def add_volume(
             break
     if not spec.volume_name:
         _add_class(view, spec, reference.name, claimed, shared=shared)
-        if selected := stored.content.metadata.annotations.get("volume.kubernetes.io/selected-node"):
+        if selected := stored.content.metadata.annotations.get(SELECTED_NODE):
             claimed.terms.append((Term((Requirement(NAME_FIELD, Operator.IN, (selected,)),)),))
         return
     volume = view.get(Key("", "PersistentVolume", "", spec.volume_name))

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from closeknit.apis.topology_node_k8s_io_v1alpha2 import NUMA, NodeResourceTopology
-from closeknit.dialects.core.claims import narrowed
 from closeknit.dialects.core.levels import level_of_nodes
+from closeknit.dialects.core.node_filters import narrowed
 from closeknit.dialects.core.resources import resources
 from closeknit.dialects.store.view import View
 from closeknit.hub.nodes import NAME_FIELD, Operator, Requirement, Term

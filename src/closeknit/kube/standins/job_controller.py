@@ -13,7 +13,7 @@ from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch, Object
 from closeknit.kube.resources import JOBS, PODS
 from closeknit.kube.standins import job_pods
 from closeknit.kube.standins import jobs as rules
-from closeknit.kube.standins.reconciling import Reconciler
+from closeknit.kube.standins.reconciling import Reconciler, own_key
 
 MANAGER: Final = "closeknit-job-controller"
 _OURS: Final = "kubernetes.io/job-controller"
@@ -36,7 +36,7 @@ class JobController:
         await self._jobs.synced()
         await self._pods.synced()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._reconciler.follow(self._jobs, _own_key))
+            tasks.create_task(self._reconciler.follow(self._jobs, own_key))
             tasks.create_task(self._reconciler.follow(self._pods, job_key))
             tasks.create_task(self._reconciler.run())
 
@@ -99,11 +99,6 @@ class JobController:
         if last:
             # The next look must see these pods, or it would make them again.
             await self._pods.reached(last)
-
-
-def _own_key(obj: Object) -> list[Key]:
-    meta = obj["metadata"]
-    return [Key(meta["namespace"], meta["name"])]
 
 
 def _owner_uid(pod: Object) -> str:

@@ -12,7 +12,7 @@ from closeknit.kube.mirror import Key, Mirror
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch, Object, Propagation
 from closeknit.kube.resources import JOB_SETS, JOBS
 from closeknit.kube.standins import job_sets as rules
-from closeknit.kube.standins.reconciling import Reconciler
+from closeknit.kube.standins.reconciling import Reconciler, own_key
 
 MANAGER: Final = "closeknit-jobset-controller"
 _OURS: Final = "jobset.sigs.k8s.io/jobset-controller"
@@ -35,7 +35,7 @@ class JobSetController:
         await self._sets.synced()
         await self._jobs.synced()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._reconciler.follow(self._sets, _own_key))
+            tasks.create_task(self._reconciler.follow(self._sets, own_key))
             tasks.create_task(self._reconciler.follow(self._jobs, _set_key))
             tasks.create_task(self._reconciler.run())
 
@@ -92,11 +92,6 @@ class JobSetController:
                 last = made["metadata"]["resourceVersion"]
         if last:
             await self._jobs.reached(last)
-
-
-def _own_key(obj: Object) -> list[Key]:
-    meta = obj["metadata"]
-    return [Key(meta["namespace"], meta["name"])]
 
 
 def _set_key(job: Object) -> list[Key]:

@@ -23,7 +23,7 @@ from closeknit.kube.errors import ApiError, NotFoundError
 from closeknit.kube.mirror import Key, Mirror
 from closeknit.kube.port import ApplyPatch, DeleteOptions, KubernetesApi, MergePatch, Object
 from closeknit.kube.resources import LEASES, PODS
-from closeknit.kube.standins.reconciling import Reconciler
+from closeknit.kube.standins.reconciling import Reconciler, own_key
 from closeknit.kube.start_order import STARTS_AFTER, missing, parse
 
 RUN_SECONDS: Final = "closeknit.dev/run-seconds"
@@ -185,7 +185,7 @@ class Kubelet:
     async def run(self) -> None:
         """Look after pods and leases until cancelled. The pods must have the index ``node``: ``node_of``."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._reconciler.follow(self._pods, _own_key))
+            tasks.create_task(self._reconciler.follow(self._pods, own_key))
             tasks.create_task(self._reconciler.follow(self._nodes, self._pods_on))
             tasks.create_task(self._reconciler.run())
             if self._leases:
@@ -238,7 +238,7 @@ class Kubelet:
         return bool(missing(earlier, lambda name: self._pods.get(name, pod["metadata"]["namespace"])))
 
     def _pods_on(self, node: Object) -> list[Key]:
-        return [key for pod in self._pods.by("node", node["metadata"]["name"]) for key in _own_key(pod)]
+        return [key for pod in self._pods.by("node", node["metadata"]["name"]) for key in own_key(pod)]
 
     async def _keep_leases(self) -> None:
         """Renew the lease of every node, so that nobody takes a node for dead."""
@@ -280,8 +280,3 @@ def is_alive(node: Mapping[str, Any]) -> bool:
 def node_of(pod: Object) -> list[str]:
     """The node that a pod is on."""
     return [pod["spec"]["nodeName"]] if pod["spec"].get("nodeName") else []
-
-
-def _own_key(obj: Object) -> list[Key]:
-    meta = obj["metadata"]
-    return [Key(meta.get("namespace", ""), meta["name"])]

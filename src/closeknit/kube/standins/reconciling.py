@@ -12,10 +12,16 @@ from typing import Any, Final
 from closeknit.kube.clock import Clock
 from closeknit.kube.errors import ApiError, ConflictError, NotFoundError
 from closeknit.kube.mirror import Key, Mirror
+from closeknit.kube.port import Object
 
 _log = logging.getLogger(__name__)
 _RETRY: Final = 1.0
 _WORKERS: Final = 8
+
+
+def own_key(obj: Object) -> list[Key]:
+    """The key of an object, for those who look at the objects that they follow."""
+    return [Key(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])]
 
 
 class Reconciler:

@@ -17,7 +17,7 @@ from closeknit.kube.errors import NotFoundError
 from closeknit.kube.mirror import Key, Mirror
 from closeknit.kube.port import DeleteOptions, KubernetesApi, MergePatch, Object
 from closeknit.kube.resources import PODS, RESOURCE_CLAIMS
-from closeknit.kube.standins.reconciling import Reconciler
+from closeknit.kube.standins.reconciling import Reconciler, own_key
 
 MANAGER: Final = "closeknit-resource-claim-controller"
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -97,7 +97,7 @@ class ClaimController:
             tasks.create_task(self._for_pods.follow(self._pods, _with_templates))
             tasks.create_task(self._for_pods.follow(self._templates, self._waiting_for))
             tasks.create_task(self._for_claims.follow(self._pods, self._used_by))
-            tasks.create_task(self._for_claims.follow(self._claims, _own_key))
+            tasks.create_task(self._for_claims.follow(self._claims, own_key))
             tasks.create_task(self._for_pods.run())
             tasks.create_task(self._for_claims.run())
 
@@ -192,8 +192,4 @@ class ClaimController:
 
 def _with_templates(pod: Object) -> list[Key]:
     claims = pod["spec"].get("resourceClaims") or ()
-    return _own_key(pod) if any(each.get("resourceClaimTemplateName") for each in claims) else []
-
-
-def _own_key(obj: Object) -> list[Key]:
-    return [Key(obj["metadata"]["namespace"], obj["metadata"]["name"])]
+    return own_key(pod) if any(each.get("resourceClaimTemplateName") for each in claims) else []

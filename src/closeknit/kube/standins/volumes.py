@@ -15,7 +15,7 @@ from closeknit.kube.clock import Clock
 from closeknit.kube.mirror import Key, Mirror
 from closeknit.kube.port import KubernetesApi, MergePatch, Object
 from closeknit.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Resource
-from closeknit.kube.standins.reconciling import Reconciler
+from closeknit.kube.standins.reconciling import Reconciler, own_key
 
 MANAGER: Final = "closeknit-volume-controller"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -81,9 +81,9 @@ class VolumeController:
         for mirror in (self._claims, self._volumes, self._classes, self._nodes):
             await mirror.synced()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._for_claims.follow(self._claims, _own_key))
+            tasks.create_task(self._for_claims.follow(self._claims, own_key))
             tasks.create_task(self._for_claims.follow(self._volumes, claim_of))
-            tasks.create_task(self._for_volumes.follow(self._volumes, _own_key))
+            tasks.create_task(self._for_volumes.follow(self._volumes, own_key))
             tasks.create_task(self._for_claims.run())
             tasks.create_task(self._for_volumes.run())
 
@@ -145,7 +145,3 @@ def claim_of(volume: Object) -> list[Key]:
     """The claim that a volume is for."""
     reference = volume["spec"].get("claimRef")
     return [Key(reference["namespace"], reference["name"])] if reference else []
-
-
-def _own_key(obj: Object) -> list[Key]:
-    return [Key(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])]

@@ -8,13 +8,13 @@ import pytest
 
 from closeknit.dialects.core.binding_volumes import (
     BOUND_BY_CONTROLLER,
-    SELECTED_NODE,
     VolumeBinding,
     chosen_volumes,
     claiming_volume,
     selecting_node,
     taking_back,
 )
+from closeknit.dialects.core.volumes import SELECTED_NODE
 from closeknit.hub.keys import Key
 from tests.filters.cases import Object, node
 from tests.filters.claims import on_nodes, storage_class, volume, volume_claim
