@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
 
 from ortools.sat.python import cp_model
 
 from closeknit.hub.cluster import Cluster
-from closeknit.hub.neighbours import Apart, Near, binding
-from closeknit.hub.neighbours import Spread as SpreadRule
 from closeknit.hub.outcome import Wishes
 from closeknit.hub.request import Group, Member, PodSet, Request
 from closeknit.testing.claims import NOTHING, Claims
@@ -26,19 +23,12 @@ from closeknit.testing.meaning import (
     Scene,
     Spread,
     accepts,
-    company,
-    counted_nodes,
-    domains_of,
     meet,
     order,
     ports_held,
-    running_pods,
     wishes_of,
 )
-
-# OR-Tools ships no types: a truth value, a whole number, or a sum of them.
-Literal: TypeAlias = Any
-Linear: TypeAlias = Any
+from closeknit.testing.oracle_rules import Linear, Literal, NeighbourRules, PodCounts, add_claims
 
 
 def feasible(cluster: Cluster, request: Request, claims: Claims = NOTHING) -> bool:
@@ -83,7 +73,6 @@ class _Model:
 
     def __init__(self, scene: Scene, claims: Claims) -> None:
         self._scene = scene
-        self._claims = claims
         self._request = scene.request
         self._model = cp_model.CpModel()
         self._true: Literal = self._model.new_constant(1)
@@ -97,8 +86,9 @@ class _Model:
         self._formed(self._request.root, self._true)
         self._domain_uses: dict[tuple[str, int], dict[Place, Literal]] = {}
         self._add_required()
-        self._add_neighbours()
-        self._add_claims()
+        pods = PodCounts(scene, self._model, self._true, self._counts)
+        NeighbourRules(pods).add()
+        add_claims(pods, claims)
 
     def solution(self) -> Spread | None:
         """A spread that satisfies all that was demanded, or None where none does."""
@@ -162,126 +152,6 @@ class _Model:
             total = sum(factor // unit * count for factor, count in terms)
             # Tying the limit to the node's use says nothing new, but lets sums bound the number of nodes.
             self._model.add(total <= max(limit, 0) // unit * self._uses[self._request.root.name][node])
-
-    # ---- claims ----
-
-    def _add_claims(self) -> None:
-        """Every device goes to one pod at most, and volumes are used where they are reached."""
-        claims, pod_sets = self._claims, list(self._request.root.pod_sets())
-        for name, node in self._scene.nodes.items():
-            given: list[list[Literal]] = [[] for _ in claims.devices.get(name, ())]
-            attached: list[Linear] = []
-            for pods in pod_sets:
-                count = self._counts[pods.name].get(name)
-                if count is None:
-                    continue
-                if not claims.reached(pods.name, node):
-                    self._model.add(count == 0)
-                attached.append(claims.attached(pods.name) * count)
-                for need in claims.needs.get(pods.name, ()):
-                    taken = []
-                    for device, takers in zip(claims.devices.get(name, ()), given, strict=True):
-                        if need.accepts(device):
-                            taken.append(self._model.new_bool_var(""))
-                            takers.append(taken[-1])
-                    self._model.add(sum(taken) + 0 * self._true == need.count * count)
-            for takers in given:
-                self._model.add_at_most_one(takers)
-            if name in claims.limits:
-                self._model.add(sum(attached) + 0 * self._true <= claims.limits[name])
-
-    # ---- rules among pods ----
-
-    def _add_neighbours(self) -> None:
-        pod_sets = list(self._request.root.pod_sets())
-        rules = {rule for pods in pod_sets for rule in pods.neighbour.rules if binding(rule)}
-        for pods in pod_sets:
-            for rule in pods.neighbour.rules:
-                if isinstance(rule, Apart) and binding(rule):
-                    self._add_apart(pods, rule)
-                elif isinstance(rule, SpreadRule) and rule.required:
-                    self._add_spread(pods, rule)
-        for held in self._scene.cluster.holdings:
-            for rule in held.neighbour.rules:
-                if isinstance(rule, Apart) and binding(rule) and held.pods:
-                    for nodes in domains_of(self._scene, rule.key).values():
-                        if held.node in nodes:
-                            self._bar((p for p in pod_sets if p.neighbour.selected(rule.selector)), nodes)
-        for near in rules:
-            if isinstance(near, Near):
-                self._add_near(near)
-
-    def _inside(self, pods: PodSet, nodes: Iterable[str]) -> Linear:
-        """New pods of a set on these nodes."""
-        counts = self._counts[pods.name]
-        return sum(counts[node] for node in nodes if node in counts)
-
-    def _bar(self, pod_sets: Iterable[PodSet], nodes: Iterable[str]) -> None:
-        barred = list(nodes)
-        for pods in pod_sets:
-            self._model.add(self._inside(pods, barred) + 0 * self._true == 0)
-
-    def _add_apart(self, pods: PodSet, rule: Apart) -> None:
-        running = running_pods(self._scene.cluster, rule.selector)
-        others = [p for p in self._request.root.pod_sets() if p.neighbour.selected(rule.selector)]
-        for nodes in domains_of(self._scene, rule.key).values():
-            if any(running.get(node) for node in nodes):
-                self._bar([pods], nodes)
-            there = self._model.new_bool_var("")
-            self._model.add(self._inside(pods, nodes) + 0 * self._true == 0).only_enforce_if(there.negated())
-            for other in others:
-                most = 1 if other is pods else 0
-                self._model.add(self._inside(other, nodes) + 0 * self._true <= most).only_enforce_if(there)
-
-    def _add_near(self, rule: Near) -> None:
-        subjects, hosts, running, leaders = company(self._scene, rule)
-        for key in rule.keys:
-            domains = domains_of(self._scene, key)
-            self._bar(
-                subjects, set(self._scene.nodes) - {node for nodes in domains.values() for node in nodes}
-            )
-            alone = []
-            for nodes in domains.values():
-                if any(running.get(node) for node in nodes):
-                    continue
-                # True where the domain may hold subjects although nobody gives them company.
-                alone.append(self._model.new_bool_var(""))
-                hosted = self._model.new_bool_var("")
-                led = sum(self._inside(p, nodes) for p in leaders)
-                self._model.add(led + 0 * self._true >= 1).only_enforce_if(alone[-1])
-                self._model.add(
-                    sum(self._inside(p, nodes) for p in hosts) + 0 * self._true >= 1
-                ).only_enforce_if(hosted)
-                for pods in subjects:
-                    self._model.add(self._inside(pods, nodes) + 0 * self._true == 0).only_enforce_if(
-                        [alone[-1].negated(), hosted.negated()]
-                    )
-            self._model.add(sum(alone) + 0 * self._true <= 1)
-
-    def _add_spread(self, pods: PodSet, rule: SpreadRule) -> None:
-        counted = counted_nodes(self._scene, pods, rule)
-        running = running_pods(self._scene.cluster, rule.selector)
-        self._bar([pods], set(self._scene.nodes) - counted)
-        others = [p for p in self._request.root.pod_sets() if p.neighbour.selected(rule.selector)]
-        domains = [
-            inside
-            for nodes in domains_of(self._scene, rule.key).values()
-            if (inside := [node for node in nodes if node in counted])
-        ]
-        totals = [
-            sum(running.get(node, 0) for node in nodes) + sum(self._inside(p, nodes) for p in others)
-            for nodes in domains
-        ]
-        few = rule.min_domains is not None and len(domains) < rule.min_domains
-        least: Linear = 0
-        if not few and totals:
-            least = self._model.new_int_var(0, 1 << 30, "")
-            for total in totals:
-                self._model.add(least <= total + 0 * self._true)
-        for nodes, total in zip(domains, totals, strict=True):
-            there = self._model.new_bool_var("")
-            self._model.add(self._inside(pods, nodes) + 0 * self._true == 0).only_enforce_if(there.negated())
-            self._model.add(total - least + 0 * self._true <= rule.skew).only_enforce_if(there)
 
     def _placed(self, pods: PodSet) -> Linear:
         return sum(self._counts[pods.name].values())
