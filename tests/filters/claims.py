@@ -174,6 +174,8 @@ def on_nodes(*names: str) -> Object:
 
 
 ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 GPUS = device_class("gpus", f"device.driver == '{DRIVER}'")
 LARGE = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('60Gi')) >= 0"
 NEW = f"device.attributes['{DRIVER}'].version.isGreaterThan(semver('2.9.0'))"
@@ -351,16 +353,42 @@ CLAIM_CASES: tuple[Case, ...] = (
         ],
     ),
     case(
+        "VolumeBinding",
+        "a free volume is found by its affinity, whatever the zone of its labels",
+        [node("vol-r", labels={ZONE: "z2"}), node("vol-s", labels={ZONE: "z1"})],
+        mounting("unzoned"),
+        "vol-r",
+        [
+            storage_class("labelled", "kubernetes.io/no-provisioner"),
+            volume("free-r", labels={ZONE: "z1"}, storageClassName="labelled", **on_nodes("vol-r")),
+            volume_claim("unzoned", class_name="labelled"),
+        ],
+    ),
+    case(
         "VolumeZone",
-        "a volume with a zone is used in that zone",
+        "a volume with a zone is used in that zone, and on nodes that are in none",
         [
             node("vol-j", labels={ZONE: "z1"}),
             node("vol-k", labels={ZONE: "z2"}),
             node("vol-l", labels={ZONE: "z3"}),
+            node("vol-t"),
+            node("vol-u", labels={REGION: "z1"}),
         ],
         mounting("zoned"),
-        "vol-j vol-l",
+        "vol-j vol-l vol-t",
         [volume("zoned-volume", "zoned", labels={ZONE: "z1__z3"}), volume_claim("zoned", "zoned-volume")],
+    ),
+    case(
+        "VolumeZone",
+        "a volume with the old label of a zone is used where a node has it by its old or its new name",
+        [
+            node("vol-v", labels={OLD_ZONE: "z1"}),
+            node("vol-w", labels={ZONE: "z1"}),
+            node("vol-x", labels={OLD_ZONE: "z2", ZONE: "z1"}),
+        ],
+        mounting("aged"),
+        "vol-v vol-w",
+        [volume("aged-volume", "aged", labels={OLD_ZONE: "z1"}), volume_claim("aged", "aged-volume")],
     ),
     case(
         "VolumeRestrictions",

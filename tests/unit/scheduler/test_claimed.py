@@ -145,6 +145,26 @@ def test_a_pod_goes_where_its_volume_can_be_made_or_is_reached() -> None:
     assert live.verdict() == "b"
 
 
+def test_a_free_volume_is_found_by_its_affinity_and_judged_by_its_zone_once_a_claim_has_it() -> None:
+    large = volume("large", labels={ZONE: "z1"}, storageClassName="static", **on_nodes("a"))
+    live = Live(
+        node("a", labels={ZONE: "z2"}),
+        storage_class("static", "kubernetes.io/no-provisioner"),
+        large,
+        volume("small", storageClassName="static", capacity={"storage": "1Gi"}, **on_nodes("a")),
+        volume_claim("data", class_name="static"),
+        pod("p", mounting("data")),
+    )
+    assert live.verdict() == "a"
+
+    live.hear(
+        volume("large", "data", labels={ZONE: "z1"}, storageClassName="static", **on_nodes("a")),
+        volume_claim("data", "large", "static"),
+    )
+
+    assert live.verdict() == "no room"
+
+
 @pytest.mark.parametrize(
     ("changed", "want"),
     [

@@ -25,12 +25,12 @@ ANY_NUMBER = 2**40
 BY_VOLUME_CLAIM = "volume-claim"
 """The index that finds pods by the volume claims that they name."""
 _ZONES = {
-    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "",
+    "topology.kubernetes.io/region": "",
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""Labels of a volume that its node must have, and under which name."""
+"""Labels of a volume that its node must have as well, and the newer name by which it may have an old one."""
 _ALONE = "ReadWriteOncePod"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """The annotation of a claim by which a provisioner learns where its first pod is to run."""
@@ -116,23 +116,32 @@ def add_volume(
         missing = sentences.NOT_IN_SIGHT.at((), kind="PersistentVolume", name=spec.volume_name)
         claimed.problems.append(missing)
         return
-    if terms := _reached_from(volume.content):
-        claimed.terms.extend(terms)
+    claimed.terms += (*_reached_from(volume.content), *_in_zones(volume.content))
     csi = volume.content.spec.csi
     if csi is not None and csi.driver in view.derive(limited_drivers):
         claimed.take([attach_limit(csi.driver)], 1)
 
 
 def _reached_from(volume: core_v1.PersistentVolume) -> list[tuple[Term, ...]]:
-    found: list[tuple[Term, ...]] = []
+    """The nodes of a volume's affinity, which kube-scheduler looks at whether a claim has it or not."""
     required = volume.spec.node_affinity.required
-    if required is not None:
-        found.append(selector_terms(required, (), []))
-    for label, key in _ZONES.items():
+    return [selector_terms(required, (), [])] if required is not None else []
+
+
+def _in_zones(volume: core_v1.PersistentVolume) -> Iterator[tuple[Term, ...]]:
+    """The nodes of a volume's zones; kube-scheduler looks at these labels only once a claim has the volume.
+
+    A node without any of the labels is in no zone, and taken to be near.
+    """
+    nowhere = Term(tuple(Requirement(each, Operator.DOES_NOT_EXIST) for each in _ZONES))
+    for label, newer in _ZONES.items():
         if label in volume.metadata.labels:
             values = tuple(sorted(volume.metadata.labels[label].split("__")))
-            found.append((Term((Requirement(key, Operator.IN, values),)),))
-    return found
+            terms = [Term((Requirement(label, Operator.IN, values),)), nowhere]
+            if newer:
+                old = Requirement(label, Operator.DOES_NOT_EXIST)
+                terms.append(Term((old, Requirement(newer, Operator.IN, values))))
+            yield tuple(terms)
 
 
 def _add_class(
