@@ -110,8 +110,9 @@ def _references(claims: Claims, pods: PodSet) -> Iterator[Reference]:
     if pods.name in claims.needs:
         yield Reference("ResourceClaimTemplate", f"{pods.name}-devices")
     for i, each in enumerate(claims.volumes.get(pods.name, ())):
-        kind = "StorageClass" if each.attached else "PersistentVolumeClaim"
-        yield Reference(kind, f"{pods.name}-{i}")
+        name = f"{pods.name}-{i}"
+        template = f'{{"storageClassName":"{name}"}}' if each.attached else ""
+        yield Reference("PersistentVolumeClaim", "" if template else name, template)
 
 
 def _objects(claims: Claims) -> Iterator[Stored[Any]]:

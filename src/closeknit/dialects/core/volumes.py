@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+import msgspec
+
 from closeknit.apis import core_v1
 from closeknit.apis.storage_k8s_io_v1 import CsiNode, StorageClass
 from closeknit.dialects.core.node_filters import selector_terms
@@ -53,8 +55,15 @@ def pods_by_volume_claim() -> Index:
             for volume in pod.content.spec.volumes:
                 if volume.persistent_volume_claim is not None:
                     yield pod.namespace, volume.persistent_volume_claim.claim_name
+                elif volume.ephemeral is not None:
+                    yield pod.namespace, own_claim(pod.name, volume.name)
 
     return Index(BY_VOLUME_CLAIM, core_v1.Pod, claims)
+
+
+def own_claim(pod: str, volume: str) -> str:
+    """The name of the claim that kube-controller-manager makes for an ephemeral volume of a pod."""
+    return f"{pod}-{volume}"
 
 
 def attach_limit(driver: str) -> str:
@@ -86,18 +95,21 @@ def attachable(view: View, node: str) -> dict[str, int]:
 def add_volume(
     view: View, namespace: str, reference: Reference, claimed: _Claimed, *, shared: bool = False
 ) -> None:
-    """Count a claim to a volume, or a volume of a class that is made for each pod."""
-    if reference.kind == "StorageClass":
-        if binds(view):
-            claimed.problems.append(sentences.VOLUME_OF_ITS_OWN.at(()))
-            return
-        spec = core_v1.PersistentVolumeClaimSpec(storage_class_name=reference.name or None)
-        _add_class(view, spec, "", claimed, shared=False)
+    """Count a claim to a volume; one that is made for its pod alone counts as its template says before."""
+    stored = view.get(Key("", "PersistentVolumeClaim", namespace, reference.name)) if reference.name else None
+    if stored is None and reference.template:
+        if binds(view) and reference.name:
+            claimed.problems.append(sentences.VOLUME_CLAIM_NOT_MADE.at((), name=reference.name))
+        else:
+            spec = msgspec.json.decode(reference.template, type=core_v1.PersistentVolumeClaimSpec)
+            _add_class(view, spec, reference.name, claimed, shared=False)
         return
-    stored = view.get(Key("", "PersistentVolumeClaim", namespace, reference.name))
     if stored is None:
         missing = sentences.NOT_IN_SIGHT.at((), kind=reference.kind, name=reference.name)
         claimed.problems.append(missing)
+        return
+    if reference.owner and not _was_made_for(stored.content, reference.owner):
+        claimed.problems.append(sentences.VOLUME_CLAIM_OF_OTHERS.at((), name=reference.name))
         return
     spec = stored.content.spec
     if _ALONE in spec.access_modes:
@@ -120,6 +132,14 @@ def add_volume(
     csi = volume.content.spec.csi
     if csi is not None and csi.driver in view.derive(limited_drivers):
         claimed.take([attach_limit(csi.driver)], 1)
+
+
+def _was_made_for(claim: core_v1.PersistentVolumeClaim, owner: str) -> bool:
+    """Whether a pod controls a claim; the pod is known by its uid, or by its name where it has none."""
+    return any(
+        each.controller and each.kind == "Pod" and owner in (each.uid, each.name)
+        for each in claim.metadata.owner_references
+    )
 
 
 def _reached_from(volume: core_v1.PersistentVolume) -> list[tuple[Term, ...]]:

@@ -24,13 +24,16 @@ from tests.filters.claims import (
     GPUS,
     LARGE,
     MODEL_B,
+    ZONE,
     claim,
     claiming,
+    csi_node,
     device,
     device_class,
     mounting,
     request,
     resource_slice,
+    storage_class,
     volume_claim,
 )
 from tests.filters.feasible import feasible
@@ -213,6 +216,27 @@ def test_pods_of_a_group_that_share_a_claim_share_a_node_and_its_devices() -> No
     found = placed(TOPOLOGY, *nodes, GPUS, both, *slices, group, *pods)
 
     assert found == {"p0": "b", "p1": "b", "p2": "b"}
+
+
+def test_an_ephemeral_volume_counts_as_its_template_says_before_its_claim_is_made() -> None:
+    template = {"spec": volume_claim("x", class_name="zonal")["spec"]}
+    own = {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}
+    nodes = [node("a", labels={ZONE: "z1"}), node("b", labels={ZONE: "z2"})]
+    objects = [*nodes, csi_node("b", 2), storage_class("zonal", "disk.example.com", "z2")]
+    pods = [pod(f"p{i}", own) for i in range(3)]
+
+    assert notes(*objects, *pods) == []
+    assert sorted(placed(*objects, *pods).values()) == ["b", "b"]
+
+
+def test_a_claim_that_was_not_made_for_the_pod_of_an_ephemeral_volume_is_told() -> None:
+    template = {"spec": volume_claim("x", class_name="zonal")["spec"]}
+    own = {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}
+    claimed = volume_claim("p-v", class_name="zonal")
+
+    (told,) = notes(node("a"), storage_class("zonal"), claimed, pod("p", own))
+
+    assert told.startswith('PersistentVolumeClaim "p-v" was not made for the pod')
 
 
 def test_a_volume_whose_claim_is_not_in_sight_is_told() -> None:
