@@ -84,6 +84,12 @@ def request(
     return {"name": name, "exactly": exactly}
 
 
+def either(*kinds: tuple[str, int], name: str = "main") -> Object:
+    """The first that can be had of several classes, with so many devices of each."""
+    listed = [{"name": each, "deviceClassName": each, "count": count} for each, count in kinds]
+    return {"name": name, "firstAvailable": listed}
+
+
 def claiming(*names: str) -> Object:
     """The spec of a pod with claims."""
     claims = [{"name": f"claim-{i}", "resourceClaimName": each} for i, each in enumerate(names)]
@@ -302,6 +308,48 @@ CLAIM_CASES: tuple[Case, ...] = (
                     }
                 },
             },
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "who asks for all devices of a node gets them where nodes have different numbers",
+        [node("dra-aa"), node("dra-ab"), node("dra-ac")],
+        claiming("each"),
+        "dra-aa dra-ab",
+        [
+            device_class("varied", "device.driver == 'varied.example.com'"),
+            resource_slice("dra-aa", [device("0"), device("1")], "varied.example.com"),
+            resource_slice("dra-ab", [device("0")], "varied.example.com"),
+            claim("each", request("varied", every=True)),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "of several kinds of devices a node needs one, and as many as are asked for of that kind",
+        [node("dra-ad"), node("dra-ae"), node("dra-af"), node("dra-ag"), node("dra-ah")],
+        claiming("either"),
+        "dra-ad dra-ae dra-ag",
+        [
+            *(
+                device_class(
+                    each,
+                    f"device.attributes['kinds.example.com'].model == '{each}'"
+                    " && device.driver == 'kinds.example.com'",
+                )
+                for each in ("big", "small")
+            ),
+            *(
+                resource_slice(
+                    name, [device(str(i), each) for i, each in enumerate(kinds)], "kinds.example.com"
+                )
+                for name, kinds in {
+                    "dra-ad": ["big"],
+                    "dra-ae": ["small", "small"],
+                    "dra-af": ["small"],
+                    "dra-ag": ["small", "small", "big"],
+                }.items()
+            ),
+            claim("either", either(("big", 1), ("small", 2))),
         ],
     ),
     case(

@@ -51,7 +51,7 @@ class Reference:
     name: str
     """Empty for one that is made when its pod is."""
     template: str = ""
-    """What one that is made for a pod alone is made from, as JSON; empty for one that pods name themselves."""
+    """What one that is made for a pod alone is made from, as JSON; empty for one that pods name."""
     owner: str = ""
     """The uid of the pod for which it is made, or its name where it has none."""
 

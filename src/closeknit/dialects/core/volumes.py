@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 import msgspec
@@ -44,7 +44,7 @@ class _Claimed(Protocol):
     terms: list[tuple[Term, ...]]
     problems: list[Problem]
 
-    def take(self, names: Iterable[str], count: int) -> None: ...
+    def take(self, amounts: Mapping[str, int], times: int = 1) -> None: ...
 
 
 def pods_by_volume_claim() -> Index:
@@ -131,7 +131,7 @@ def add_volume(
     claimed.terms += (*_reached_from(volume.content), *_in_zones(volume.content))
     csi = volume.content.spec.csi
     if csi is not None and csi.driver in view.derive(limited_drivers):
-        claimed.take([attach_limit(csi.driver)], 1)
+        claimed.take({attach_limit(csi.driver): 1})
 
 
 def _was_made_for(claim: core_v1.PersistentVolumeClaim, owner: str) -> bool:
@@ -175,7 +175,7 @@ def _add_class(
         return
     given = stored.content
     if given.provisioner in view.derive(limited_drivers):
-        claimed.take([attach_limit(given.provisioner)], 1)
+        claimed.take({attach_limit(given.provisioner): 1})
     if given.volume_binding_mode != "WaitForFirstConsumer":
         claimed.problems.append(sentences.VOLUME_IMMEDIATE.at((), name=name))
     elif spec.selector is not None and binds(view):
@@ -183,7 +183,7 @@ def _add_class(
     elif given.provisioner == NOT_MADE:
         claimed.terms.append(tuple(_volumes_to_have(view, spec, stored.name)))
         if not shared:
-            claimed.take([volumes_of(stored.name)], 1)
+            claimed.take({volumes_of(stored.name): 1})
     elif given.allowed_topologies:
         terms = (
             Term(tuple(Requirement(each.key, Operator.IN, tuple(sorted(each.values))) for each in term))

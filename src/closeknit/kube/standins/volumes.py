@@ -89,8 +89,8 @@ class VolumeController:
         volumes: Mirror[Object],
         classes: Mirror[Object],
         nodes: Mirror[Object],
-        pods: Mirror[Object],
         *,
+        pods: Mirror[Object],
         clock: Clock,
     ) -> None:
         """The volumes must have the index ``claim``: ``claim_of``."""

@@ -30,6 +30,7 @@ from tests.filters.claims import (
     csi_node,
     device,
     device_class,
+    either,
     mounting,
     request,
     resource_slice,
@@ -87,6 +88,9 @@ def with_attribute(obj: Object, attribute: str) -> Object:
 
 
 ONE = claim("one", request("gpus"))
+BY_MODEL = [
+    device_class(f"model-{each}", f"device.attributes['{DRIVER}'].model == '{each}'") for each in "ab"
+]
 SLICE = resource_slice("a", [device("0"), device("1", "b")])
 
 
@@ -116,9 +120,15 @@ SLICE = resource_slice("a", [device("0"), device("1", "b")])
             id="devices may not belong to a node",
         ),
         pytest.param(
-            [GPUS, SLICE, resource_slice("b", [device("0")]), claim("one", request("gpus", every=True))],
+            [
+                GPUS,
+                SLICE,
+                resource_slice("b", [device("0")]),
+                claim("one", request("gpus", every=True)),
+                claim("single", request("gpus")),
+            ],
             "asks for all devices of class gpus on a node, of which nodes have different numbers",
-            id="nodes may have different numbers of what is all",
+            id="nodes may have different numbers of what is all to one and single devices to others",
         ),
         pytest.param(
             [GPUS, SLICE, with_attribute(claim("one", request("gpus", 2)), "model")],
@@ -135,18 +145,22 @@ SLICE = resource_slice("a", [device("0"), device("1", "b")])
                 GPUS,
                 SLICE,
                 device_class("none", "false"),
-                claim(
-                    "one",
-                    {
-                        "name": "main",
-                        "firstAvailable": [
-                            {"name": each, "deviceClassName": each} for each in ("none", "gpus")
-                        ],
-                    },
-                ),
+                claim("one", either(("none", 1), ("gpus", 2))),
             ],
-            "accepts several kinds of devices. Only class gpus was counted",
-            id="of several alternatives one is counted",
+            None,
+            id="of several kinds those that there are count, and there is nothing to tell",
+        ),
+        pytest.param(
+            [
+                GPUS,
+                SLICE,
+                *BY_MODEL,
+                resource_slice("b", [device("0", "b"), device("1", "b")]),
+                claim("one", either(("model-a", 1), ("model-b", 2))),
+                claim("any", request("gpus")),
+            ],
+            "accepts several kinds of devices. Only class model-a was counted",
+            id="of several kinds one counts where others take any of them, one at a time",
         ),
     ],
 )
@@ -189,6 +203,24 @@ def test_overlapping_selectors_are_counted_exactly() -> None:
     found = placed(node("a"), GPUS, *templates, resource_slice("a", devices), *pods)
 
     assert len(found) == 3
+
+
+def test_a_pod_takes_of_each_node_the_kind_of_devices_that_is_there() -> None:
+    """One large device or two small ones; who asks for a small one takes half of what such a pod takes."""
+    templates = [
+        claim("either", either(("model-a", 1), ("model-b", 2)), template=True),
+        claim("small", request("model-b"), template=True),
+    ]
+    slices = [
+        resource_slice("a", [device("0")]),
+        resource_slice("b", [device(str(i), "b") for i in range(5)]),
+    ]
+    pods = [pod("s0", templated("small")), *(pod(f"p{i}", templated("either")) for i in range(4))]
+
+    found = placed(node("a"), node("b"), *BY_MODEL, *templates, *slices, *pods)
+
+    assert found["s0"] == "b"
+    assert sorted(each for name, each in found.items() if name != "s0") == ["a", "b", "b"]
 
 
 def test_a_channel_of_a_compute_domain_is_one_for_each_node() -> None:
