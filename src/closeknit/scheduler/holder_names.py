@@ -46,7 +46,7 @@ class HolderNames:
 
     def _of_object(self, unit: Workload) -> str:
         key = unit.object.key
-        if (unit.dialect, key.group, key.kind) in self._groups:
+        if unit.dialect in self.apart or (unit.dialect, key.group, key.kind) in self._groups:
             return self.of_family(unit.dialect, workload_name(key.namespace, key.name))
         return lone_holder(key.kind, key.namespace, key.name)
 
@@ -55,13 +55,14 @@ class HolderNames:
         request = unit.request
         if request is None:
             return unit
-        if unit.maker is not None:
+        if unit.dialect in self.apart:
+            topology = request.topology and self.of_family(unit.dialect, request.topology)
+            named = replace(request, name=self.of_family(unit.dialect, request.name), topology=topology)
+        elif unit.maker is not None:
             # Its users know the Job, and not the PodGroup that KAI would make of it.
-            return replace(unit, request=replace(request, name=self._of_object(unit)))
-        if unit.dialect not in self.apart:
+            named = replace(request, name=self._of_object(unit))
+        else:
             return unit
-        topology = self.of_family(unit.dialect, request.topology) if request.topology is not None else None
-        named = replace(request, name=self.of_family(unit.dialect, request.name), topology=topology)
         return replace(unit, request=named)
 
     def renew(self, before: Iterable[Workload], made: Iterable[Workload]) -> set[Key]:

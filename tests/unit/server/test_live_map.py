@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from closeknit.scheduler.cluster_state import ClusterState
-from closeknit.server.live_map import LiveMap
-from tests.unit.dialects.kai.owned import MINIMUM, job, job_set, leader_worker_set, replicated
+from closeknit.server.live_map import SHOWN_FAMILIES, LiveMap
+from tests.unit.dialects.kai.owned import MINIMUM, changed, job, job_set, leader_worker_set, replicated
 from tests.unit.scheduler.objects import entry, node, pod, pod_group
 
 _SETS = "jobset.sigs.k8s.io/"
+_QUEUED = {"kueue.x-k8s.io/queue-name": "team"}
+_ADMITTED = {"kueue.x-k8s.io/podset": "a", f"{_SETS}jobset-name": "x"}
 _LEADERS = "leaderworkerset.sigs.k8s.io/"
 
 
@@ -30,8 +34,10 @@ def owned(
     return made
 
 
-def of_set(name: str, replica: int, on: str = "n") -> dict[str, Any]:
-    labels = {f"{_SETS}replicatedjob-name": "a", f"{_SETS}job-index": str(replica)}
+def of_set(
+    name: str, replica: int, on: str = "n", more: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    labels = {f"{_SETS}replicatedjob-name": "a", f"{_SETS}job-index": str(replica), **more}
     return owned(name, f"Job x-a-{replica}", labels, on=on)
 
 
@@ -76,6 +82,12 @@ CASES = [
         id="each group of a LeaderWorkerSet",
     ),
     pytest.param(
+        changed(job_set(replicated("a", 2, 1)), labels=_QUEUED),
+        [of_set("p0", 0, more=_ADMITTED), of_set("p1", 1, more=_ADMITTED)],
+        {"x": ("invalid", 2)},
+        id="a JobSet that queues in Kueue, though its queue has gone",
+    ),
+    pytest.param(
         json.dumps(pod_group("g", subGroups=[{"name": "a", "minMember": 1, "parent": "nobody"}])),
         [pod("g-0", "g", on="n", phase="Running", subgroup="a")],
         {"g": ("invalid", 1)},
@@ -91,7 +103,7 @@ def test_one_row_tells_of(
 ) -> None:
     made = json.loads(owner)
     made["metadata"] |= {"namespace": "default", "uid": "u"}
-    state = ClusterState()
+    state = ClusterState(SHOWN_FAMILIES)
     live = LiveMap(state, time=lambda: 1.0)
     state.put(entry(node("n")))
     for obj in (*pods, made) if backwards else (made, *pods):
