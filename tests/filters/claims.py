@@ -90,6 +90,16 @@ def either(*kinds: tuple[str, int], name: str = "main") -> Object:
     return {"name": name, "firstAvailable": listed}
 
 
+def either_of(class_name: str, count: int, *selectors: str) -> Object:
+    """So many devices of a class that the first of these expressions selects that can be had."""
+    listed = [
+        {"name": f"kind-{i}", "deviceClassName": class_name, "count": count,
+         "selectors": [{"cel": {"expression": each}}]}
+        for i, each in enumerate(selectors)
+    ]  # fmt: skip
+    return {"name": "main", "firstAvailable": listed}
+
+
 def claiming(*names: str) -> Object:
     """The spec of a pod with claims."""
     claims = [{"name": f"claim-{i}", "resourceClaimName": each} for i, each in enumerate(names)]
