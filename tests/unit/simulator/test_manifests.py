@@ -124,34 +124,40 @@ def test_what_a_lost_node_ends_is_submitted_again(trace: Path) -> None:
     [
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: gone.yaml}",
-            't.yaml:.workloads[0].manifest: "gone.yaml" cannot be read: No such file or directory.'
+            't.yaml:workloads[0].manifest: "gone.yaml" cannot be read: No such file or directory.'
             " Name a file beside the trace, or write the object here.",
             id="a file that is not there",
         ),
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: 7}",
-            "t.yaml:.workloads[0].manifest: This is no object. Write an object, a list of objects, or the name"
+            "t.yaml:workloads[0].manifest: This is no object. Write an object, a list of objects, or the name"
             " of a file.",
             id="no object",
         ),
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: {apiVersion: v1, kind: Namespace, metadata: {name: team}}}",
-            f"t.yaml:.workloads[0].manifest: {NO_PODS}",
+            f"t.yaml:workloads[0].manifest: {NO_PODS}",
             id="an object without pods",
         ),
         pytest.param(
+            "{name: w, at: 0, runs: 1, manifest: broken.yaml}",
+            "t.yaml:workloads[0].manifest: broken.yaml:line 2, column 1: This is not YAML: while parsing a flow"
+            " sequence, did not find expected ',' or ']'.",
+            id="a file that is no YAML",
+        ),
+        pytest.param(
             "{name: w, at: 0, runs: 1, manifest: empty.yaml}",
-            f"t.yaml:.workloads[0].manifest: {NO_PODS}",
+            f"t.yaml:workloads[0].manifest: {NO_PODS}",
             id="an empty file",
         ),
         pytest.param(
             "{name: w, at: 0, runs: 1, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {}}]}",
-            "t.yaml:.workloads[0].manifest[0].metadata.name: The field is missing. Write a name.",
+            "t.yaml:workloads[0].manifest[0].metadata.name: The field is missing. Write a name.",
             id="an object without a name",
         ),
         pytest.param(
             "{name: w, at: 0, manifest: {apiVersion: batch/v1, kind: Job, metadata: {name: n}, spec: {oops: 1}}}",
-            "t.yaml:.workloads[0].runs: The field is missing. Write how long it runs, such as 2h.",
+            "t.yaml:workloads[0].runs: The field is missing. Write how long it runs, such as 2h.",
             id="a field of the trace",
         ),
     ],
@@ -161,6 +167,7 @@ def test_what_is_wrong_is_told_at_its_place(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.yaml").write_text("")
+    (tmp_path / "broken.yaml").write_text("[a\n")
     with pytest.raises(InvalidError) as caught:
         own.read(Source("t.yaml", f"workloads: [{text}]".encode()), site(), 1, 100)
 

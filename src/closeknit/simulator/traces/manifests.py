@@ -50,7 +50,7 @@ def _objects(source: Source, path: Path, problems: list[Problem]) -> Iterator[Ma
     for each in dialects.written([source]):
         match each:
             case Located(problem=problem):
-                problems.append(problem.under(*path, Verbatim(f"{source.name}:")))
+                problems.append(problem.under(*path, Verbatim(f": {source.name}:")))
             case _, dict() as content:
                 yield with_name(content, generated)
             case _:
