@@ -84,6 +84,12 @@ def request(
     return {"name": name, "exactly": exactly}
 
 
+def either(*kinds: tuple[str, int], name: str = "main") -> Object:
+    """The first that can be had of several classes, with so many devices of each."""
+    listed = [{"name": each, "deviceClassName": each, "count": count} for each, count in kinds]
+    return {"name": name, "firstAvailable": listed}
+
+
 def claiming(*names: str) -> Object:
     """The spec of a pod with claims."""
     claims = [{"name": f"claim-{i}", "resourceClaimName": each} for i, each in enumerate(names)]
@@ -174,6 +180,8 @@ def on_nodes(*names: str) -> Object:
 
 
 ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 GPUS = device_class("gpus", f"device.driver == '{DRIVER}'")
 LARGE = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('60Gi')) >= 0"
 NEW = f"device.attributes['{DRIVER}'].version.isGreaterThan(semver('2.9.0'))"
@@ -304,6 +312,48 @@ CLAIM_CASES: tuple[Case, ...] = (
     ),
     case(
         "DynamicResources",
+        "who asks for all devices of a node gets them where nodes have different numbers",
+        [node("dra-aa"), node("dra-ab"), node("dra-ac")],
+        claiming("each"),
+        "dra-aa dra-ab",
+        [
+            device_class("varied", "device.driver == 'varied.example.com'"),
+            resource_slice("dra-aa", [device("0"), device("1")], "varied.example.com"),
+            resource_slice("dra-ab", [device("0")], "varied.example.com"),
+            claim("each", request("varied", every=True)),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "of several kinds of devices a node needs one, and as many as are asked for of that kind",
+        [node("dra-ad"), node("dra-ae"), node("dra-af"), node("dra-ag"), node("dra-ah")],
+        claiming("either"),
+        "dra-ad dra-ae dra-ag",
+        [
+            *(
+                device_class(
+                    each,
+                    f"device.attributes['kinds.example.com'].model == '{each}'"
+                    " && device.driver == 'kinds.example.com'",
+                )
+                for each in ("big", "small")
+            ),
+            *(
+                resource_slice(
+                    name, [device(str(i), each) for i, each in enumerate(kinds)], "kinds.example.com"
+                )
+                for name, kinds in {
+                    "dra-ad": ["big"],
+                    "dra-ae": ["small", "small"],
+                    "dra-af": ["small"],
+                    "dra-ag": ["small", "small", "big"],
+                }.items()
+            ),
+            claim("either", either(("big", 1), ("small", 2))),
+        ],
+    ),
+    case(
+        "DynamicResources",
         "a resource that stands for a class is counted in devices where a node does not list it",
         [node("dra-s"), node("dra-t"), node("dra-u", gpu="0"), node("dra-v")],
         {"containers": [asking(limits={"example.com/fast": "2"})]},
@@ -351,16 +401,42 @@ CLAIM_CASES: tuple[Case, ...] = (
         ],
     ),
     case(
+        "VolumeBinding",
+        "a free volume is found by its affinity, whatever the zone of its labels",
+        [node("vol-r", labels={ZONE: "z2"}), node("vol-s", labels={ZONE: "z1"})],
+        mounting("unzoned"),
+        "vol-r",
+        [
+            storage_class("labelled", "kubernetes.io/no-provisioner"),
+            volume("free-r", labels={ZONE: "z1"}, storageClassName="labelled", **on_nodes("vol-r")),
+            volume_claim("unzoned", class_name="labelled"),
+        ],
+    ),
+    case(
         "VolumeZone",
-        "a volume with a zone is used in that zone",
+        "a volume with a zone is used in that zone, and on nodes that are in none",
         [
             node("vol-j", labels={ZONE: "z1"}),
             node("vol-k", labels={ZONE: "z2"}),
             node("vol-l", labels={ZONE: "z3"}),
+            node("vol-t"),
+            node("vol-u", labels={REGION: "z1"}),
         ],
         mounting("zoned"),
-        "vol-j vol-l",
+        "vol-j vol-l vol-t",
         [volume("zoned-volume", "zoned", labels={ZONE: "z1__z3"}), volume_claim("zoned", "zoned-volume")],
+    ),
+    case(
+        "VolumeZone",
+        "a volume with the old label of a zone is used where a node has it by its old or its new name",
+        [
+            node("vol-v", labels={OLD_ZONE: "z1"}),
+            node("vol-w", labels={ZONE: "z1"}),
+            node("vol-x", labels={OLD_ZONE: "z2", ZONE: "z1"}),
+        ],
+        mounting("aged"),
+        "vol-v vol-w",
+        [volume("aged-volume", "aged", labels={OLD_ZONE: "z1"}), volume_claim("aged", "aged-volume")],
     ),
     case(
         "VolumeRestrictions",

@@ -217,6 +217,33 @@ async def test_volumes_are_made_where_a_gang_is_placed_and_its_class_allows_them
         assert found["metadata"]["annotations"][SELECTED_NODE] == nodes[f"v{i}"]
 
 
+async def test_ephemeral_volumes_are_made_on_the_nodes_of_a_gang_and_go_with_it(api: KubernetesApi) -> None:
+    template = {"spec": volume_claim("x", class_name="disks")["spec"]}
+    own = {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]}
+    await bound.create(
+        api,
+        [
+            *racks(),
+            storage_class("disks"),
+            pod_group("v", minMember=2, topologyConstraint=together("rack")),
+            *(pod(f"v{i}", "v", gpus=0, **own) for i in range(2)),
+        ],
+    )
+    providing = asyncio.create_task(provide(api))
+    async with bound.scheduling(api):
+        nodes = await until_bound(api, "v0", "v1")
+        for i in range(2):
+            found = await api.get(PERSISTENT_VOLUME_CLAIMS, f"v{i}-scratch", namespace="default")
+            assert found["spec"]["volumeName"]
+            assert found["metadata"]["annotations"][SELECTED_NODE] == nodes[f"v{i}"]
+            await api.delete(PODS, f"v{i}", namespace="default", options=AT_ONCE)
+        async with asyncio.timeout(60):
+            while (await api.list(PERSISTENT_VOLUME_CLAIMS)).items:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+    providing.cancel()
+    await asyncio.gather(providing, return_exceptions=True)
+
+
 async def test_volumes_that_exist_are_bound_each_to_one_pod_on_its_node(api: KubernetesApi) -> None:
     local = [volume(f"local{i}", storageClassName="local", **on_nodes(f"n{i}")) for i in range(4)]
     for each in local:

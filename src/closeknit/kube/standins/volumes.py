@@ -1,17 +1,20 @@
-"""A stand-in for the volume controller of kube-controller-manager, and for provisioners of volumes.
+"""A stand-in for the volume controllers of kube-controller-manager, and for provisioners of volumes.
 
 A claim gets the volume that was claimed for it, or one that is made: at once, or as soon as a node was
 selected for it where its class waits for the first consumer. A volume that is made can be used where its
-class allows it, in the domain of that node. Nothing is stored, and volumes outlive their claims.
+class allows it, in the domain of that node. Claims are made for ephemeral volumes of pods. Nothing is
+stored, and volumes outlive their claims.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from closeknit.kube.clock import Clock
+from closeknit.kube.errors import AlreadyExistsError
 from closeknit.kube.mirror import Key, Mirror
 from closeknit.kube.port import KubernetesApi, MergePatch, Object
 from closeknit.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Resource
@@ -55,6 +58,28 @@ def made_for(claim: Object, storage_class: Object, node: Object | None) -> Objec
     }
 
 
+def claims_for(pod: Object) -> list[Object]:
+    """The claims of a pod's ephemeral volumes; they go with it."""
+    meta = pod["metadata"]
+    owner = {"apiVersion": "v1", "kind": "Pod", "controller": True, "blockOwnerDeletion": True}
+    owner |= {name: meta[name] for name in ("name", "uid")}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {
+                **(each["ephemeral"]["volumeClaimTemplate"].get("metadata") or {}),
+                "name": f"{meta['name']}-{each['name']}",
+                "namespace": meta["namespace"],
+                "ownerReferences": [owner],
+            },
+            "spec": each["ephemeral"]["volumeClaimTemplate"]["spec"],
+        }
+        for each in pod["spec"].get("volumes") or ()
+        if each.get("ephemeral")
+    ]
+
+
 class VolumeController:
     """Looks after volumes and claims to them."""
 
@@ -66,6 +91,7 @@ class VolumeController:
         classes: Mirror[Object],
         nodes: Mirror[Object],
         *,
+        pods: Mirror[Object],
         clock: Clock,
     ) -> None:
         """The volumes must have the index ``claim``: ``claim_of``."""
@@ -74,20 +100,34 @@ class VolumeController:
         self._volumes = volumes
         self._classes = classes
         self._nodes = nodes
+        self._pods = pods
+        self._for_pods = Reconciler(self._reconcile_pod, clock)
         self._for_claims = Reconciler(self._reconcile_claim, clock)
         self._for_volumes = Reconciler(self._reconcile_volume, clock)
 
     async def run(self) -> None:
         """Look after volumes until cancelled."""
-        for mirror in (self._claims, self._volumes, self._classes, self._nodes):
+        for mirror in (self._claims, self._volumes, self._classes, self._nodes, self._pods):
             await mirror.synced()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._for_claims.follow(self._claims, own_key))
             tasks.create_task(self._for_claims.follow(self._volumes, claim_of))
             tasks.create_task(self._for_claims.follow(self._classes, self._claims_of_class))
             tasks.create_task(self._for_volumes.follow(self._volumes, own_key))
+            tasks.create_task(self._for_pods.follow(self._pods, _with_ephemeral_volumes))
+            tasks.create_task(self._for_pods.run())
             tasks.create_task(self._for_claims.run())
             tasks.create_task(self._for_volumes.run())
+
+    async def _reconcile_pod(self, key: Key) -> float | None:
+        pod = self._pods.get(key.name, key.namespace)
+        if pod is None or pod["metadata"].get("deletionTimestamp"):
+            return None
+        for claim in claims_for(pod):
+            if self._claims.get(claim["metadata"]["name"], key.namespace) is None:
+                with suppress(AlreadyExistsError):
+                    await self._api.create(PERSISTENT_VOLUME_CLAIMS, claim, field_manager=MANAGER)
+        return None
 
     def _claims_of_class(self, storage_class: Object) -> list[Key]:
         name = storage_class["metadata"]["name"]
@@ -150,6 +190,10 @@ class VolumeController:
             field_manager=MANAGER,
         )
         return written
+
+
+def _with_ephemeral_volumes(pod: Object) -> list[Key]:
+    return own_key(pod) if any(each.get("ephemeral") for each in pod["spec"].get("volumes") or ()) else []
 
 
 def claim_of(volume: Object) -> list[Key]:

@@ -24,6 +24,7 @@ from tests.filters.claims import (
     claim,
     device,
     device_class,
+    either,
     request,
     resource_slice,
 )
@@ -57,6 +58,9 @@ def exactly(**fields: Any) -> Object:
     return {"name": "main", "exactly": {"deviceClassName": "gpus", **fields}}
 
 
+BY_MODEL = [
+    device_class(f"model-{each}", f"device.attributes['{DRIVER}'].model == '{each}'") for each in "ab"
+]
 TWO = resource_slice("a", [device("gpu-10"), device("gpu-2")])
 
 CASES = [
@@ -132,6 +136,25 @@ CASES = [
         {"one": ["main/second=gpu-2"]},
         id="of several alternatives the first of which there are devices",
     ),
+    pytest.param(
+        [
+            *BY_MODEL,
+            resource_slice("a", [device("0"), device("1", "b"), device("2", "b")]),
+            claim("one", either(("model-a", 1), ("model-b", 2))),
+            claim("other", request("model-a"), allocated=[("a", "0")]),
+        ],
+        {"one": ["main/model-b=1", "main/model-b=2"]},
+        id="the second alternative where the devices of the first are taken",
+    ),
+    pytest.param(
+        [
+            *BY_MODEL,
+            resource_slice("a", [device("0"), device("1", "b")]),
+            claim("one", either(("model-a", 2), ("model-b", 2))),
+        ],
+        {},
+        id="no devices of two alternatives together",
+    ),
 ]  # fmt: skip
 
 
@@ -145,6 +168,17 @@ def test_claims_on_one_node_get_theirs_together() -> None:
     asked = [claim("any", request("gpus")), claim("only-b", request("gpus", 1, MODEL_B))]
 
     assert given(GPUS, slices, *asked, to="any only-b") == {"any": ["main=1"], "only-b": ["main=0"]}
+
+
+def test_who_accepts_another_kind_leaves_the_first_to_who_does_not() -> None:
+    slices = resource_slice("a", [device("0"), device("1", "b")])
+    asked = [claim("either", either(("model-a", 1), ("model-b", 1))), claim("only", request("model-a"))]
+
+    assert given(*BY_MODEL, slices, *asked, to="either only") == {
+        "either": ["main/model-b=1"],
+        "only": ["main=0"],
+    }
+    assert given(*BY_MODEL, slices, *asked, to="either") == {"either": ["main/model-a=0"]}
 
 
 def test_devices_are_found_exactly_where_some_order_of_giving_finds_them() -> None:

@@ -24,13 +24,17 @@ from tests.filters.claims import (
     GPUS,
     LARGE,
     MODEL_B,
+    ZONE,
     claim,
     claiming,
+    csi_node,
     device,
     device_class,
+    either,
     mounting,
     request,
     resource_slice,
+    storage_class,
     volume_claim,
 )
 from tests.filters.feasible import feasible
@@ -84,6 +88,9 @@ def with_attribute(obj: Object, attribute: str) -> Object:
 
 
 ONE = claim("one", request("gpus"))
+BY_MODEL = [
+    device_class(f"model-{each}", f"device.attributes['{DRIVER}'].model == '{each}'") for each in "ab"
+]
 SLICE = resource_slice("a", [device("0"), device("1", "b")])
 
 
@@ -113,9 +120,15 @@ SLICE = resource_slice("a", [device("0"), device("1", "b")])
             id="devices may not belong to a node",
         ),
         pytest.param(
-            [GPUS, SLICE, resource_slice("b", [device("0")]), claim("one", request("gpus", every=True))],
+            [
+                GPUS,
+                SLICE,
+                resource_slice("b", [device("0")]),
+                claim("one", request("gpus", every=True)),
+                claim("single", request("gpus")),
+            ],
             "asks for all devices of class gpus on a node, of which nodes have different numbers",
-            id="nodes may have different numbers of what is all",
+            id="nodes may have different numbers of what is all to one and single devices to others",
         ),
         pytest.param(
             [GPUS, SLICE, with_attribute(claim("one", request("gpus", 2)), "model")],
@@ -132,18 +145,22 @@ SLICE = resource_slice("a", [device("0"), device("1", "b")])
                 GPUS,
                 SLICE,
                 device_class("none", "false"),
-                claim(
-                    "one",
-                    {
-                        "name": "main",
-                        "firstAvailable": [
-                            {"name": each, "deviceClassName": each} for each in ("none", "gpus")
-                        ],
-                    },
-                ),
+                claim("one", either(("none", 1), ("gpus", 2))),
             ],
-            "accepts several kinds of devices. Only class gpus was counted",
-            id="of several alternatives one is counted",
+            None,
+            id="of several kinds those that there are count, and there is nothing to tell",
+        ),
+        pytest.param(
+            [
+                GPUS,
+                SLICE,
+                *BY_MODEL,
+                resource_slice("b", [device("0", "b"), device("1", "b")]),
+                claim("one", either(("model-a", 1), ("model-b", 2))),
+                claim("any", request("gpus")),
+            ],
+            "accepts several kinds of devices. Only class model-a was counted",
+            id="of several kinds one counts where others take any of them, one at a time",
         ),
     ],
 )
@@ -188,6 +205,24 @@ def test_overlapping_selectors_are_counted_exactly() -> None:
     assert len(found) == 3
 
 
+def test_a_pod_takes_of_each_node_the_kind_of_devices_that_is_there() -> None:
+    """One large device or two small ones; who asks for a small one takes half of what such a pod takes."""
+    templates = [
+        claim("either", either(("model-a", 1), ("model-b", 2)), template=True),
+        claim("small", request("model-b"), template=True),
+    ]
+    slices = [
+        resource_slice("a", [device("0")]),
+        resource_slice("b", [device(str(i), "b") for i in range(5)]),
+    ]
+    pods = [pod("s0", templated("small")), *(pod(f"p{i}", templated("either")) for i in range(4))]
+
+    found = placed(node("a"), node("b"), *BY_MODEL, *templates, *slices, *pods)
+
+    assert found["s0"] == "b"
+    assert sorted(each for name, each in found.items() if name != "s0") == ["a", "b", "b"]
+
+
 def test_a_channel_of_a_compute_domain_is_one_for_each_node() -> None:
     channels = [{"name": f"channel-{i}", "attributes": {"id": {"int": i}}} for i in range(3)]
     slices = [resource_slice(name, channels, CHANNELS) for name in ("a", "b")]
@@ -213,6 +248,27 @@ def test_pods_of_a_group_that_share_a_claim_share_a_node_and_its_devices() -> No
     found = placed(TOPOLOGY, *nodes, GPUS, both, *slices, group, *pods)
 
     assert found == {"p0": "b", "p1": "b", "p2": "b"}
+
+
+def test_an_ephemeral_volume_counts_as_its_template_says_before_its_claim_is_made() -> None:
+    template = {"spec": volume_claim("x", class_name="zonal")["spec"]}
+    own = {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}
+    nodes = [node("a", labels={ZONE: "z1"}), node("b", labels={ZONE: "z2"})]
+    objects = [*nodes, csi_node("b", 2), storage_class("zonal", "disk.example.com", "z2")]
+    pods = [pod(f"p{i}", own) for i in range(3)]
+
+    assert notes(*objects, *pods) == []
+    assert sorted(placed(*objects, *pods).values()) == ["b", "b"]
+
+
+def test_a_claim_that_was_not_made_for_the_pod_of_an_ephemeral_volume_is_told() -> None:
+    template = {"spec": volume_claim("x", class_name="zonal")["spec"]}
+    own = {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]}
+    claimed = volume_claim("p-v", class_name="zonal")
+
+    (told,) = notes(node("a"), storage_class("zonal"), claimed, pod("p", own))
+
+    assert told.startswith('PersistentVolumeClaim "p-v" was not made for the pod')
 
 
 def test_a_volume_whose_claim_is_not_in_sight_is_told() -> None:
