@@ -99,9 +99,7 @@ class LiveMap:
             del self._units[before]
             self._touched.add(before)
         if unit is not None:
-            # Without a request nothing says under which name it would hold something.
-            name = unit.request.name if unit.request is not None else holder_of(key)
-            self._names[key] = name
+            name = self._names[key] = self.state.holder(unit)
             self._units[name] = unit
             self._touched.add(name)
 
@@ -156,8 +154,7 @@ class LiveMap:
             queue=unit.accounts[0].name[-1].rpartition(" ")[2] if unit.accounts else "",
             priority=unit.priority,
             state=state,
-            # Pods that do not name their PodGroup hold what they use in the name of their controller.
-            pods=pods or len(unit.running),
+            pods=pods,
             open=still_open,
             made_for=list(self._makers(unit)),
         )
@@ -308,8 +305,3 @@ class LiveMap:
             if pod is not None:
                 found[running.name] = pod.content.spec.node_name
         return found
-
-
-def holder_of(key: Key) -> str:
-    """The name under which an object without a request is listed; no holder has such a name."""
-    return f"{key.namespace}/{key.kind} {key.name}"

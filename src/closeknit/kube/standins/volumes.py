@@ -29,6 +29,7 @@ _NOT_MADE: Final = "kubernetes.io/no-provisioner"
 def made_for(claim: Object, storage_class: Object, node: Object | None) -> Object:
     """The volume that a provisioner makes for a claim, in the domain of a node where one was selected."""
     meta, spec = claim["metadata"], claim["spec"]
+    resources = spec.get("resources") or {}
     requirements = [
         {"key": each["key"], "operator": "In", "values": [node["metadata"]["labels"][each["key"]]]}
         for term in (storage_class.get("allowedTopologies") or ())[:1]
@@ -42,8 +43,8 @@ def made_for(claim: Object, storage_class: Object, node: Object | None) -> Objec
         "kind": "PersistentVolume",
         "metadata": {"name": f"pvc-{meta['uid']}"},
         "spec": {
-            "capacity": spec["resources"]["requests"],
-            "accessModes": spec["accessModes"],
+            "capacity": resources.get("requests") or {},
+            "accessModes": spec.get("accessModes") or [],
             "storageClassName": storage_class["metadata"]["name"],
             "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
             "csi": {"driver": storage_class["provisioner"], "volumeHandle": meta["uid"]},
@@ -111,6 +112,7 @@ class VolumeController:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._for_claims.follow(self._claims, own_key))
             tasks.create_task(self._for_claims.follow(self._volumes, claim_of))
+            tasks.create_task(self._for_claims.follow(self._classes, self._claims_of_class))
             tasks.create_task(self._for_volumes.follow(self._volumes, own_key))
             tasks.create_task(self._for_pods.follow(self._pods, _with_ephemeral_volumes))
             tasks.create_task(self._for_pods.run())
@@ -127,9 +129,14 @@ class VolumeController:
                     await self._api.create(PERSISTENT_VOLUME_CLAIMS, claim, field_manager=MANAGER)
         return None
 
+    def _claims_of_class(self, storage_class: Object) -> list[Key]:
+        name = storage_class["metadata"]["name"]
+        claims = (each for each in self._claims if _spec(each).get("storageClassName") == name)
+        return [key for each in claims for key in own_key(each)]
+
     async def _reconcile_volume(self, key: Key) -> float | None:
         volume = self._volumes.get(key.name)
-        if volume is not None and not volume["spec"].get("claimRef"):
+        if volume is not None and not _spec(volume).get("claimRef"):
             await self._set_phase(PERSISTENT_VOLUMES, volume, "Available")
         return None
 
@@ -139,10 +146,11 @@ class VolumeController:
             return None
         meta = claim["metadata"]
         for volume in self._volumes.by("claim", key):
-            if volume["spec"]["claimRef"].get("uid") == meta["uid"]:
+            # Whoever makes a volume for a claim by hand names no uid.
+            if (volume["spec"]["claimRef"].get("uid") or meta["uid"]) == meta["uid"]:
                 await self._bind(claim, volume)
                 return None
-        given = self._classes.get(claim["spec"].get("storageClassName", ""))
+        given = self._classes.get(_spec(claim).get("storageClassName") or "")
         if given is None or given["provisioner"] == _NOT_MADE:
             return None
         selected = (meta.get("annotations") or {}).get(SELECTED_NODE)
@@ -153,6 +161,9 @@ class VolumeController:
         return None
 
     async def _bind(self, claim: Object, volume: Object) -> None:
+        if not volume["spec"]["claimRef"].get("uid"):
+            named = {"spec": {"claimRef": {"uid": claim["metadata"]["uid"]}}}
+            volume = await self._patch(PERSISTENT_VOLUMES, volume, named)
         await self._set_phase(PERSISTENT_VOLUMES, volume, "Bound")
         body = {
             "metadata": {"annotations": {_COMPLETED: "yes"}},
@@ -186,6 +197,13 @@ def _with_ephemeral_volumes(pod: Object) -> list[Key]:
 
 
 def claim_of(volume: Object) -> list[Key]:
-    """The claim that a volume is for."""
-    reference = volume["spec"].get("claimRef")
-    return [Key(reference["namespace"], reference["name"])] if reference else []
+    """The claim that a volume is for; none where that is not said in full."""
+    reference = _spec(volume).get("claimRef")
+    if not isinstance(reference, Mapping) or not (reference.get("namespace") and reference.get("name")):
+        return []
+    return [Key(str(reference["namespace"]), str(reference["name"]))]
+
+
+def _spec(obj: Object) -> Mapping[str, Any]:
+    """What is asked of a volume or a claim, of which the server has checked little."""
+    return obj.get("spec") or {}
