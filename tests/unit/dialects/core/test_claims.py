@@ -24,6 +24,7 @@ from tests.filters.claims import (
     GPUS,
     LARGE,
     MODEL_B,
+    PART,
     ZONE,
     claim,
     claiming,
@@ -32,6 +33,7 @@ from tests.filters.claims import (
     device_class,
     either,
     mounting,
+    partitioned,
     request,
     resource_slice,
     storage_class,
@@ -111,8 +113,18 @@ SLICE = resource_slice("a", [device("0"), device("1", "b")])
         ),
         pytest.param(
             [GPUS, ONE, resource_slice("a", [device("0", allowMultipleAllocations=True)])],
-            'Devices of class "gpus" share counters or take several claims at once',
+            'Devices of class "gpus" take several claims at once (allowMultipleAllocations)',
             id="devices may be shared",
+        ),
+        pytest.param(
+            [GPUS, ONE, *partitioned("a")],
+            'Devices of class "gpus" share counters with others that are asked for (consumesCounters).',
+            id="devices may exclude each other",
+        ),
+        pytest.param(
+            [GPUS, *partitioned("a"), claim("one", request("gpus", 1, PART))],
+            None,
+            id="partitions that can all be given are counted like others",
         ),
         pytest.param(
             [GPUS, ONE, {**SLICE, "spec": {**SLICE["spec"], "nodeName": "", "allNodes": True}}],
@@ -221,6 +233,47 @@ def test_a_pod_takes_of_each_node_the_kind_of_devices_that_is_there() -> None:
 
     assert found["s0"] == "b"
     assert sorted(each for name, each in found.items() if name != "s0") == ["a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "taken", "want"),
+    [
+        pytest.param("parts", "", 3, id="partitions that fit together are devices of their own"),
+        pytest.param("wholes", "part-0", 1, id="a whole device is gone once a part of it is taken"),
+        pytest.param("parts", "part-0", 3, id="of parts that are taken those that are left count"),
+        pytest.param("parts", "whole", 0, id="nothing is left of a device that is taken whole"),
+    ],
+)
+def test_devices_are_counted_by_the_counters_that_are_left(asked: str, taken: str, want: int) -> None:
+    """On node a there is a device with parts, on node b a whole one more where whole ones are asked for."""
+    templates = {
+        "parts": claim("parts", request("gpus", 1, PART), template=True),
+        "wholes": claim("wholes", request("gpus", 1, f"!({PART})"), template=True),
+    }
+    others = [*partitioned("b")] if asked == "wholes" else []
+    if taken:
+        others.append(claim("held", request("gpus"), allocated=[("a", taken)]))
+        if taken == "part-0" and asked == "parts":
+            want -= 1
+    pods = [pod(f"p{i}", templated(asked)) for i in range(4)]
+
+    found = placed(node("a"), node("b"), GPUS, templates[asked], *partitioned("a"), *others, *pods)
+
+    assert len(found) == want
+
+
+def test_of_a_whole_device_and_its_parts_no_more_is_planned_than_can_be_given() -> None:
+    templates = [
+        claim("part", request("gpus", 1, PART), template=True),
+        claim("whole", request("gpus", 1, f"!({PART})"), template=True),
+    ]
+    pods = [pod("p0", templated("part")), *(pod(f"w{i}", templated("whole")) for i in range(2))]
+    slices = [*partitioned("a"), *partitioned("b")]
+
+    found = placed(node("a"), node("b"), GPUS, *templates, *slices, *pods)
+
+    assert sorted(found) == ["p0", "w0"]
+    assert found["p0"] != found["w0"]
 
 
 def test_a_channel_of_a_compute_domain_is_one_for_each_node() -> None:
