@@ -69,6 +69,12 @@ CASES = [
         {"g": ("invalid", 1)},
         id="a PodGroup that is wrong, and runs",
     ),
+    pytest.param(
+        json.dumps(pod_group("g", minMember=3)),
+        [pod("g-0", "g"), pod("g-1", "g")],
+        {"g": ("incomplete", 0)},
+        id="a PodGroup with nothing wrong whose third pod is still to come",
+    ),
 ]
 
 
