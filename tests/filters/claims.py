@@ -38,6 +38,21 @@ def resource_slice(
     }
 
 
+def partitioned(node_name: str, driver: str = DRIVER) -> list[Object]:
+    """A device of a node that can be given whole or in three parts: the counters, and all devices."""
+
+    def using(slices: int) -> Object:
+        used = {"counterSet": "gpu-0", "counters": {"slices": {"value": str(slices)}}}
+        return {"consumesCounters": [used]}
+
+    devices = [device("whole", **using(4)), *(device(f"part-{i}", "part", **using(1)) for i in range(3))]
+    counters = resource_slice(node_name, [], driver, resourceSliceCount=2)
+    counters["metadata"]["name"] += "-counters"
+    del counters["spec"]["devices"]
+    counters["spec"]["sharedCounters"] = [{"name": "gpu-0", "counters": {"slices": {"value": "4"}}}]
+    return [counters, resource_slice(node_name, devices, driver, resourceSliceCount=2)]
+
+
 def device(name: str, model: str = "a", memory: str = "40Gi", **more: Any) -> Object:
     """A device of a model, with so much memory."""
     return {
@@ -84,10 +99,27 @@ def request(
     return {"name": name, "exactly": exactly}
 
 
+def given_by(driver: str, allocated: Object) -> Object:
+    """A claim whose devices are those of another driver."""
+    for each in allocated["status"]["allocation"]["devices"]["results"]:
+        each["driver"] = driver
+    return allocated
+
+
 def either(*kinds: tuple[str, int], name: str = "main") -> Object:
     """The first that can be had of several classes, with so many devices of each."""
     listed = [{"name": each, "deviceClassName": each, "count": count} for each, count in kinds]
     return {"name": name, "firstAvailable": listed}
+
+
+def either_of(class_name: str, count: int, *selectors: str) -> Object:
+    """So many devices of a class that the first of these expressions selects that can be had."""
+    listed = [
+        {"name": f"kind-{i}", "deviceClassName": class_name, "count": count,
+         "selectors": [{"cel": {"expression": each}}]}
+        for i, each in enumerate(selectors)
+    ]  # fmt: skip
+    return {"name": "main", "firstAvailable": listed}
 
 
 def claiming(*names: str) -> Object:
@@ -186,6 +218,7 @@ GPUS = device_class("gpus", f"device.driver == '{DRIVER}'")
 LARGE = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('60Gi')) >= 0"
 NEW = f"device.attributes['{DRIVER}'].version.isGreaterThan(semver('2.9.0'))"
 MODEL_B = f"device.attributes['{DRIVER}'].model == 'b'"
+PART = f"device.attributes['{DRIVER}'].model == 'part'"
 TAINT = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
 
 CLAIM_CASES: tuple[Case, ...] = (
@@ -350,6 +383,61 @@ CLAIM_CASES: tuple[Case, ...] = (
                 }.items()
             ),
             claim("either", either(("big", 1), ("small", 2))),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "a device that is taken in parts is no longer given whole",
+        [node("dra-ai"), node("dra-aj"), node("dra-ak")],
+        claiming("whole"),
+        "dra-ai",
+        [
+            device_class("parts", "device.driver == 'parts.example.com'"),
+            *(
+                each
+                for name in ("dra-ai", "dra-aj", "dra-ak")
+                for each in partitioned(name, "parts.example.com")
+            ),
+            claim("whole", request("parts", 1, "device.attributes['parts.example.com'].model == 'a'")),
+            given_by(
+                "parts.example.com", claim("taken-aj", request("parts"), allocated=[("dra-aj", "part-1")])
+            ),
+            given_by(
+                "parts.example.com", claim("taken-ak", request("parts"), allocated=[("dra-ak", "whole")])
+            ),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "parts of a device are given until its counters are used up",
+        [node("dra-al"), node("dra-am"), node("dra-an")],
+        claiming("two-parts"),
+        "dra-al dra-am",
+        [
+            device_class("bits", "device.driver == 'bits.example.com'"),
+            *(
+                each
+                for name in ("dra-al", "dra-am", "dra-an")
+                for each in partitioned(name, "bits.example.com")
+            ),
+            claim("two-parts", request("bits", 2, "device.attributes['bits.example.com'].model == 'part'")),
+            given_by(
+                "bits.example.com", claim("taken-am", request("bits"), allocated=[("dra-am", "part-1")])
+            ),
+            given_by("bits.example.com", claim("taken-an", request("bits"), allocated=[("dra-an", "whole")])),
+        ],
+    ),
+    case(
+        "DynamicResources",
+        "who asks for all devices of a node tolerates the taints of all of them, or gets none",
+        [node("dra-ao"), node("dra-ap")],
+        claiming("untainted"),
+        "dra-ap",
+        [
+            device_class("worn", "device.driver == 'worn.example.com'"),
+            resource_slice("dra-ao", [device("0"), device("1", taints=[TAINT])], "worn.example.com"),
+            resource_slice("dra-ap", [device("0")], "worn.example.com"),
+            claim("untainted", request("worn", every=True)),
         ],
     ),
     case(

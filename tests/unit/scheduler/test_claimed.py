@@ -101,7 +101,11 @@ def test_a_pod_whose_template_asks_for_no_claim_waits_for_none() -> None:
         pytest.param(
             {"bindingConditions": ["Attached"]}, "must be prepared before a pod is bound", id="conditions"
         ),
-        pytest.param({"consumesCounters": [{"counterSet": "x"}]}, "share counters", id="counters"),
+        pytest.param(
+            {"consumesCounters": [{"counterSet": "x", "counters": {"y": {"value": "1"}}}]},
+            "no room",
+            id="counters that the pool does not have",
+        ),
         pytest.param({"allowMultipleAllocations": True}, "take several claims", id="capacity"),
     ],
 )

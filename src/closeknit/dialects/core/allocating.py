@@ -16,7 +16,17 @@ import msgspec
 from closeknit.apis import core_v1
 from closeknit.apis import resource_k8s_io_v1 as wire
 from closeknit.dialects.core.counting import counted
-from closeknit.dialects.core.devices import GROUP, Id, Query, alternatives, devices_of, matched, query_of
+from closeknit.dialects.core.devices import (
+    GROUP,
+    Id,
+    Query,
+    alternatives,
+    devices_of,
+    matched,
+    query_of,
+    tainted_too,
+)
+from closeknit.dialects.core.partitions import parts
 from closeknit.dialects.core.taken_devices import taken_on
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -41,7 +51,8 @@ class _Option:
     """Of the request, and of the kind where it accepts several."""
     asked: wire.ExactDeviceRequest
     count: int
-    free: Sequence[Id]
+    free: Mapping[Id, Id]
+    """By what each counts as: those that share counters count as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +65,7 @@ class _Wish:
     @property
     def loosely(self) -> Sequence[Sequence[Id]]:
         """What its devices are chosen from, whichever option is taken."""
-        every = dict.fromkeys(each for option in self.options for each in option.free)
+        every = dict.fromkeys(part for option in self.options for part in option.free)
         return [tuple(every)] * min(option.count for option in self.options)
 
 
@@ -86,7 +97,7 @@ def allocations(
             if not options:
                 missing[sentences.NOT_CHOSEN.at((), node=node, name=key.name)] = None
             elif options[0].asked.admin_access:
-                _serve(claim, options[0], options[0].free)
+                _serve(claim, options[0], options[0].free.values())
             else:
                 wishes.append(_Wish(key, options))
     if missing:
@@ -97,10 +108,10 @@ def allocations(
     if chosen is None:
         failing = dict.fromkeys(wish.claim.name for wish in wishes)
         return {}, [sentences.NOT_CHOSEN.at((), node=node, name=name) for name in failing]
-    given = matching([option.free for option in chosen for _ in range(option.count)])
+    given = matching([tuple(option.free) for option in chosen for _ in range(option.count)])
     number = 0
     for wish, option in zip(wishes, chosen, strict=True):
-        devices = [given[each] for each in range(number, number + option.count)]
+        devices = [option.free[given[each]] for each in range(number, number + option.count)]
         _serve(served[wish.claim], option, devices)
         number += option.count
     return {key: _allocation(view, claim, node) for key, claim in served.items()}, []
@@ -108,13 +119,23 @@ def allocations(
 
 def _options(view: View, node: str, request: wire.DeviceRequest, taken: frozenset[Id]) -> Iterator[_Option]:
     """What a request accepts of which a node has enough."""
+    counts_as = view.derive(parts)
+    closed = {counts_as.get(each, each) for each in taken}
     for asked in alternatives(request):
         there = view.derive(by_node, query_of(asked)).get(node, ())
-        count = max(len(there), 1) if asked.allocation_mode == "All" else asked.count
-        free = there if asked.admin_access else [each for each in there if each not in taken]
+        count = asked.count
+        if asked.allocation_mode == "All":
+            count = max(len(view.derive(by_node, tainted_too(query_of(asked))).get(node, ())), 1)
+        free: dict[Id, Id] = {}
+        for each in there:
+            part = counts_as.get(each, each)
+            if asked.admin_access and len(free) < count:
+                free[each] = each
+            elif part is not None and part not in closed and each not in taken and not asked.admin_access:
+                free.setdefault(part, each)
         if len(free) >= count:
             name = f"{request.name}/{asked.name}" if request.first_available else request.name
-            yield _Option(name, asked, count, free[:count] if asked.admin_access else free)
+            yield _Option(name, asked, count, free)
 
 
 def _settled(wishes: Sequence[_Wish], tries: list[int]) -> list[_Option] | None:
@@ -127,7 +148,7 @@ def _settled(wishes: Sequence[_Wish], tries: list[int]) -> list[_Option] | None:
             tries[0] -= 1
             if tries[0] < 0:
                 return None
-            fixed = [each.free for each in (*chosen, option) for _ in range(each.count)]
+            fixed = [tuple(each.free) for each in (*chosen, option) for _ in range(each.count)]
             loose = [each for wish in wishes[at + 1 :] for each in wish.loosely]
             if len(matching([*fixed, *loose])) == len(fixed) + len(loose) and (
                 found := rest(at + 1, [*chosen, option])
@@ -137,7 +158,7 @@ def _settled(wishes: Sequence[_Wish], tries: list[int]) -> list[_Option] | None:
 
     plain = [wish.options[0] for wish in wishes if len(wish.options) == 1]
     loose = [each for wish in wishes[len(plain) :] for each in wish.loosely]
-    fixed = [each.free for each in plain for _ in range(each.count)]
+    fixed = [tuple(each.free) for each in plain for _ in range(each.count)]
     if len(matching([*fixed, *loose])) < len(fixed) + len(loose):
         return None
     return rest(len(plain), plain)

@@ -31,6 +31,7 @@ from closeknit.dialects.core.devices import (
 )
 from closeknit.dialects.core.node_filters import narrowed, selector_terms
 from closeknit.dialects.core.notes import binds
+from closeknit.dialects.core.partitions import parts, shared
 from closeknit.dialects.core.shared_claims import on_one_host
 from closeknit.dialects.core.volumes import add_volume, own_claim
 from closeknit.dialects.store.view import View
@@ -193,8 +194,19 @@ def _add_request(
         claimed.problems.append(sentences.UNEQUAL_NODES.at((), device_class=name, **called))
         return
     claimed.take(counts.taken_by(ask), times)
+    if any(_share_counters(view, query) for query, _ in ask.kinds):
+        note = sentences.COUNTERS_SHARED.at((), name=ask.kinds[0][0].device_class)
+        claimed.problems.append(note.as_note())
     if counts.rough:
         claimed.problems.append(sentences.PARTED.at(()).as_note())
+
+
+def _share_counters(view: View, query: Query) -> bool:
+    """Whether some device of a query counts as one with others."""
+    counts_as = view.derive(parts)
+    return bool(counts_as) and any(
+        shared(counts_as.get(each, each), each) for each in view.derive(matched, query).devices
+    )
 
 
 def _nodes_with(view: View, query: Query, exact: wire.ExactDeviceRequest) -> tuple[Term, ...]:

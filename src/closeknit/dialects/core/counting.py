@@ -14,8 +14,10 @@ from fractions import Fraction
 from math import lcm
 
 from closeknit.apis import resource_k8s_io_v1 as wire
-from closeknit.dialects.core.asking import EVERY, Ask, Places, asks, first_kind, places
+from closeknit.dialects.core.asking import EVERY, Ask, asks
 from closeknit.dialects.core.devices import Id, devices_of
+from closeknit.dialects.core.partitions import parts
+from closeknit.dialects.core.places import Places, first_kind, places
 from closeknit.dialects.store.view import View
 from closeknit.hub.resources import Resources
 
@@ -166,15 +168,20 @@ def _as_resources(
         resource: {name: count for name, count in takes[ask].items() if name != resource}
         for resource, ask in standing_for.items()
     }
-    every = view.derive(devices_of)
+    every, counts_as = view.derive(devices_of), view.derive(parts)
+    members: dict[Id, list[Id]] = {}
+    for device, part in counts_as.items():
+        members.setdefault(part or device, []).append(device)
     weights: dict[Id, dict[str, int]] = {}
     offers: dict[str, dict[str, int]] = {}
     for name, union in zip(names, unions, strict=True):
         for each in union.devices:
-            if each in every:
-                node = every[each].node
+            devices = members.get(each, (each,))
+            if devices[0] in every:
+                node = every[devices[0]].node
                 weight = union.weights.get(node, 1)
-                weights.setdefault(each, {})[name] = weight
+                for device in devices:
+                    weights.setdefault(device, {})[name] = weight
                 there = offers.setdefault(node, {})
                 there[name] = there.get(name, 0) + weight
     whole = {node: Resources(own) for node, own in offers.items()}

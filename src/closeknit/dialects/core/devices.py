@@ -62,6 +62,11 @@ class Matched:
     problem: Problem | None = None
 
 
+def tainted_too(query: Query) -> Query:
+    """The same devices with those that have taints which the query does not tolerate."""
+    return query._replace(tolerations=(core_v1.Toleration(operator="Exists"),))
+
+
 def query_of(given: wire.ExactDeviceRequest) -> Query:
     """What a request of a claim selects."""
     selectors = tuple(sorted({each.cel.expression for each in given.selectors}))
@@ -82,18 +87,25 @@ def channel_claim(domain: ComputeDomain) -> wire.ResourceClaimSpec:
     return wire.ResourceClaimSpec(devices=wire.DeviceClaim(requests=[request]))
 
 
-def devices_of(view: View) -> Mapping[Id, Offered]:
-    """All devices of complete pools in their newest generation."""
+def complete_pools(view: View) -> Mapping[tuple[str, str], tuple[wire.ResourceSliceSpec, ...]]:
+    """By driver and name, the slices of complete pools in their newest generation."""
     pools: dict[tuple[str, str], list[wire.ResourceSliceSpec]] = {}
     for stored in view.of(wire.ResourceSlice):
         given = stored.content.spec
         pools.setdefault((given.driver, given.pool.name), []).append(given)
-    found: dict[Id, Offered] = {}
-    for (driver, pool), slices in sorted(pools.items()):
+    found: dict[tuple[str, str], tuple[wire.ResourceSliceSpec, ...]] = {}
+    for key, slices in sorted(pools.items()):
         newest = max(each.pool.generation for each in slices)
-        parts = [each for each in slices if each.pool.generation == newest]
-        if len(parts) < max(each.pool.resource_slice_count for each in parts):
-            continue
+        parts = tuple(each for each in slices if each.pool.generation == newest)
+        if len(parts) >= max(each.pool.resource_slice_count for each in parts):
+            found[key] = parts
+    return found
+
+
+def devices_of(view: View) -> Mapping[Id, Offered]:
+    """All devices of complete pools."""
+    found: dict[Id, Offered] = {}
+    for (driver, pool), parts in view.derive(complete_pools).items():
         for part in parts:
             for device in part.devices:
                 basic = device.basic or device
@@ -128,7 +140,7 @@ def matched(view: View, query: Query) -> Matched:
         if not every[identity].node:
             return Matched(problem=sentences.NOT_LOCAL.at((), name=query.device_class))
         device = every[identity].device
-        if device.consumes_counters or device.allow_multiple_allocations:
+        if device.allow_multiple_allocations:
             return Matched(problem=sentences.DEVICES_SHARED.at((), name=query.device_class))
         if device.binding_conditions and binds(view):
             return Matched(problem=sentences.BINDING_CONDITIONS.at((), name=query.device_class))
