@@ -60,7 +60,7 @@ class WrittenObject:
 def objects_in(files: Sequence[str]) -> list[WrittenObject]:
     """Every object in the files, in their order; raises ``InvalidError`` with all that are none.
 
-    An OSMO pool or workflow in its own format comes as the custom resource that carries it. Notes are printed.
+    An OSMO pool or workflow in its own format is the custom resource that carries it. Notes are printed.
     """
     problems: list[Problem] = []
     found: list[WrittenObject] = []
