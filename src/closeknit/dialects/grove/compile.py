@@ -50,7 +50,8 @@ def compile_pod_clique_set(stored: Stored[PodCliqueSet], view: View) -> Compiled
     workload = Workload(
         stored.object, DIALECT, None, priority=priority, created=since, notes=notes, if_left_out=told
     )
-    return with_request(workload, stored, own, drawn.blueprint, pods_made_for(view, stored.key))
+    made = None if view.judging else drawn.blueprint
+    return with_request(workload, stored, own, made, pods_made_for(view, stored.key))
 
 
 def with_request(
@@ -94,7 +95,7 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     broken, notes = parted((*stored.problems, *own, *pod_problems(pods), *of_members))
     elsewhere = tuple(pod.stored.report(problem) for pod, problem in of_pods)
     request = None
-    if not broken:
+    if not broken and not view.judging:
         if stored.live and (awaited := tuple(lacking(given, members))):
             return Compiled((), tuple(own), elsewhere, notes=awaited)
         name = workload_name(stored.namespace, stored.name)
@@ -109,6 +110,8 @@ def compiled_gang(view: View, key: Key) -> Compiled:
 def _pods_of_gang(stored: Stored[PodGang], view: View) -> tuple[ReadPod, ...]:
     """The pods that name a gang, and those that it refers to."""
     pods = {pod.name: pod for pod in pods_made_for(view, stored.key)}
+    if view.judging:
+        return tuple(pods.values())
     for group in stored.content.spec.podgroups:
         for reference in group.pod_references:
             found = view.derive(pod_of, Key("", "Pod", stored.namespace, reference.name))
