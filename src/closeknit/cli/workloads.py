@@ -176,7 +176,7 @@ class _Table:
         """The finest domain that all its pods share, what is wrong with it, or its turn."""
         if unit is None:
             return ""
-        if row.state == "invalid":
+        if row.state in ("incomplete", "invalid"):
             return next((str(problem) for problem in unit.problems), "")
         domain = "/".join(self._shared(unit))
         waits = f"number {queue[row.id]} of {len(queue)} in the queue" if row.id in queue else ""

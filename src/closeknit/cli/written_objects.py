@@ -64,7 +64,7 @@ def objects_in(files: Sequence[str]) -> list[WrittenObject]:
     found: list[WrittenObject] = []
     for each in dialects.written(sources_of(files)):
         if isinstance(each, Located):
-            problems.append(each.problem.under(Verbatim(f"{each.source}:{each.document}: ")))
+            problems.append(each.problem.under(Verbatim(f"{each.source}:{each.document}:")))
             continue
         origin, content = each
         given = content if isinstance(content, dict) else {}

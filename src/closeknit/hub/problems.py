@@ -56,7 +56,14 @@ class Choices:
     """Names that are allowed, sorted once for all fields that name another one."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._names = tuple(sorted(set(names)))
+        self._known = frozenset(names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(sorted(self._known))
 
     def instead_of(self, found: str, *, but: str = "") -> OneOf:
         """The remedy for a name that is none of them; what cannot be meant is left out.
@@ -68,7 +75,7 @@ class Choices:
             return OneOf(found, names if not but else tuple(name for name in names if name != but))
         kept = {*names[: _LISTED + 1], *beside(found, names)} - {but}
         allowed = tuple(sorted(kept))
-        return OneOf(found, allowed, len(names) - (but in names) - len(allowed))
+        return OneOf(found, allowed, len(names) - (but in self) - len(allowed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from closeknit.hub.workload import Workload
 from closeknit.live.entries import entry_of, safely
 from closeknit.scheduler.beliefs import Beliefs
 from closeknit.scheduler.changes import Change
+from closeknit.scheduler.holder_names import HolderNames
 from closeknit.scheduler.promised_places import ADMITTED, PromisedPlaces, places_given
 from closeknit.scheduler.tracked_engine import PodListener, TrackedEngine
 
@@ -68,8 +69,7 @@ class ClusterState:
         self.view = View(self._store, families, schedulers=schedulers)
         self._schedulers = schedulers
         self._families = {family.name: family for family in families}
-        self._apart = frozenset(each.name for each in families[1:] if each.owner_of is not None)
-        """Families whose names are told apart from those of the first."""
+        self._names = HolderNames(families)
         self._kept: dict[str, Topology] = {}
         self._tracked = TrackedEngine()
         self._promised = PromisedPlaces(self._tracked)
@@ -148,6 +148,10 @@ class ClusterState:
     def is_assumed(self, key: Key) -> bool:
         """Whether a pod is believed to have a node of which the server has not told."""
         return key in self._said
+
+    def holder(self, unit: Workload) -> str:
+        """Under which name the pods of a unit hold something."""
+        return self._names.of_unit(unit)
 
     def holdings(self, pods: Sequence[Key]) -> list[Holding]:
         """What these pods hold."""
@@ -274,7 +278,7 @@ class ClusterState:
         read = self.view.derive(pod_of, pod.key) if claim.family else read_pod(pod)
         if read is None or read.problems or read.stage not in (Stage.RUNNING, Stage.LEAVING):
             return None
-        holder = self._named(claim.family, claim.holder)
+        holder = self._names.of_pod(pod.key, claim)
         if not read.shape.claims and not any(rule.selector.within for rule in read.shape.neighbour.rules):
             return read.holding(holder)
         holding = replace(self.view.derive(held, pod.key), workload=holder)
@@ -324,10 +328,13 @@ class ClusterState:
         """Bring what nodes offer up to date, and what pods hold by their claims."""
         for (key,) in list(self.view.stale(held)):
             self.view.derive(held, key)
-            pod = self.pod(key)
-            self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
+            self._renew_pod(key)
         for (node,) in list(self.view.stale(node_of)):
             self._tracked.set_node(node.name, self.view.derive(node_of, node))
+
+    def _renew_pod(self, key: Key) -> None:
+        pod = self.pod(key)
+        self._tracked.set_pod(key, self._holding(pod) if pod is not None else None)
 
     def _topologies(self) -> Iterator[Topology]:
         """The topologies of all families, under names of their own.
@@ -335,23 +342,11 @@ class ClusterState:
         A topology that comes and goes with its workloads stays, because the engine is made anew for each.
         """
         yield from self.view.derive(topologies_of, KAI.name).values()
-        for name in self._apart:
+        for name in self._names.apart:
             for each in self.view.derive(self._families[name].topologies).topologies.values():
-                own = self._named(name, each.name)
+                own = self._names.of_family(name, each.name)
                 self._kept[own] = replace(each, name=own)
         yield from self._kept.values()
-
-    def _told_apart(self, unit: Workload) -> Workload:
-        request = unit.request
-        if request is None:
-            return unit
-        topology = self._named(unit.dialect, request.topology) if request.topology is not None else None
-        named = replace(request, name=self._named(unit.dialect, request.name), topology=topology)
-        return replace(unit, request=named)
-
-    def _named(self, family: str, name: str) -> str:
-        """A name that no other family has; no name of an object holds a space."""
-        return f"{family} {name}" if family in self._apart else name
 
     def _renew(self, family: Family, key: Key, units: dict[Key, Workload | None]) -> None:
         made = self._compiled(family, key)
@@ -366,6 +361,8 @@ class ClusterState:
         for each in made:
             self._units[each.object.key] = each
             units[each.object.key] = each
+        for pod in self._names.renew(before, made):
+            self._renew_pod(pod)
 
     def _compiled(self, family: Family, key: Key) -> tuple[Workload, ...]:
         entry = self._store.get(key)
@@ -377,7 +374,7 @@ class ClusterState:
             return (Workload(entry.object, family.name, None, entry.problems, maker=key),)
         try:
             made = self.view.derive(place_object, family, key)
-            return tuple(map(self._told_apart, made)) if family.name in self._apart else made
+            return tuple(map(self._names.told_apart, made))
         except Exception as error:  # noqa: BLE001 (one object that breaks a rule of ours must not stop the others)
             self._broken[family, key] = None
             problem = sentences.NOT_UNDERSTOOD.at((), kind=key.kind, error=f"{type(error).__name__}: {error}")

@@ -176,9 +176,10 @@ def read_pod(stored: Stored[core_v1.Pod]) -> ReadPod:
     """Read one pod, with every problem in it."""
     pod = stored.content
     read = read_template(_with_own_claims(pod), namespace=stored.namespace, labels=pod.metadata.labels)
+    own = any(each.ephemeral is not None for each in pod.spec.volumes)
     return ReadPod(
         stored=stored,
-        shape=read.shape,
+        shape=replace(read.shape, claims=claims_of(pod)) if own else read.shape,
         stage=_stage(pod),
         node=pod.spec.node_name,
         problems=read.problems,
@@ -205,7 +206,7 @@ def claims_of(pod: core_v1.Pod) -> tuple[Reference, ...]:
     """What a pod claims by name, for itself or with others; nothing, and at no cost, for most."""
     if not pod.spec.resource_claims and not pod.spec.volumes:
         return ()
-    return references(_with_own_claims(pod))
+    return references(_with_own_claims(pod), pod.metadata)
 
 
 def pod_problems(pods: Iterable[ReadPod]) -> Iterator[Problem]:

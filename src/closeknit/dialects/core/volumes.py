@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
+
+import msgspec
 
 from closeknit.apis import core_v1
 from closeknit.apis.storage_k8s_io_v1 import CsiNode, StorageClass
@@ -25,12 +27,12 @@ ANY_NUMBER = 2**40
 BY_VOLUME_CLAIM = "volume-claim"
 """The index that finds pods by the volume claims that they name."""
 _ZONES = {
-    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "",
+    "topology.kubernetes.io/region": "",
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""Labels of a volume that its node must have, and under which name."""
+"""Labels of a volume that its node must have as well, and the newer name by which it may have an old one."""
 _ALONE = "ReadWriteOncePod"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """The annotation of a claim by which a provisioner learns where its first pod is to run."""
@@ -42,7 +44,7 @@ class _Claimed(Protocol):
     terms: list[tuple[Term, ...]]
     problems: list[Problem]
 
-    def take(self, names: Iterable[str], count: int) -> None: ...
+    def take(self, amounts: Mapping[str, int], times: int = 1) -> None: ...
 
 
 def pods_by_volume_claim() -> Index:
@@ -53,8 +55,15 @@ def pods_by_volume_claim() -> Index:
             for volume in pod.content.spec.volumes:
                 if volume.persistent_volume_claim is not None:
                     yield pod.namespace, volume.persistent_volume_claim.claim_name
+                elif volume.ephemeral is not None:
+                    yield pod.namespace, own_claim(pod.name, volume.name)
 
     return Index(BY_VOLUME_CLAIM, core_v1.Pod, claims)
+
+
+def own_claim(pod: str, volume: str) -> str:
+    """The name of the claim that kube-controller-manager makes for an ephemeral volume of a pod."""
+    return f"{pod}-{volume}"
 
 
 def attach_limit(driver: str) -> str:
@@ -86,18 +95,21 @@ def attachable(view: View, node: str) -> dict[str, int]:
 def add_volume(
     view: View, namespace: str, reference: Reference, claimed: _Claimed, *, shared: bool = False
 ) -> None:
-    """Count a claim to a volume, or a volume of a class that is made for each pod."""
-    if reference.kind == "StorageClass":
-        if binds(view):
-            claimed.problems.append(sentences.VOLUME_OF_ITS_OWN.at(()))
-            return
-        spec = core_v1.PersistentVolumeClaimSpec(storage_class_name=reference.name or None)
-        _add_class(view, spec, "", claimed, shared=False)
+    """Count a claim to a volume; one that is made for its pod alone counts as its template says before."""
+    stored = view.get(Key("", "PersistentVolumeClaim", namespace, reference.name)) if reference.name else None
+    if stored is None and reference.template:
+        if binds(view) and reference.name:
+            claimed.problems.append(sentences.VOLUME_CLAIM_NOT_MADE.at((), name=reference.name))
+        else:
+            spec = msgspec.json.decode(reference.template, type=core_v1.PersistentVolumeClaimSpec)
+            _add_class(view, spec, reference.name, claimed, shared=False)
         return
-    stored = view.get(Key("", "PersistentVolumeClaim", namespace, reference.name))
     if stored is None:
         missing = sentences.NOT_IN_SIGHT.at((), kind=reference.kind, name=reference.name)
         claimed.problems.append(missing)
+        return
+    if reference.owner and not _was_made_for(stored.content, reference.owner):
+        claimed.problems.append(sentences.VOLUME_CLAIM_OF_OTHERS.at((), name=reference.name))
         return
     spec = stored.content.spec
     if _ALONE in spec.access_modes:
@@ -116,23 +128,40 @@ def add_volume(
         missing = sentences.NOT_IN_SIGHT.at((), kind="PersistentVolume", name=spec.volume_name)
         claimed.problems.append(missing)
         return
-    if terms := _reached_from(volume.content):
-        claimed.terms.extend(terms)
+    claimed.terms += (*_reached_from(volume.content), *_in_zones(volume.content))
     csi = volume.content.spec.csi
     if csi is not None and csi.driver in view.derive(limited_drivers):
-        claimed.take([attach_limit(csi.driver)], 1)
+        claimed.take({attach_limit(csi.driver): 1})
+
+
+def _was_made_for(claim: core_v1.PersistentVolumeClaim, owner: str) -> bool:
+    """Whether a pod controls a claim; the pod is known by its uid, or by its name where it has none."""
+    return any(
+        each.controller and each.kind == "Pod" and owner in (each.uid, each.name)
+        for each in claim.metadata.owner_references
+    )
 
 
 def _reached_from(volume: core_v1.PersistentVolume) -> list[tuple[Term, ...]]:
-    found: list[tuple[Term, ...]] = []
+    """The nodes of a volume's affinity, which kube-scheduler looks at whether a claim has it or not."""
     required = volume.spec.node_affinity.required
-    if required is not None:
-        found.append(selector_terms(required, (), []))
-    for label, key in _ZONES.items():
+    return [selector_terms(required, (), [])] if required is not None else []
+
+
+def _in_zones(volume: core_v1.PersistentVolume) -> Iterator[tuple[Term, ...]]:
+    """The nodes of a volume's zones; kube-scheduler looks at these labels only once a claim has the volume.
+
+    A node without any of the labels is in no zone, and taken to be near.
+    """
+    nowhere = Term(tuple(Requirement(each, Operator.DOES_NOT_EXIST) for each in _ZONES))
+    for label, newer in _ZONES.items():
         if label in volume.metadata.labels:
             values = tuple(sorted(volume.metadata.labels[label].split("__")))
-            found.append((Term((Requirement(key, Operator.IN, values),)),))
-    return found
+            terms = [Term((Requirement(label, Operator.IN, values),)), nowhere]
+            if newer:
+                old = Requirement(label, Operator.DOES_NOT_EXIST)
+                terms.append(Term((old, Requirement(newer, Operator.IN, values))))
+            yield tuple(terms)
 
 
 def _add_class(
@@ -146,7 +175,7 @@ def _add_class(
         return
     given = stored.content
     if given.provisioner in view.derive(limited_drivers):
-        claimed.take([attach_limit(given.provisioner)], 1)
+        claimed.take({attach_limit(given.provisioner): 1})
     if given.volume_binding_mode != "WaitForFirstConsumer":
         claimed.problems.append(sentences.VOLUME_IMMEDIATE.at((), name=name))
     elif spec.selector is not None and binds(view):
@@ -154,7 +183,7 @@ def _add_class(
     elif given.provisioner == NOT_MADE:
         claimed.terms.append(tuple(_volumes_to_have(view, spec, stored.name)))
         if not shared:
-            claimed.take([volumes_of(stored.name)], 1)
+            claimed.take({volumes_of(stored.name): 1})
     elif given.allowed_topologies:
         terms = (
             Term(tuple(Requirement(each.key, Operator.IN, tuple(sorted(each.values))) for each in term))

@@ -26,6 +26,7 @@ from closeknit.dialects.ownership import pod_of
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
+from closeknit.hub.many_problems import first_of
 from closeknit.hub.problems import Problem, parted
 from closeknit.hub.sentences import grove
 from closeknit.hub.workload import Workload
@@ -81,7 +82,7 @@ def compiled_gang(view: View, key: Key) -> Compiled:
     given: PodGang = stored.content
     known = view.derive(known_topologies, DIALECT, KaiTopology, ClusterTopology, ClusterTopologyBinding)
     close = gang_constraints(given, known)
-    own = [*gang_rules(given, stored.namespace), *close.problems]
+    own = [*first_of(gang_rules(given, stored.namespace)), *close.problems]
     path = ("spec", "priorityClassName")
     priority = priority_of(view, given.spec.priority_class_name, path, own, PRIORITIES)
     since = created(stored, own)

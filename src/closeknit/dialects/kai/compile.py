@@ -10,7 +10,13 @@ from closeknit.apis import scheduling_run_ai_v2alpha2 as wire
 from closeknit.apis.kai_keys import NODE_POOL
 from closeknit.apis.kai_scheduler_v1alpha1 import Topology
 from closeknit.dialects.compiling import known_topologies
-from closeknit.dialects.core.assumed_pods import Assumed, assumed_pods, pods_not_there
+from closeknit.dialects.core.assumed_pods import (
+    Assumed,
+    assumed_pods,
+    pods_missing,
+    pods_not_there,
+    too_few_given,
+)
 from closeknit.dialects.core.naming import workload_name
 from closeknit.dialects.core.notes import tolerated
 from closeknit.dialects.core.pods import Shape, Stage, read_template
@@ -26,9 +32,7 @@ from closeknit.dialects.kai.members import (
     leaf_pods_of_implicit,
     members,
     members_of_implicit,
-    pods_missing,
     task_priority_problems,
-    too_few_given,
     too_many_assumed,
 )
 from closeknit.dialects.kai.node_pools import in_pool, unlabelled_nodes

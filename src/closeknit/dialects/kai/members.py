@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from closeknit.apis.kai_keys import SUBGROUP_LABEL, TASK_PRIORITY
-from closeknit.dialects.core.assumed_pods import Assumed
+from closeknit.dialects.core.assumed_pods import Assumed, pods_missing
 from closeknit.dialects.core.minimum_members import Candidate, ExpectedPod, equal_pods, pods_of_leaf
 from closeknit.dialects.core.pods import MOST_PODS, ReadPod, Shape, Stage, pod_problems, rank
 from closeknit.dialects.kai.implicit_groups import ImplicitGroup, Leaf, leaf_by_labels
@@ -87,18 +87,6 @@ def _subgroup_problems(leaf: str, group: str, tree: Tree) -> Iterator[Problem]:
     elif leaf and tree.children[leaf]:
         allowed = OneOf.among(leaf, tree.leaves(leaf))
         yield sentences.POD_OF_A_PARENT.at(_LABEL, subgroup=leaf, allowed=allowed)
-
-
-def too_few_given(path: Path, minimum: int, there: int) -> Problem:
-    """What a leaf lacks that is given in files with some of its pods."""
-    given = "1 is given" if there == 1 else f"{there} are given"
-    return sentences.TOO_FEW_PODS.at(path, minimum=minimum, given=given, missing=minimum - there)
-
-
-def pods_missing(path: Path, minimum: int, there: int) -> Problem:
-    """What a leaf lacks whose pods are ours to bind."""
-    given = "1 is there" if there == 1 else f"{there} are there"
-    return sentences.PODS_MISSING.at(path, minimum=minimum, given=given, missing=minimum - there)
 
 
 def too_many_assumed(leaves: Mapping[str, int], tree: Tree) -> Iterator[Problem]:

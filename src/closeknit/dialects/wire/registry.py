@@ -75,7 +75,7 @@ class Registry:
         seen: dict[Key, Origin] = {}
         generated: Counter[str] = Counter()
         for origin, whole in self.written(documents):
-            named = _named(whole, generated)
+            named = with_name(whole, generated)
             yield from self._object(origin, named, seen, namespace, lenient=lenient)
 
     def written(self, documents: Iterable[Document]) -> Iterator[tuple[Origin, Any]]:
@@ -206,7 +206,7 @@ def _unpacked(content: Any) -> Iterator[tuple[Path, Any]]:
         )
 
 
-def _named(content: Any, generated: Counter[str]) -> Any:
+def with_name(content: Any, generated: Counter[str]) -> Any:
     """An object that leaves its name to the server with one of the kind that a server would give.
 
     The name follows from the content, so that the order of documents does not show; equal ones are counted.

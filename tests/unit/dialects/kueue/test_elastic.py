@@ -12,12 +12,9 @@ from tests.unit.dialects.kit import reading
 from tests.unit.dialects.kueue.kit import (
     QUEUES,
     RACK,
-    cluster_queue,
-    flavor,
     job,
-    local_queue,
     node,
-    topology,
+    queues,
 )
 from tests.unit.dialects.kueue.workloads import admission, hosts, pod_set, workload
 from tests.unit.dialects.verdicts import decided, places_of
@@ -70,7 +67,7 @@ def test_where_the_larger_slice_has_no_room_near_them_it_is_not_placed() -> None
 
 
 def test_slices_count_once_for_the_quota() -> None:
-    queue = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 4}), local_queue())
+    queue = queues(quota={"nvidia.com/gpu": 4})
 
     verdicts = decided(*queue, *RACKS, SMALL, larger(), job(4))
 
