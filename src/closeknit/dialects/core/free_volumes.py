@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from closeknit.apis import core_v1
 from closeknit.apis.storage_k8s_io_v1 import StorageClass
+from closeknit.dialects.core.neighbours import requirements
 from closeknit.dialects.core.node_filters import selector_terms
 from closeknit.dialects.store.objects import Stored
 from closeknit.dialects.store.view import View
@@ -93,8 +94,11 @@ def reaches(view: View, volume: str, node: str) -> bool | None:
 
 def could_have(wanted: core_v1.PersistentVolumeClaimSpec, volume: core_v1.PersistentVolume) -> bool:
     """Whether a free volume of its class is what a claim wants."""
+    labels = volume.metadata.labels
+    meant = requirements(wanted.selector, (), []) if wanted.selector is not None else ()
     return (
-        set(wanted.access_modes) <= set(volume.spec.access_modes)
+        all(each.holds(labels.get(each.key)) for each in meant)
+        and set(wanted.access_modes) <= set(volume.spec.access_modes)
         and wanted.volume_mode == volume.spec.volume_mode
         and size_of(volume.spec.capacity) >= size_of(wanted.resources.requests)
     )

@@ -168,7 +168,7 @@ def _add_class(
         claimed.take({attach_limit(given.provisioner): 1})
     if given.volume_binding_mode != "WaitForFirstConsumer":
         claimed.problems.append(sentences.VOLUME_IMMEDIATE.at((), name=name))
-    elif spec.selector is not None and binds(view):
+    elif spec.selector is not None and given.provisioner != NOT_MADE and binds(view):
         claimed.problems.append(sentences.VOLUME_SELECTED.at((), name=name))
     elif given.provisioner == NOT_MADE:
         claimed.terms.append(tuple(volumes_to_have(view, spec, stored.name)))
