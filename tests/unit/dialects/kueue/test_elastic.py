@@ -124,3 +124,16 @@ def test_a_pod_set_that_the_larger_slice_has_no_more_leaves_nothing_behind(names
     verdicts = decided(*QUEUES, *RACKS, before, larger())
 
     assert len(places_of(verdicts["second"])) == 4 - ("main" in names)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param({"one": "one"}, id="one that replaces itself"),
+        pytest.param({"one": "two", "two": "one"}, id="two that replace each other"),
+    ],
+)
+def test_workloads_that_replace_each_other_in_a_circle_are_not_lost(names: dict[str, str]) -> None:
+    given = [workload(pod_set(1), name=name, replaces=f"default/{other}") for name, other in names.items()]
+
+    assert sorted(decided(*QUEUES, *RACKS, *given)) == sorted(names)
