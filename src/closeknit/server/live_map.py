@@ -14,6 +14,7 @@ from closeknit.hub.topology import Topology
 from closeknit.hub.workload import Workload
 from closeknit.scheduler.cluster_state import FAMILIES, ClusterState
 from closeknit.scheduler.promised_places import ADMITTED
+from closeknit.scheduler.reports import only_awaits_pods
 from closeknit.server.announced import Announced
 from closeknit.server.documents import (
     Holdings,
@@ -144,7 +145,11 @@ class LiveMap:
             return WorkloadRow(id=number, name=own, namespace=namespace, kind=kind, foreign=True, pods=pods)
         request = unit.request
         still_open = sum(each.open for each in request.root.pod_sets()) if request is not None else 0
-        state = "invalid" if unit.problems or request is None else "pending" if still_open else "running"
+        if unit.problems or request is None:
+            awaits = bool(unit.problems) and only_awaits_pods(unit.problems)
+            state = "incomplete" if awaits else "invalid"
+        else:
+            state = "pending" if still_open else "running"
         return WorkloadRow(
             id=number,
             name=unit.object.name,

@@ -148,7 +148,9 @@ async def test_what_if_tells_what_is_wrong_with_the_manifest(server: MapServer) 
     ("path", "named", "status", "says"),
     [
         pytest.param("map?topology=tre", {}, 404, "Did you mean tree?", id="an unknown topology"),
-        pytest.param("workloads?state=lost", {}, 400, "running, pending, invalid", id="an unknown state"),
+        pytest.param(
+            "workloads?state=lost", {}, 400, "running, pending, incomplete, invalid", id="an unknown state"
+        ),
         pytest.param("nodes?limit=-1", {}, 400, "whole number", id="a negative number"),
         pytest.param("workloads/PodGroup/default/no", {}, 404, "no such workload", id="no such workload"),
         pytest.param("plan", {"method": "POST"}, 400, "manifest", id="an empty body"),

@@ -87,6 +87,7 @@ class View:
         *,
         lenient: bool = False,
         partial: bool = False,
+        judging: bool = False,
         schedulers: frozenset[str] | None = None,
     ) -> None:
         self._store = store
@@ -99,6 +100,8 @@ class View:
         """Whether the store holds a part of what is in a cluster, such as a few files, and nothing is placed.
 
         What it names may then be elsewhere, as long as the store has nothing of that kind."""
+        self.judging = judging
+        """Whether only what is wrong with objects is asked for: no request is made of what is right."""
         self.schedulers = schedulers
         """The ``schedulerName`` of pods that are ours to bind, where the store follows a cluster.
 

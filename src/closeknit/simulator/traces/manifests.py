@@ -49,6 +49,8 @@ def _objects(source: Source, path: Path, problems: list[Problem]) -> Iterator[Ma
     generated: Counter[str] = Counter()
     for each in dialects.written([source]):
         match each:
+            case Located(is_note=True):
+                pass
             case Located(problem=problem):
                 problems.append(problem.under(*path, Verbatim(f": {source.name}:")))
             case _, dict() as content:
