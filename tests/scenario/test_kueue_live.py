@@ -27,6 +27,7 @@ from tests.unit.dialects.kueue.kit import (
     job,
     local_queue,
     node,
+    queues,
     topology,
 )
 
@@ -85,7 +86,7 @@ async def test_a_job_is_admitted_let_go_stopped_and_started_again(real: Kubernet
 
 @pytest.mark.requirement("K49")
 async def test_a_workload_follows_its_job_as_long_as_it_waits(real: KubernetesApi | None) -> None:
-    small = (topology(), flavor(), cluster_queue(quota={"nvidia.com/gpu": 2}), local_queue())
+    small = queues(quota={"nvidia.com/gpu": 2})
     async with controlling([KUEUE], *objects(*small, *NODES, job(4)), real=real) as cluster:
         await cluster.until(lambda: _is(condition(cluster, "QuotaReserved"), "False ExceedsMaxQuota"))
         # Of a Job that a real server has, only what may change while it is suspended.

@@ -51,9 +51,14 @@ class Steps:
     @property
     def used_up(self) -> bool:
         """Whether the search has to stop."""
+        return self.left < 0
+
+    @property
+    def left(self) -> int:
+        """How many steps of the least work the budget leaves; negative where it is used up."""
         if self._most_work is not None:
-            return self.work > self._most_work
-        return self.taken > self._most_steps
+            return self._most_work - self.work
+        return self._most_steps - self.taken
 
     def allow(self, work: int) -> None:
         """From here on, only so much more work counts."""

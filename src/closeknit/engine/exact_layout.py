@@ -158,8 +158,10 @@ class ExactLayout:
                 if rest is not None:
                     best = limit = price + rest
                     chosen = pattern
+                if not self.complete:
+                    break
         except OutOfBudgetError:
-            # What was found so far is kept; whoever takes the next step hears of the budget, too.
+            # What was found so far is kept, and nobody looks any further.
             if best is None:
                 raise
             self.complete = False

@@ -17,7 +17,7 @@ from closeknit.engine.score import Spread
 from closeknit.engine.tree import Ints
 
 _NODES_A_STEP = 256
-"""So many nodes can be looked at for the work of a step."""
+"""So many nodes can be looked at, and one of them filled, for the work of a step."""
 
 
 class _Way(NamedTuple):
@@ -48,15 +48,21 @@ class GreedyPasses:
         self.work = 0
         """What the passes made so far took."""
 
-    def spreads(self, within: tuple[int, int]) -> Iterator[Spread]:
-        """Placements of all pods inside a domain: for each domain that the root may have, one in each way."""
+    def spreads(self, within: tuple[int, int], most_work: int) -> Iterator[Spread]:
+        """Placements of all pods inside a domain: for each domain that the root may have, one in each way.
+
+        After ``most_work``, no pass goes on.
+        """
         compiled = self._compiled
         unused: list[set[int]] = [set() for _ in range(compiled.tree.depth + 1)]
         for domain in self._domains(within):
             for way in _WAYS:
-                one = _Pass(compiled, Remaining(compiled, self._free, unused), self._bulk, way)
+                left = most_work - self.work
+                if left <= 0:
+                    return
+                one = _Pass(compiled, Remaining(compiled, self._free, unused), self._bulk, way, left)
                 placed = one.fill(compiled.root, domain)
-                self.work += one.turns * (1 + len(compiled.tree) // _NODES_A_STEP)
+                self.work += one.work
                 if placed:
                     yield one.spread()
 
@@ -76,9 +82,11 @@ class GreedyPasses:
 
 
 class _Pass:
-    """One pass. It gives up where something finds no place."""
+    """One pass. It gives up where something finds no place, or after so much work."""
 
-    def __init__(self, compiled: CompiledRequest, left: Remaining, bulk: list[float], way: _Way) -> None:
+    def __init__(
+        self, compiled: CompiledRequest, left: Remaining, bulk: list[float], way: _Way, most_work: int
+    ) -> None:
         self._compiled = compiled
         self._tree = compiled.tree
         self._left = left
@@ -86,8 +94,8 @@ class _Pass:
         self._pods: dict[int, dict[int, int]] = {}
         """By pod set and position, the pods placed."""
         self._bulk = bulk
-        self.turns = 0
-        """How many groups and pod sets had their turn."""
+        self._most_work = most_work
+        self.work = 0
 
     def spread(self) -> Spread:
         """What was placed."""
@@ -100,16 +108,22 @@ class _Pass:
     def fill(self, group: GroupVar, domain: tuple[int, int]) -> bool:
         """Place all pods of a group in a domain; returns whether they found room."""
         for part in sorted(_parts(group, domain[0]), key=self._turn):
-            self.turns += 1
+            self.work += 1 + len(self._tree) // _NODES_A_STEP
             if isinstance(part, PodSetVar):
                 if self._left.capacity(part.shape, *domain) < part.open:
                     return False
                 self._place(part, domain, part.open)
+                if self._spent:
+                    return False
                 continue
             chosen = self._domain(part, domain)
-            if chosen is None or not self.fill(part, chosen):
+            if chosen is None or self._spent or not self.fill(part, chosen):
                 return False
         return True
+
+    @property
+    def _spent(self) -> bool:
+        return self.work > self._most_work
 
     def _turn(self, part: Part) -> tuple[bool, float, float, str]:
         """Groups, which have to choose a domain, come first; then the bulkiest."""
@@ -144,6 +158,7 @@ class _Pass:
         """Go down into the fullest domain that takes all pods; where none does, fill the roomiest first."""
         level, domain = inside
         if level == self._tree.depth:
+            self.work += 1
             counts = self._pods.setdefault(pod_set.index, {})
             counts[domain] = counts.get(domain, 0) + pods
             self._left.take(pod_set.shape, domain, pods)
@@ -151,7 +166,7 @@ class _Pass:
         first, last = self._tree.span(level, domain, level + 1)
         room = self._left.capacities(pod_set.shape, level + 1, first, last).copy()
         in_use = self._left.in_use(level + 1, first, last) if self._way.in_use else None
-        while pods:
+        while pods and not self._spent:
             fitting = np.flatnonzero(room >= pods)
             if in_use is not None:
                 if len(used := fitting[in_use[fitting]]):

@@ -32,8 +32,9 @@ Demand: TypeAlias = tuple[tuple[int, int], ...]
 _Before: TypeAlias = tuple[str, int, tuple[Holding, ...], Demand]
 """What a workload held on a slot before a change, and what the change took."""
 ALONE = "one on a node "
+"""What the names of resources begin with that keep pods from sharing a node."""
 WHOLE = 1 << 24
-"""What the name of a resource begins with of which pods that never share a node take the only one."""
+"""How much of such a resource a node has; many pods that may share it can each take a part."""
 _LONGEST_JOURNAL = 1 << 20
 _MOST_DEMANDS = 4096
 

@@ -74,11 +74,21 @@ def _room(left: Ints, demand: Ints) -> Ints:
 class Packing:
     """Nodes to be filled with pods of several shapes."""
 
-    def __init__(self, left: Ints, demand: Ints, usable: Ints, demands: Sequence[Demand]) -> None:
+    def __init__(
+        self,
+        left: Ints,
+        demand: Ints,
+        usable: Ints,
+        demands: Sequence[Demand],
+        *,
+        most_looks: int = 1 << 60,
+    ) -> None:
         """What is left, by node and resource, and what a pod takes, by shape and resource.
 
         ``usable``, by node and shape, is how many pods a node takes of those that may go there.
+        After ``most_looks``, patterns stay as they are.
         """
+        self._most_looks = most_looks
         self._demand = demand
         self._demands = demands
         self.looks = 0
@@ -116,10 +126,11 @@ class Packing:
         """Give every node a pattern, and change patterns until all pods have room, if they ever have."""
         if not self.counts.any():
             for node in sorted(range(len(self.counts)), key=lambda node: (-len(self._around[node]), node)):
-                self._change(node, self._best(node)[1])
+                if self.looks <= self._most_looks:
+                    self._change(node, self._best(node)[1])
         barred = np.zeros(len(self.counts), dtype=np.int64)
         number, fewest, last = 0, -1, _PATIENCE
-        while number < last:
+        while number < last and self.looks <= self._most_looks:
             number += 1
             lacking = np.argwhere(self._lack > 0)
             if not len(lacking):
@@ -131,7 +142,7 @@ class Packing:
             best, choice = 0, None
             seen = set()
             for node in range(each.first, each.last):
-                if barred[node] > number or self._alike[node] in seen:
+                if barred[node] > number or self._alike[node] in seen or self.looks > self._most_looks:
                     continue
                 seen.add(self._alike[node])
                 gain, pattern = self._best(node)
@@ -184,7 +195,8 @@ def packed(
         column = usable[item.first - start : item.last - start, shapes.index(item.shape)]
         column[:] = compiled.tables[item.shape].fit[item.first : item.last]
     asked, needed = [item.open for item in items], [item.need for item in items]
-    packing = Packing(left, demand, usable, _demands(component, shapes, asked, start))
+    demands = _demands(component, shapes, asked, start)
+    packing = Packing(left, demand, usable, demands, most_looks=steps.left * LOOKS_A_STEP)
     packing.fill()
     takes = _handed_out(component, packing.counts, shapes, start)
     if takes is None and asked != needed:
@@ -192,8 +204,7 @@ def packed(
         packing.ask(_demands(component, shapes, needed, start))
         packing.fill()
         takes = _handed_out(component, packing.counts, shapes, start)
-    steps.taken += packing.looks // LOOKS_A_STEP
-    steps.work += packing.looks // LOOKS_A_STEP
+    steps.count(packing.looks // LOOKS_A_STEP)
     return takes
 
 

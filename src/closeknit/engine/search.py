@@ -38,8 +38,6 @@ from closeknit.hub.outcome import Wishes
 
 _FIRST_TRY = 800
 """Steps after which it is time to ask whether there is any placement at all."""
-_PASSED = 1 << 20
-"""Pods times nodes up to which greedy passes take no longer than the search itself."""
 _COUNTED = 16_384
 """Nodes up to which what was found for equal pods without slices is compared with what counting finds."""
 _EVERYTHING = 12_000
@@ -274,23 +272,18 @@ class Search:
 
     def _may_pass(self, free: Ints) -> GreedyPasses | None:
         compiled = self._compiled
-        few = sum(compiled.root.open) * len(self._tree) <= _PASSED
-        plain = few and compiled.neighbours is None and not compiled.root.bound
+        plain = compiled.neighbours is None and not compiled.root.bound
         return GreedyPasses(compiled, free) if plain and compiled.goal is Goal.WISHES else None
 
     def _make_passes(self) -> None:
         """Keep what greedy passes find better, for at most a part of the budget."""
         assert self._passes is not None
         passes, self._passes = self._passes, None
-        most = self._budget.improve // 4
         try:
-            for spread in passes.spreads(self._within):
+            for spread in passes.spreads(self._within, self._budget.improve // 4):
                 self._keep(spread)
-                if passes.work > most:
-                    break
         finally:
-            self._steps.taken += passes.work
-            self._steps.work += passes.work
+            self._steps.count(passes.work)
 
     def _count_slices(self) -> None:
         """Place equal pods by counting from below, which settles it unless it takes too long."""
@@ -298,8 +291,7 @@ class Search:
         equal = EqualPods(self._compiled, self._nest, self._within)
         self._nest = None
         placement = equal.placement(self._budget.improve)
-        self._steps.taken += equal.work // LOOKS_A_STEP
-        self._steps.work += equal.work // LOOKS_A_STEP
+        self._steps.count(equal.work // LOOKS_A_STEP)
         if placement is not None:
             self._incumbent.keep(placement[0])
         if placement is None or placement[1]:

@@ -124,7 +124,8 @@ def test_what_was_found_before_the_steps_are_used_up_is_kept() -> None:
         enough = Steps(10**6)
         cheapest_found = layout_of(items, nodes, demand, enough).best()
         for most in range(1, enough.taken):
-            packing = layout_of(items, nodes, demand, Steps(most))
+            steps = Steps(most)
+            packing = layout_of(items, nodes, demand, steps)
             try:
                 found = packing.best()
             except OutOfBudgetError:
@@ -137,5 +138,6 @@ def test_what_was_found_before_the_steps_are_used_up_is_kept() -> None:
             assert all(item.need <= done <= item.open for item, done in zip(items, placed, strict=True)), seed
             assert cost_of(items, nodes, laid_out) == found[0] >= cheapest_found[0], seed
             assert not packing.complete, seed
+            assert steps.taken == most + 1, seed
             kept += 1
     assert kept

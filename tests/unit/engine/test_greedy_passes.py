@@ -35,7 +35,7 @@ def spreads(cluster: Cluster, asked: Request) -> Iterator[Spread]:
     """What the passes place, by names."""
     engine = Engine(cluster)
     compiled = engine._compile(asked, Goal.WISHES)
-    for found in GreedyPasses(compiled, engine._ledger.free).spreads((-1, 0)):
+    for found in GreedyPasses(compiled, engine._ledger.free).spreads((-1, 0), 1 << 60):
         yield {
             compiled.pod_sets[index].name: {
                 compiled.tree.node(position): count
@@ -112,3 +112,30 @@ def test_one_of_the_passes_is_as_good_as_one_in_plain_python() -> None:
         compared += 1
         assert min(counts) <= plain, seed
     assert compared > 30
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(request("w", pods("a", 8), group("g", pods("b", 3), required="rack")), id="all placed"),
+        pytest.param(
+            request("w", *(group(f"g{i}", pods(f"b{i}", 5), required="rack") for i in range(2))),
+            id="nothing found",
+        ),
+    ],
+)
+def test_passes_stop_when_their_work_is_done(asked: Request) -> None:
+    engine = Engine(CLUSTER)
+    compiled = engine._compile(asked, Goal.WISHES)
+    everything = GreedyPasses(compiled, engine._ledger.free)
+    whole = len(list(everything.spreads((-1, 0), 1 << 60)))
+    assert everything.work > 0
+
+    found = []
+    for most_work in range(everything.work + 1):
+        passes = GreedyPasses(compiled, engine._ledger.free)
+        found.append(len(list(passes.spreads((-1, 0), most_work))))
+        assert passes.work <= most_work + 2
+
+    assert found == sorted(found)
+    assert found[-1] == whole

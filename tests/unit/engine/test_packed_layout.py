@@ -7,18 +7,23 @@ from random import Random
 import numpy as np
 import pytest
 
+from closeknit.engine.exact_layout import LOOKS_A_STEP
 from closeknit.engine.packed_layout import Demand, Packing, patterns
 
 
 def packing(
-    left: list[list[int]], demand: list[list[int]], demands: list[tuple[int, int, list[int]]]
+    left: list[list[int]],
+    demand: list[list[int]],
+    demands: list[tuple[int, int, list[int]]],
+    *,
+    most_looks: int = 1 << 60,
 ) -> Packing:
     """Nodes with what is left of each resource, shapes with what each takes, and what is asked for between nodes."""
     asked = [Demand(first, last, np.array(pods)) for first, last, pods in demands]
     usable = np.array(
         [[min(a // b for a, b in zip(node, each, strict=True) if b) for each in demand] for node in left]
     )
-    return Packing(np.array(left), np.array(demand), usable, asked)
+    return Packing(np.array(left), np.array(demand), usable, asked, most_looks=most_looks)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +74,23 @@ def test_all_pods_find_room(
     assert task.fill()
     for first, last, pods in demands:
         assert (task.counts[first:last].sum(axis=0) >= pods).all()
+
+
+@pytest.mark.parametrize(
+    "most_looks",
+    [
+        pytest.param(0, id="for one node"),
+        pytest.param(100, id="for some of the nodes"),
+        pytest.param(2_000, id="for some changes"),
+    ],
+)
+def test_patterns_are_looked_at_as_long_as_looks_are_left(most_looks: int) -> None:
+    nodes = [[9 + node % 6] for node in range(40)]
+    task = packing(nodes, [[4], [3], [2]], [(0, 40, [80, 80, 80])], most_looks=most_looks)
+
+    assert not task.fill()
+    assert most_looks < task.looks <= most_looks + LOOKS_A_STEP + 1
+    assert (task.counts @ np.array([4, 3, 2]) <= np.array(nodes)[:, 0]).all()
 
 
 def test_those_that_must_have_room_take_it_from_the_others_and_no_more() -> None:

@@ -44,6 +44,18 @@ A, B = Device("a", 40), Device("b", 80)
         pytest.param(
             [A, B], [Need(1, "b"), Need(1, memory=80)], False, id="one device does not serve two needs"
         ),
+        pytest.param(
+            [B, B], [Need(1, "a", or_else=(Need(2, "b"),))], True, id="two of another model will do as well"
+        ),
+        pytest.param(
+            [A, B], [Need(2, "a", or_else=(Need(2, "b"),))], False, id="one of each model is not two of one"
+        ),
+        pytest.param(
+            [A, B],
+            [Need(1, "a", or_else=(Need(1, "b"),)), Need(1, "a")],
+            True,
+            id="who accepts another model leaves the first to who does not",
+        ),
     ],
 )
 def test_devices_are_handed_out_if_there_is_a_way(

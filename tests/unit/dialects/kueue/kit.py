@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from closeknit.dialects import DIALECTS, Source
@@ -155,5 +155,10 @@ def nominated(view: View) -> Iterator[Nominated]:
             yield from nominations(stored, view)
 
 
-QUEUES = (topology(), flavor(), cluster_queue(), local_queue())
+def queues(queue: str = "", *, levels: Sequence[str] = (), **spec: Any) -> tuple[str, ...]:
+    """A LocalQueue of a ClusterQueue, which is given or of this ``spec``, over one flavor with a topology."""
+    return (topology("tree", *levels), flavor(), queue or cluster_queue(**spec), local_queue())
+
+
+QUEUES = queues()
 """A queue over one flavor with blocks, racks and hosts."""

@@ -16,13 +16,11 @@ from tests.unit.dialects.kueue.kit import (
     QUEUES,
     RACK,
     cluster_queue,
-    flavor,
     job,
     job_set,
-    local_queue,
     node,
+    queues,
     replicated,
-    topology,
 )
 
 
@@ -63,7 +61,7 @@ def test_pods_without_gpus_leave_the_only_gpus_to_those_that_need_them() -> None
     containers = [launcher["template"]["spec"], worker["template"]["spec"]]
     for spec, amounts in zip(containers, ({"cpu": 1}, {"cpu": 1, "nvidia.com/gpu": 1}), strict=True):
         spec["template"]["spec"]["containers"][0]["resources"] = {"limits": amounts}
-    texts = (topology(), flavor(), queue, local_queue(), json.dumps(host), json.dumps(plain))
+    texts = (*queues(queue), json.dumps(host), json.dumps(plain))
 
     assert where(decided(*texts, job_set(launcher, worker))) == {"launcher": {"cpu"}, "worker": {"gpu"}}
 
@@ -71,7 +69,7 @@ def test_pods_without_gpus_leave_the_only_gpus_to_those_that_need_them() -> None
 @pytest.mark.requirement("K120")
 def test_a_pod_never_gets_the_sum_of_two_nodes() -> None:
     """With racks as the lowest level, Kueue adds up the nodes of a rack and admits what fits on none of them."""
-    texts = (topology("tree", BLOCK, RACK), flavor(), cluster_queue(), local_queue())
+    texts = queues(levels=(BLOCK, RACK))
     verdict = decided(*texts, node("n1", "b", "r", 1), node("n2", "b", "r", 1), job(1, gpus=2))
 
     assert isinstance(verdict.outcome, Unplaceable)
@@ -116,7 +114,7 @@ def test_an_unconstrained_launcher_leaves_the_only_gpu_node_to_the_worker() -> N
     jobs = [replicated(name, 1, 1, podset_unconstrained_topology="true") for name in ("launcher", "worker")]
     for each, amounts in zip(jobs, ({"cpu": 1}, {"cpu": 1, "nvidia.com/gpu": 1}), strict=True):
         each["template"]["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": amounts}
-    texts = (topology(), flavor(), queue, local_queue(), json.dumps(small), json.dumps(large))
+    texts = (*queues(queue), json.dumps(small), json.dumps(large))
 
     assert where(decided(*texts, job_set(*jobs))) == {"launcher": {"cpu"}, "worker": {"gpu"}}
 
