@@ -69,12 +69,16 @@ def add_claims(pods: PodCounts, claims: Claims) -> None:
                 model.add(count == 0)
             attached.append(claims.attached(pod_set.name) * count)
             for need in claims.needs.get(pod_set.name, ()):
-                taken = []
-                for device, takers in zip(claims.devices.get(name, ()), given, strict=True):
-                    if need.accepts(device):
-                        taken.append(model.new_bool_var(""))
-                        takers.append(taken[-1])
-                model.add(pods.total(taken) == need.count * count)
+                several = (need, *need.or_else)
+                shares: list[Linear] = [model.new_int_var(0, pod_set.open, "") for _ in several]
+                model.add(pods.total(shares) == count)
+                for each, share in zip(several, shares, strict=True):
+                    taken = []
+                    for device, takers in zip(claims.devices.get(name, ()), given, strict=True):
+                        if each.accepts(device):
+                            taken.append(model.new_bool_var(""))
+                            takers.append(taken[-1])
+                    model.add(pods.total(taken) == each.count * share)
         for takers in given:
             model.add_at_most_one(takers)
         if name in claims.limits:
