@@ -173,6 +173,11 @@ def volume_claim(
     return made
 
 
+def selecting(claimed: Object, **labels: str) -> Object:
+    """A claim to one of the volumes with these labels."""
+    return {**claimed, "spec": {**claimed["spec"], "selector": {"matchLabels": labels}}}
+
+
 def storage_class(name: str, provisioner: str = "disk.example.com", *zones: str) -> Object:
     """A class whose volumes are bound when their pod is placed."""
     allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": list(zones)}]}] if zones else []
@@ -498,6 +503,19 @@ CLAIM_CASES: tuple[Case, ...] = (
             storage_class("labelled", "kubernetes.io/no-provisioner"),
             volume("free-r", labels={ZONE: "z1"}, storageClassName="labelled", **on_nodes("vol-r")),
             volume_claim("unzoned", class_name="labelled"),
+        ],
+    ),
+    case(
+        "VolumeBinding",
+        "a claim that selects volumes by labels finds those alone",
+        [node("vol-y"), node("vol-z")],
+        mounting("tiered"),
+        "vol-z",
+        [
+            storage_class("tiers", "kubernetes.io/no-provisioner"),
+            volume("slow-y", labels={"tier": "slow"}, storageClassName="tiers", **on_nodes("vol-y")),
+            volume("fast-z", labels={"tier": "fast"}, storageClassName="tiers", **on_nodes("vol-z")),
+            selecting(volume_claim("tiered", class_name="tiers"), tier="fast"),
         ],
     ),
     case(

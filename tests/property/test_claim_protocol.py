@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from closeknit.dialects.core.allocating import FINALIZER, Reservation, letting_go, reserving
 from closeknit.dialects.core.devices import GROUP
 from closeknit.dialects.core.kinds import KINDS
+from closeknit.dialects.core.reserving import FINALIZER, Reservation, letting_go, reserving
 from closeknit.hub.keys import Key
 from closeknit.scheduler.answers import Answer
 from closeknit.scheduler.commit import Answered, Call

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from closeknit.cli.live import read_cluster
 from closeknit.cli.loading import working
 from closeknit.cli.tables import aligned, cell
+from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Verbatim
-from closeknit.hub.problems import InvalidError, nearest, shown
+from closeknit.hub.problems import InvalidError, shown
 from closeknit.hub.sentences import cli as sentences
 from closeknit.scheduler.wording import printable
 

@@ -6,7 +6,7 @@ only the compiled unit says which pods are its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from closeknit.dialects.core.naming import lone_holder, workload_name
@@ -20,7 +20,9 @@ class HolderNames:
     """The names of units, and of pods the unit that they belong to."""
 
     def __init__(self, families: Sequence[Family]) -> None:
-        self.apart = frozenset(each.name for each in families[1:] if each.owner_of is not None)
+        self.apart: Mapping[str, Family] = {
+            each.name: each for each in families[1:] if each.owner_of is not None
+        }
         """Families whose names are told apart from those of the first."""
         self._groups = {
             (family.name, kind.group, kind.kind)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from closeknit.hub.nodes import Node
 from closeknit.hub.request import Request
-from closeknit.testing.meaning import Spread
+from closeknit.testing.scene import Spread
 
 
 @dataclass(frozen=True, slots=True)

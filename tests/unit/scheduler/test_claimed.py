@@ -176,11 +176,13 @@ def test_a_free_volume_is_found_by_its_affinity_and_judged_by_its_zone_once_a_cl
             {"volumeBindingMode": "Immediate"}, "binds volumes before pods are placed", id="at once"
         ),
         pytest.param({"metadata": {"name": "other"}}, "no StorageClass", id="no class"),
+        pytest.param({}, "selects volumes by labels (spec.selector)", id="by labels, where volumes are made"),
     ],
 )
 def test_a_pod_whose_volume_is_for_others_to_bind_stays_pending(changed: Object, want: str) -> None:
-    late = {**storage_class("late"), **changed}
-    live = Live(node("a"), late, volume_claim("data", class_name="late"), pod("p", mounting("data")))
+    late, data = {**storage_class("late"), **changed}, volume_claim("data", class_name="late")
+    data["spec"]["selector"] = {} if changed else {"matchLabels": {"tier": "fast"}}
+    live = Live(node("a"), late, data, pod("p", mounting("data")))
 
     assert want in live.verdict()
 

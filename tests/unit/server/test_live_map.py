@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -12,33 +10,11 @@ import pytest
 from closeknit.scheduler.cluster_state import ClusterState
 from closeknit.server.live_map import SHOWN_FAMILIES, LiveMap
 from tests.unit.dialects.kai.owned import MINIMUM, changed, job, job_set, leader_worker_set, replicated
-from tests.unit.scheduler.objects import entry, node, pod, pod_group
+from tests.unit.scheduler.objects import SETS, entry, node, of_set, owned, pod, pod_group
 
-_SETS = "jobset.sigs.k8s.io/"
 _QUEUED = {"kueue.x-k8s.io/queue-name": "team"}
-_ADMITTED = {"kueue.x-k8s.io/podset": "a", f"{_SETS}jobset-name": "x"}
+_ADMITTED = {"kueue.x-k8s.io/podset": "a", f"{SETS}jobset-name": "x"}
 _LEADERS = "leaderworkerset.sigs.k8s.io/"
-
-
-def owned(
-    name: str, controller: str, labels: dict[str, str] | None = None, *, named: str = "", on: str = "n"
-) -> dict[str, Any]:
-    """A pod that a Job or a StatefulSet has made."""
-    kind, _, own = controller.partition(" ")
-    version = {"Job": "batch/v1", "StatefulSet": "apps/v1"}[kind]
-    made = pod(name, named, on=on, phase="Running" if on else "Pending")
-    made["metadata"]["labels"] = labels or {}
-    made["metadata"]["ownerReferences"] = [
-        {"apiVersion": version, "kind": kind, "name": own, "uid": "u", "controller": True}
-    ]
-    return made
-
-
-def of_set(
-    name: str, replica: int, on: str = "n", more: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, Any]:
-    labels = {f"{_SETS}replicatedjob-name": "a", f"{_SETS}job-index": str(replica), **more}
-    return owned(name, f"Job x-a-{replica}", labels, on=on)
 
 
 def of_leader(group: int, number: int) -> dict[str, Any]:
@@ -119,27 +95,6 @@ def test_one_row_tells_of(
     assert {row.name: (row.state, row.pods) for row in live.rows()} == rows
     assert not any(row.foreign for row in live.rows())
     assert {row.kind for row in live.rows()} == {made["kind"]}
-
-
-def test_pods_of_a_job_set_that_is_bound_now_are_its_own_from_the_first_moment() -> None:
-    made = json.loads(job_set(replicated("a", 2, 1)))
-    made["metadata"] |= {"namespace": "default", "uid": "u"}
-    state = ClusterState()
-    for obj in (node("n"), made, *(of_set(f"p{i}", i, on="") for i in range(2))):
-        state.put(entry(obj))
-    (unit,) = state.news().units.values()
-    assert unit is not None
-    assert unit.request is not None
-    told: list[str] = []
-    state.listen(
-        lambda before, after: told.extend(each.workload for each in (before, after) if each), lambda: None
-    )
-
-    for i in range(2):
-        state.assume(entry(of_set(f"p{i}", i)).key, "n")
-    state.news()
-
-    assert told == [unit.request.name] * 2
 
 
 def test_pods_that_outlive_their_job_set_are_their_controllers() -> None:

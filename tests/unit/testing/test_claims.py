@@ -17,8 +17,9 @@ from closeknit.testing import oracle
 from closeknit.testing.builders import pods, request
 from closeknit.testing.claims import Claims, Device, Need, Volume, broken_claims, handed_out
 from closeknit.testing.drawings import parse
-from closeknit.testing.meaning import Scene, broken
+from closeknit.testing.meaning import broken
 from closeknit.testing.random_claims import counted, random_claims
+from closeknit.testing.scene import Scene
 from closeknit.testing.strategies import TINY, random_instance
 from tests import brute
 from tests.trials.trial import decided, instance_of, judged

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -26,6 +26,7 @@ from closeknit.dialects.core.devices import (
     query_of,
     tainted_too,
 )
+from closeknit.dialects.core.matching import matching
 from closeknit.dialects.core.partitions import parts
 from closeknit.dialects.core.taken_devices import taken_on
 from closeknit.dialects.store.objects import Stored
@@ -34,10 +35,6 @@ from closeknit.hub.keys import Key
 from closeknit.hub.nodes import NAME_FIELD
 from closeknit.hub.problems import Problem
 from closeknit.hub.sentences import claims as sentences
-
-FINALIZER = "resource.kubernetes.io/delete-protection"
-"""Keeps a claim that has devices from being deleted; kube-scheduler sets the same."""
-
 
 MOST_TRIES = 1000
 """How many ways to serve claims that accept several kinds of devices are tried on a node."""
@@ -184,32 +181,6 @@ def by_node(view: View, query: Query) -> Mapping[str, Sequence[Id]]:
     return found
 
 
-_T = TypeVar("_T")
-
-
-def matching(candidates: Sequence[Sequence[_T]]) -> dict[int, _T]:
-    """For as many as can have one, by number, one of their candidates for themselves: augmenting paths."""
-    owner: dict[_T, int] = {}
-
-    def give(number: int, tried: set[_T]) -> bool:
-        for each in candidates[number]:
-            if each not in owner:
-                owner[each] = number
-                return True
-        for each in candidates[number]:
-            if each not in tried:
-                tried.add(each)
-                if give(owner[each], tried):
-                    owner[each] = number
-                    return True
-        return False
-
-    # Who has the least choice goes first, so that most find theirs at once.
-    for number in sorted(range(len(candidates)), key=lambda each: len(candidates[each])):
-        give(number, set())
-    return {number: each for each, number in owner.items()}
-
-
 def _result(
     request: str, device: Id, tolerations: Iterable[core_v1.Toleration], *, admin: bool = False
 ) -> dict[str, Any]:
@@ -255,84 +226,3 @@ def _claim_config(claim: _Claim) -> Iterator[dict[str, Any]]:
         assert isinstance(meant, list | tuple)
         if not meant or known.intersection(meant):
             yield {"source": "FromClaim", **each}
-
-
-# ------------------------------------------------------------------------------------- writing
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """A claim with devices, and the pods that are to use them."""
-
-    claim: Key
-    uid: str
-    devices: frozenset[Id]
-    pods: tuple[tuple[str, str], ...]
-    """Name and uid of each."""
-    allocation: Mapping[str, Any] | None = field(default=None, hash=False, compare=False)
-    """What is to be written; None where the claim has these devices already."""
-    exclusive: frozenset[Id] = frozenset()
-    """Of these devices, those that are given to nobody else."""
-    takes_time: ClassVar = False
-    """Whether others have to do their part before it is ready."""
-
-
-MOST_CONSUMERS = 256
-"""How many pods a claim can be reserved for: as many as Kubernetes writes into one."""
-
-
-def reserving(claim: Mapping[str, Any], wanted: Reservation) -> Mapping[str, Any] | str:
-    """What to write into the status of a claim as the server has it, or why it cannot be.
-
-    Nothing, as an empty mapping, where it says so already.
-    """
-    if claim["metadata"].get("deletionTimestamp"):
-        return f"ResourceClaim {wanted.claim.name} is being deleted."
-    status = claim.get("status") or {}
-    allocation, reserved = status.get("allocation"), list(status.get("reservedFor") or ())
-    change: dict[str, Any] = {}
-    if allocation is not None:
-        if written_devices(allocation) != wanted.devices:
-            return f"ResourceClaim {wanted.claim.name} has got other devices."
-    elif wanted.allocation is None:
-        return f"ResourceClaim {wanted.claim.name} has lost its devices."
-    else:
-        change["allocation"] = wanted.allocation
-    known = {each.get("uid") for each in reserved}
-    if more := [
-        {"resource": "pods", "name": name, "uid": uid} for name, uid in wanted.pods if uid not in known
-    ]:
-        if len(reserved) + len(more) > MOST_CONSUMERS:
-            return (
-                f"ResourceClaim {wanted.claim.name} is reserved for {MOST_CONSUMERS} pods, the most allowed."
-            )
-        change["reservedFor"] = [*reserved, *more]
-    return change
-
-
-def letting_go(claim: Mapping[str, Any], had: Reservation) -> Mapping[str, Any] | None:
-    """What to write into the status of a claim so that pods no longer use it; None for nothing.
-
-    Its devices are given back where nobody else uses them.
-    """
-    status = claim.get("status") or {}
-    reserved = list(status.get("reservedFor") or ())
-    ours = {uid for _, uid in had.pods}
-    others = [each for each in reserved if each.get("uid") not in ours]
-    change: dict[str, Any] = {}
-    if len(others) < len(reserved):
-        change["reservedFor"] = others or None
-    allocation = status.get("allocation")
-    if had.allocation is not None and allocation is not None and not others:
-        change |= {"allocation": None} if written_devices(allocation) == had.devices else {}
-    return change or None
-
-
-def written_devices(allocation: Mapping[str, Any], *, exclusive: bool = False) -> frozenset[Id]:
-    """The devices of an allocation as it is written; only those that are given to nobody else, if asked."""
-    results = (allocation.get("devices") or {}).get("results") or ()
-    return frozenset(
-        (each["driver"], each["pool"], each["device"])
-        for each in results
-        if not (exclusive and each.get("adminAccess"))
-    )

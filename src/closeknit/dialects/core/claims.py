@@ -11,11 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-import msgspec
-
-from closeknit.apis import core_v1
 from closeknit.apis import resource_k8s_io_v1 as wire
-from closeknit.apis.meta_v1 import ObjectMeta
 from closeknit.apis.resource_nvidia_com_v1beta1 import ComputeDomain
 from closeknit.dialects.core.asking import ask_of, one_of
 from closeknit.dialects.core.counting import counted
@@ -33,7 +29,7 @@ from closeknit.dialects.core.node_filters import narrowed, selector_terms
 from closeknit.dialects.core.notes import binds
 from closeknit.dialects.core.partitions import parts, shared
 from closeknit.dialects.core.shared_claims import on_one_host
-from closeknit.dialects.core.volumes import add_volume, own_claim
+from closeknit.dialects.core.volumes import add_volume
 from closeknit.dialects.store.view import View
 from closeknit.hub.keys import Key
 from closeknit.hub.nodes import NAME_FIELD, Operator, Requirement, Term
@@ -247,32 +243,3 @@ def _agree_everywhere(view: View, attribute: str, queries: list[Query]) -> bool:
             value = known.get(attribute) or (known.get(name) if domain == offered.driver else None)
             values.setdefault(offered.node, set()).add(value)
     return all(len(found) == 1 and None not in found for found in values.values())
-
-
-def references(spec: core_v1.PodSpec, pod: ObjectMeta | None = None) -> tuple[Reference, ...]:
-    """What a pod claims by name: devices, and volumes that may be reached from some nodes only.
-
-    Claims that are made for its ephemeral volumes have a name once there is a pod.
-    """
-    return tuple(dict.fromkeys(_references(spec, pod)))
-
-
-def _references(spec: core_v1.PodSpec, pod: ObjectMeta | None) -> Iterator[Reference]:
-    for claim in spec.resource_claims:
-        if claim.resource_claim_name:
-            yield Reference("ResourceClaim", claim.resource_claim_name)
-        elif claim.resource_claim_template_name:
-            yield Reference("ResourceClaimTemplate", claim.resource_claim_template_name)
-    for volume in spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            yield Reference("PersistentVolumeClaim", volume.persistent_volume_claim.claim_name)
-        elif volume.ephemeral is not None:
-            template = _encoded(volume.ephemeral.volume_claim_template.spec).decode()
-            if pod is None:
-                yield Reference("PersistentVolumeClaim", "", template)
-            else:
-                name = own_claim(pod.name, volume.name)
-                yield Reference("PersistentVolumeClaim", name, template, pod.uid or pod.name)
-
-
-_encoded = msgspec.json.Encoder().encode

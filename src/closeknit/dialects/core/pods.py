@@ -12,9 +12,9 @@ from typing import TypeAlias
 import msgspec
 
 from closeknit.apis import core_v1
-from closeknit.dialects.core.claims import references
 from closeknit.dialects.core.neighbours import NeighbourReader
 from closeknit.dialects.core.node_filters import node_filter
+from closeknit.dialects.core.references import references
 from closeknit.dialects.core.resources import pod_resources
 from closeknit.dialects.store.objects import Stored
 from closeknit.hub.cluster import Holding

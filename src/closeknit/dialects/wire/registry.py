@@ -24,8 +24,9 @@ from closeknit.dialects.wire.kinds import (
     files_at,
 )
 from closeknit.hub.keys import Key
+from closeknit.hub.nearest import nearest
 from closeknit.hub.paths import Path
-from closeknit.hub.problems import OneOf, Problem, nearest, parted
+from closeknit.hub.problems import OneOf, Problem, parted
 from closeknit.hub.sentences import wire as sentences
 from closeknit.hub.workload import ObjectName
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from closeknit.dialects.core.allocated import devices_beside
-from closeknit.dialects.core.allocating import Reservation, allocations, letting_go, reserving
+from closeknit.dialects.core.allocating import allocations
 from closeknit.dialects.core.claims import resolved_pods
 from closeknit.dialects.core.devices import GROUP
 from closeknit.dialects.core.kinds import KINDS
+from closeknit.dialects.core.reserving import Reservation, letting_go, reserving
 from closeknit.hub.keys import Key
 from closeknit.hub.request import PodSet, Reference
 from closeknit.hub.resources import Resources

@@ -21,6 +21,7 @@ from tests.unit.dialects.kueue.kit import (
     node,
     queues,
     replicated,
+    running_pod,
 )
 
 
@@ -137,16 +138,7 @@ def test_pods_of_two_sets_share_a_block_where_one_has_room_for_both() -> None:
 
 def test_a_lost_node_is_replaced_beside_the_others_although_that_is_only_preferred() -> None:
     """Kueue takes the tightest host, in another block."""
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
-    container = {"name": "m", "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    running = json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "train-0-x", "ownerReferences": [owner]},
-            "spec": {"nodeName": "kept", "containers": [container]},
-        }
-    )
+    running = running_pod("kept")
     hosts = (node("kept", "b1", "r1", 1), node("near", "b1", "r1", 2), node("far", "b2", "r2", 1))
 
     placed = where(decided(*QUEUES, *hosts, running, job(2, podset_preferred_topology=RACK)))

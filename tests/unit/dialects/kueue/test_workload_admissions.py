@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from tests.unit.dialects.kueue.kit import (
     node,
     queued_pod,
     queues,
+    running_pod,
     topology,
     written,
 )
@@ -90,16 +90,7 @@ def test_others_find_neither_the_room_nor_the_quota_of_an_admitted_workload() ->
 
 
 def test_the_admission_of_a_job_holds_places_for_the_pods_that_do_not_run_yet() -> None:
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
-    container = {"name": "m", "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    running = json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "train-0-x", "ownerReferences": [owner]},
-            "spec": {"nodeName": "n1", "containers": [container]},
-        }
-    )
+    running = running_pod("n1")
     admitted = workload(owner=("Job", "train"), status=admission(hosts({"n1": 2, "n3": 2})))
     read = reading(*QUEUES, *NODES, running, job(), admitted)
 
