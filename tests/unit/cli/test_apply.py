@@ -123,7 +123,7 @@ class TestApply:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            pytest.param("a: [", "<stdin>:1: line", id="no YAML"),
+            pytest.param("a: [", "<stdin>:1:line", id="no YAML"),
             pytest.param("- 1", "<stdin>:1: This is no Kubernetes object: it has no kind.", id="no mapping"),
             pytest.param(
                 "kind: Pod", "<stdin>:1: This is no Kubernetes object: it has no apiVersion.", id="untyped"
